@@ -3,7 +3,7 @@ import { insertDocuments } from "../src/index/documents.ts";
 import { activateGeneration, insertGeneration } from "../src/index/generations.ts";
 import type { PreparedBody } from "../src/index/prepare-body.ts";
 import type { Store } from "../src/index/store.ts";
-import { writeInTurn } from "../src/index/store-state.ts";
+import { writeLocked } from "../src/index/store-state.ts";
 import { embedTogether } from "../src/index/write-body.ts";
 import { bulkDocument } from "./bulk-document.ts";
 
@@ -20,14 +20,14 @@ export interface Filling {
 
 /** Analyse, embed and write, as the draft of a crawl does it. */
 export async function fillStore(store: Store, { chunks, chunksPerBody, bodyOf }: Filling): Promise<void> {
-  const generation = await writeInTurn(store.db, (sql) =>
+  const generation = await writeLocked(store.db, (sql) =>
     insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, { crawl: "", createdAt: 1 }),
   );
   for (let done = 0; done < chunks; done += chunksPerBody * BATCH) {
     const bodies = Array.from({ length: BATCH }, (_, at) => bodyOf(done + at));
     const space = await store.spaces.active(store.db);
     const embedded = await embedTogether(space, bodies, never);
-    await writeInTurn(store.db, async (sql) => {
+    await writeLocked(store.db, async (sql) => {
       const stored = await insertBodies(sql, store, embedded, space.id);
       await insertDocuments(
         sql,
@@ -36,5 +36,5 @@ export async function fillStore(store: Store, { chunks, chunksPerBody, bodyOf }:
       );
     });
   }
-  await writeInTurn(store.db, (sql) => activateGeneration(sql, generation, 2));
+  await writeLocked(store.db, (sql) => activateGeneration(sql, generation, 2));
 }

@@ -11,9 +11,9 @@ import { EmbeddedIndex } from "../src/index/embedded-index.ts";
 import { createNgramEmbedder } from "../src/index/embedding/ngram-embedder.ts";
 import { createFixedModel } from "../src/index/embedding/vector-model.ts";
 import { countChanges, insertGeneration } from "../src/index/generations.ts";
-import { openSqliteHouse } from "../src/index/sqlite/open-sqlite-house.ts";
+import { openSqliteStores } from "../src/index/sqlite/open-sqlite-stores.ts";
 import type { Store } from "../src/index/store.ts";
-import { writeInTurn } from "../src/index/store-state.ts";
+import { writeLocked } from "../src/index/store-state.ts";
 import { median } from "./measure.ts";
 
 const SIZES = (process.env["BENCH_DOCUMENTS"] ?? "1000,100000,1000000").split(",").map(Number);
@@ -53,14 +53,14 @@ export async function generationsBench(): Promise<void> {
 }
 
 async function measure(folder: string, size: number): Promise<Times> {
-  const house = openSqliteHouse(folder, { model: createFixedModel(createNgramEmbedder()) });
+  const provider = openSqliteStores(folder, { model: createFixedModel(createNgramEmbedder()) });
   const id = "vs_bench" as VectorStoreId;
   try {
-    const store = await house.open(id);
+    const store = await provider.open(id);
     const index = new EmbeddedIndex({
       extractor: createExtractor(),
       domain: SOURCE.domainId as DomainId,
-      store: () => house.open(id),
+      store: () => provider.open(id),
     });
     const startedAt = performance.now();
     const all = await draftOf(store, size, 0);
@@ -83,7 +83,7 @@ async function measure(folder: string, size: number): Promise<Times> {
     );
     return { first, activate: [first, ...activate], rollback };
   } finally {
-    await house.close();
+    await provider.close();
   }
 }
 
@@ -92,7 +92,7 @@ async function draftOf(store: Store, size: number, round: number): Promise<numbe
   const space = await store.spaces.active(store.db);
   const key = { sha256: `shared ${round}`, fileType: "md", extractor: "1", chunking: "1:800/400" };
   const body = { key, title: "Shared", language: "en", sections: [], chunks: [] };
-  const [stored, generation] = await writeInTurn(store.db, async (sql) => [
+  const [stored, generation] = await writeLocked(store.db, async (sql) => [
     (await insertBodies(sql, store, [body], space.id))[0],
     await insertGeneration(sql, SOURCE, { crawl: "", createdAt: 1 }),
   ]);
@@ -100,7 +100,7 @@ async function draftOf(store: Store, size: number, round: number): Promise<numbe
     const documents = Array.from({ length: Math.min(BATCH, size - from) }, (_, i) =>
       document(from + i, round, { born: generation, bodyId: stored?.id ?? null }),
     );
-    await writeInTurn(store.db, async (sql) => {
+    await writeLocked(store.db, async (sql) => {
       await countChanges(sql, generation, documents.length, 0);
       await insertDocuments(sql, store, documents);
     });

@@ -1,7 +1,7 @@
 import type { VectorStoreId } from "../src/contracts/ids.ts";
 import { createLearntModel } from "../src/index/embedding/learnt-model.ts";
-import { openPostgresHouse } from "../src/index/postgres/open-postgres-house.ts";
-import type { ChunkVector, Near, Store } from "../src/index/store.ts";
+import { openPostgresStores } from "../src/index/postgres/open-postgres-stores.ts";
+import type { ChunkVector, Store, VectorMatch } from "../src/index/store.ts";
 import { startPglite } from "../test/postgres/start-pglite.ts";
 import { Random } from "../test/stories/random.ts";
 import { report } from "./measure.ts";
@@ -18,7 +18,7 @@ const topics = Array.from({ length: 200 }, () =>
 );
 
 const pglite = await startPglite();
-const house = await openPostgresHouse({
+const provider = await openPostgresStores({
   url: pglite.url,
   model: createLearntModel(),
   storageFolder: "/",
@@ -26,9 +26,9 @@ const house = await openPostgresHouse({
   indexFrom: COUNT,
 });
 try {
-  await report(async () => measure(await house.open("vs_bench" as VectorStoreId)));
+  await report(async () => measure(await provider.open("vs_bench" as VectorStoreId)));
 } finally {
-  await house.close();
+  await provider.close();
   await pglite.stop();
 }
 
@@ -57,8 +57,8 @@ async function add(store: Store, vectors: readonly ChunkVector[]): Promise<void>
   }
 }
 
-async function ask(store: Store, questions: readonly Float32Array[]): Promise<{ p50: number; found: Near[][] }> {
-  const found: Near[][] = [];
+async function ask(store: Store, questions: readonly Float32Array[]): Promise<{ p50: number; found: VectorMatch[][] }> {
+  const found: VectorMatch[][] = [];
   const times: number[] = [];
   for (const question of questions) {
     times.push(await timed(async () => found.push(await store.vectors.nearest(store.db, SPACE, question, 10))));
@@ -74,7 +74,7 @@ function near(): Float32Array {
   return vector.map((value) => value / length);
 }
 
-function shared(found: readonly Near[], expected: readonly Near[]): number {
+function shared(found: readonly VectorMatch[], expected: readonly VectorMatch[]): number {
   const ids = new Set(expected.map(({ chunkId }) => chunkId));
   return found.filter(({ chunkId }) => ids.has(chunkId)).length / Math.max(1, expected.length);
 }

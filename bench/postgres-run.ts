@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import type { VectorStoreId } from "../src/contracts/ids.ts";
 import { analyze } from "../src/index/analyzer.ts";
 import { createLearntModel } from "../src/index/embedding/learnt-model.ts";
-import { openPostgresHouse } from "../src/index/postgres/open-postgres-house.ts";
+import { openPostgresStores } from "../src/index/postgres/open-postgres-stores.ts";
 import type { PreparedBody } from "../src/index/prepare-body.ts";
 import { searchStore } from "../src/index/search/search-store.ts";
 import type { Store } from "../src/index/store.ts";
@@ -20,12 +20,12 @@ const never = new AbortController().signal;
 
 const server = await startPostgres(["-c", "shared_buffers=512MB"]);
 const url = await server.createDatabase();
-const house = await openPostgresHouse({ url, model: createLearntModel(), storageFolder: tmpdir() });
+const provider = await openPostgresStores({ url, model: createLearntModel(), storageFolder: tmpdir() });
 try {
-  const store = await house.open("vs_bench" as VectorStoreId);
+  const store = await provider.open("vs_bench" as VectorStoreId);
   await report(() => measure(store));
 } finally {
-  await house.close();
+  await provider.close();
   await server.stop();
 }
 

@@ -13,7 +13,7 @@ import type { PreparedBody } from "../src/index/prepare-body.ts";
 import { flattenSections } from "../src/index/prepare-body.ts";
 import { parseQuery } from "../src/index/search/parse-query.ts";
 import { searchStore } from "../src/index/search/search-store.ts";
-import { openSqliteHouse } from "../src/index/sqlite/open-sqlite-house.ts";
+import { openSqliteStores } from "../src/index/sqlite/open-sqlite-stores.ts";
 import type { Store } from "../src/index/store.ts";
 import { fillStore } from "./fill-store.ts";
 import { report } from "./measure.ts";
@@ -28,12 +28,12 @@ const STORE = "vs_bench" as VectorStoreId;
 const never = new AbortController().signal;
 
 const folder = await mkdtemp(join(tmpdir(), "lockstep-bench-"));
-const house = openSqliteHouse(folder, { model: createLearntModel() });
+const provider = openSqliteStores(folder, { model: createLearntModel() });
 try {
-  const store = await house.open(STORE);
+  const store = await provider.open(STORE);
   await report(() => measure(store));
 } finally {
-  await house.close();
+  await provider.close();
   await rm(folder, { recursive: true, force: true });
 }
 

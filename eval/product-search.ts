@@ -7,7 +7,7 @@ import type { DocumentFile, SearchQuery } from "../src/contracts/search-index.ts
 import { createExtractor } from "../src/extract/extractor.ts";
 import { EmbeddedIndex } from "../src/index/embedded-index.ts";
 import { createLearntModel } from "../src/index/embedding/learnt-model.ts";
-import { openSqliteHouse } from "../src/index/sqlite/open-sqlite-house.ts";
+import { openSqliteStores } from "../src/index/sqlite/open-sqlite-stores.ts";
 import type { Collection } from "./collection.ts";
 import type { Ranking } from "./measures.ts";
 
@@ -26,14 +26,14 @@ const DEPTH = 100;
 
 export async function openProductSearch(collection: Collection): Promise<ProductSearch> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-eval-"));
-  const house = openSqliteHouse(join(folder, "index"), { model: createLearntModel() });
+  const provider = openSqliteStores(join(folder, "index"), { model: createLearntModel() });
   const close = async (): Promise<void> => {
-    await house.close();
+    await provider.close();
     await rm(folder, { recursive: true, force: true });
   };
   try {
     const index = new EmbeddedIndex({
-      store: () => house.open("vs_eval" as VectorStoreId),
+      store: () => provider.open("vs_eval" as VectorStoreId),
       extractor: createExtractor(),
       domain: "EVAL" as DomainId,
     });

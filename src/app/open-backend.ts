@@ -9,10 +9,10 @@ import type { Embedder } from "../contracts/embedder.ts";
 import type { UploadJournals } from "../contracts/uploads.ts";
 import { openVectorModel, type VectorModelSettings } from "../index/embedding/open-vector-model.ts";
 import type { VectorModel } from "../index/embedding/vector-model.ts";
-import { openPostgresHouse } from "../index/postgres/open-postgres-house.ts";
+import { openPostgresStores } from "../index/postgres/open-postgres-stores.ts";
 import { createSearchThreads } from "../index/search/search-threads.ts";
-import { openSqliteHouse } from "../index/sqlite/open-sqlite-house.ts";
-import type { StoreHouse } from "../index/store.ts";
+import { openSqliteStores } from "../index/sqlite/open-sqlite-stores.ts";
+import type { StoreProvider } from "../index/store.ts";
 import { withResponseLog } from "../inventory/log-responses.ts";
 import type { ResponseLog } from "../inventory/response-log.ts";
 import { restrictToOwner } from "../inventory/restrict-to-owner.ts";
@@ -57,11 +57,11 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
   const { database, embeddings, storagePath, search } = config;
   const settings = revealed(embeddings);
   const vectorModel = await openVectorModel(settings);
-  const { house, place, vectors } = await openHouse(database, vectorModel, { ...options, storagePath, settings });
+  const { provider, place, vectors } = await openStores(database, vectorModel, { ...options, storagePath, settings });
   const embedder = (): Promise<Embedder> => vectorModel.first();
   const chat = await openChatModel(config.answers);
   const backend = await createEmbeddedBackend({
-    house,
+    provider,
     folder: indexFolder,
     extractor,
     embedder,
@@ -151,23 +151,23 @@ type HousePlace = Pick<BackendOptions, "indexFolder" | "searchesHere"> & {
   readonly settings: VectorModelSettings;
 };
 
-async function openHouse(
+async function openStores(
   database: Config["database"],
   model: VectorModel,
   { storagePath, settings, searchesHere }: HousePlace,
-): Promise<{ house: StoreHouse; place: string; vectors: string }> {
+): Promise<{ provider: StoreProvider; place: string; vectors: string }> {
   const exactly = "Vectors are compared one by one, in memory.";
   if (database.kind === "sqlite") {
     const folder = storageFolder(database.folder, "index");
     const threads = searchesHere ? undefined : createSearchThreads({ folder, model: settings });
-    const house = openSqliteHouse(folder, { model, ...(threads && { threads }) });
-    return { house, place: `SQLite files in ${folder}`, vectors: exactly };
+    const provider = openSqliteStores(folder, { model, ...(threads && { threads }) });
+    return { provider, place: `SQLite files in ${folder}`, vectors: exactly };
   }
   const url = database.url.reveal();
-  const house = await openPostgresHouse({ url, model, storageFolder: storagePath });
+  const provider = await openPostgresStores({ url, model, storageFolder: storagePath });
   const vectors =
-    house.vectorSearch === "pgvector" ? "Vectors are searched by pgvector." : `${exactly} pgvector is not there.`;
-  return { house, place: `PostgreSQL at ${describePostgres(url)}`, vectors };
+    provider.vectorSearch === "pgvector" ? "Vectors are searched by pgvector." : `${exactly} pgvector is not there.`;
+  return { provider, place: `PostgreSQL at ${describePostgres(url)}`, vectors };
 }
 
 function revealed(settings: EmbeddingSettings): VectorModelSettings {

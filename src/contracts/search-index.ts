@@ -13,15 +13,15 @@ export interface DocumentFile {
   readonly sha256: string;
   readonly bytes: number;
   readonly label: Label;
-  /** Its text, when this revision of the extractor made it already from these very bytes; undefined: it is to be made. */
-  readonly keptText?: (extractor: string) => Promise<ExtractedDocument | undefined>;
-  /** Readers have failed at these bytes often enough: if this one does, too, that is for good. */
+  /** Returns the text that this revision of the extractor made from these bytes before; undefined if there is none. */
+  readonly cachedText?: (extractor: string) => Promise<ExtractedDocument | undefined>;
+  /** Extraction has failed often enough: one more failure is permanent. */
   readonly isLastTry?: boolean;
-  /** The very same bytes are in the backend under this id (another store has them): attach that, do not upload again. */
+  /** The backend has these bytes under this id, for another store: attach that file instead of uploading again. */
   readonly knownFileId?: FileId;
 }
 
-/** What may change without the content changing: shown in results and searched, never embedded. */
+/** Metadata that may change without the content: shown in results and searched, never embedded. */
 export interface Label {
   readonly name: string;
   /** Below the source's root, `/`-separated. */
@@ -39,9 +39,9 @@ export interface IndexedRef {
   readonly fileId: FileId;
   /** "" when the index does not know (a foreign backend). */
   readonly sha256: string;
-  /** What the bytes were read as; undefined when the index does not tell. */
+  /** File type that the bytes were read as; undefined if the index does not know. */
   readonly fileType?: string;
-  /** Path and address that its results show; undefined when the index does not tell. */
+  /** Path and URL shown in results; undefined if the index does not know. */
   readonly path?: string;
   readonly url?: string;
   readonly uploadedAt: string;
@@ -53,9 +53,9 @@ export interface FailedRef {
   readonly reason: string;
   /** true: the same bytes will fail again (unsupported, broken). false: worth another try. */
   readonly permanent: boolean;
-  /** The reader ran out of time or memory, or died. */
+  /** The extractor ran out of time or memory, or crashed. */
   readonly byReader?: boolean;
-  /** The file has not the hash that it was given with. */
+  /** The file does not have the hash that was given. */
   readonly isAltered?: boolean;
 }
 
@@ -66,17 +66,17 @@ export interface SearchQuery {
   readonly filter?: AttributeFilter;
   /** 0 to 1; hits below are left out. */
   readonly scoreThreshold?: number;
-  /** Only documents that are all of this. */
+  /** Only documents that meet all of these conditions. */
   readonly scope?: SearchScope;
   /** As of this generation instead of the active one; only where commits are atomic. */
   readonly generation?: number;
-  /** What to go by: words, vectors, or (when left out) both. */
+  /** Search by words, by vectors, or (undefined) by both. */
   readonly using?: "text" | "vectors";
-  /** true: a passage that several documents have is a hit for each of them, as the wire protocol has it. */
+  /** A passage that several documents share is a hit for each of them, as in the wire protocol. */
   readonly unfolded?: boolean;
-  /** Ends the search, with CancelledError, when nobody waits for it any more. */
+  /** Ends the search with CancelledError. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears what whoever asked should know about the answer, one sentence each. */
+  /** Gets notes for the user about the result, one sentence each. */
   readonly tell?: (note: string) => void;
 }
 
@@ -113,14 +113,14 @@ export interface SearchHit {
   /** "Travel > Hotels", "" when the backend does not tell. */
   readonly sectionPath: string;
   readonly text: string;
-  /** What only our own index tells. */
+  /** Only from the embedded index. */
   readonly details?: HitDetails;
 }
 
 export interface HitDetails {
-  /** Where the words of the question are in `text`, as offsets, in order, not overlapping. */
+  /** Offsets of the query's words in `text`, in order, not overlapping. */
   readonly highlights: readonly { readonly start: number; readonly end: number }[];
-  /** What the score is made of, each 0 to 1 before it is weighed. */
+  /** Parts of the score, each 0 to 1, before weighting. */
   readonly parts: { readonly text: number; readonly vector: number; readonly label: number };
   /** Below the source's root; "" for files attached over the wire. */
   readonly path: string;
@@ -128,94 +128,100 @@ export interface HitDetails {
   readonly url: string;
   /** ISO 8601 UTC, "" when unknown. */
   readonly modifiedAt: string;
-  /** Of a pdf, 1 for the first; 0 when there are none. */
+  /** Page of a pdf, from 1; 0 if there are no pages. */
   readonly page: number;
   /** ISO 639-1, "" when the text is too short to tell. */
   readonly language: string;
   /** The generation that was searched. */
   readonly generation: number;
-  /** Other documents with (nearly) the same passage, which are not hits of their own. */
+  /** Other documents with (nearly) the same passage, which are not separate hits. */
   readonly alsoIn: readonly { readonly fileId: FileId; readonly name: string; readonly path: string }[];
 }
 
 /** One vector store as the crawler sees it. */
 export interface Index {
-  /** atomic: a draft becomes visible in one moment. gradual: a reader may meet a duplicate while committing, never a hole. */
+  /** atomic: a draft becomes visible at once. gradual: readers may see duplicates during a commit, but nothing is ever missing. */
   readonly commits: "atomic" | "gradual";
   /**
-   * One open draft per source; opening one sweeps what a crashed run left of the last. `crawl` is the same for all that one
-   * crawl commits: where earlier states are kept, they count as one.
+   * Opens a draft, one per source; cleans up what a crashed run left of the last one. `crawl` is the same for all commits of one
+   * crawl, whose generations are kept or dropped together.
    */
   draft(source: SourceId, crawl?: string): Promise<IndexDraft>;
-  /** What is visible now of this source, in pages. */
+  /** Lists the visible documents of this source, in pages. */
   holdings(source: SourceId): AsyncIterable<readonly IndexedRef[]>;
-  /** The sources of the domain of which something is visible now. */
+  /** Returns the sources of the domain that have visible documents. */
   sources(): Promise<ReadonlySet<SourceId>>;
   /** For verify: compares what is stored of a source with what its bytes give. */
   openAudit?(source: SourceId): Promise<IndexAudit>;
-  /** How much a search can find now. Cheap: nothing is listed, and what did not change is not counted again. */
+  /** Counts the searchable documents. Cheap: nothing is listed, and counts are cached. */
   count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;
   /**
-   * Where stores also hold what others put into them: attaches that to another store, too. Tells what could not be
-   * attached, one sentence each.
+   * Present if stores may hold files of others: attaches those to another store too. Returns a message for each file that
+   * could not be attached.
    */
   carryOthers?(into: VectorStoreId, signal: AbortSignal): Promise<readonly string[]>;
-  /** Where it lies on a disk of ours: reads a little of everything, and throws DamagedError when it cannot. */
+  /** Present if the index is on a local disk: reads a few rows of everything. Throws DamagedError if it cannot. */
   probe?(): Promise<void>;
-  /**
-   * Where removed documents are kept in case they return, or in earlier states: takes these items out of all of that, for
-   * good. Those that are visible now are left alone, and returned. ConflictError while the store is rolled back.
-   */
-  forget?(source: SourceId, items: readonly ItemId[]): Promise<readonly ItemId[]>;
-  /** Likewise: these are not kept in case they return any more. Earlier states show them for as long as those are kept. */
-  letGo?(source: SourceId, items: readonly ItemId[]): Promise<void>;
-  /** Likewise: items of which something is kept although no reader sees them, in pages. Those of a page may be forgotten before the next. */
-  hidden?(source: SourceId): AsyncIterable<readonly ItemId[]>;
-  /** Likewise: takes away at once what no kept state needs, which commits do by and by. Tells what that is; a dry run does only that. */
-  cleanUp?(options: CleanUp): Promise<Reclaimed>;
-  /** Where commits are atomic: the earlier states that are kept. */
+  /** Present if the index retains removed documents: in case they return, or because a kept generation shows them. */
+  readonly retained?: RetainedDocuments;
+  /** Present if commits are atomic: the generations that are kept. */
   readonly generations?: Generations;
   /**
-   * To be called after commits, from a job: brings the vectors to the newest model while the old ones answer. Cheap when
-   * there is nothing to do. `report` hears what is being done, if it takes long.
+   * Re-embeds with the newest model while searches use the old vectors. Called after commits, from a job. Cheap if there is
+   * nothing to do. `report` gets progress messages.
    */
   refreshVectors?(report: (line: string) => void, signal: AbortSignal): Promise<void>;
 }
 
-export interface CleanUp {
+/** Documents that were removed from the active generation and are still in the store. */
+export interface RetainedDocuments {
+  /** Ends the grace period: the items are not retained for their return any more. Kept generations show them until they expire. */
+  endGracePeriod(source: SourceId, items: readonly ItemId[]): Promise<void>;
+  /**
+   * Deletes the items from all generations, for good. Returns those that the active generation shows: they are left alone.
+   * ConflictError while the store is rolled back.
+   */
+  purge(source: SourceId, items: readonly ItemId[]): Promise<readonly ItemId[]>;
+  /** Lists, in pages, items that are retained but not visible. The items of a page may be purged before the next page is read. */
+  listHidden(source: SourceId): AsyncIterable<readonly ItemId[]>;
+  /** Deletes at once what no kept generation needs; commits do so little by little. Returns what that is; a dry run only counts it. */
+  collectGarbage(options: GarbageOptions): Promise<Reclaimed>;
+}
+
+export interface GarbageOptions {
   readonly dryRun: boolean;
-  /** Called between two slices of the work; what it throws ends that, and the rest is left for another time. */
+  /** Called between two slices of the work. If it throws, the rest is left for the next run. */
   readonly checkpoint?: () => Promise<void>;
 }
 
-/** What nobody could see, in all domains of a store. */
+/** What no reader could see, in all domains of a store. */
 export interface Reclaimed {
   readonly documents: number;
-  /** Texts with their passages and vectors; `bytes` are those of the passages. */
+  /** Texts with their passages and vectors. `bytes` is the size of the passages. */
   readonly texts: number;
   readonly bytes: number;
 }
 
 export interface DocumentCount {
-  /** Documents of the domain; where the index cannot tell them apart, all that the store has. */
+  /** Documents of the domain; all documents of the store if the index cannot tell them apart. */
   readonly documents: number;
-  /** undefined: the index does not tell. A source that is not in it has none. */
+  /** undefined if the index does not know. A source without an entry has none. */
   readonly bySource?: ReadonlyMap<SourceId, number>;
 }
 
-/** One state of a store that readers saw, or see. */
+/** A committed state of a store. */
 export interface Generation {
   /** 1 for the first that was committed. Files attached over the wire belong to every generation. */
   readonly number: number;
   /** ISO 8601 UTC. */
   readonly committedAt: string;
-  /** Whose commit it was. */
+  /** The source that was committed. */
   readonly domainId: string;
   readonly sourceId: string;
-  /** What tells the crawl it belongs to from others; "" when it was committed by itself. */
+  /** Id of the crawl; "" for a single commit. */
   readonly crawl: string;
-  /** That crawl committed more after it: a state between two of its sources. */
+  /** The crawl committed more sources after it. */
   readonly intermediate: boolean;
   readonly added: number;
   readonly removed: number;
@@ -231,7 +237,7 @@ export interface GenerationChange {
   readonly path: string;
 }
 
-/** One version of a document, as far as a kept generation shows it. */
+/** One version of a document that a kept generation shows. */
 export interface DocumentVersion {
   readonly sourceId: string;
   readonly itemId: ItemId;
@@ -239,51 +245,51 @@ export interface DocumentVersion {
   readonly name: string;
   readonly path: string;
   readonly url: string;
-  /** The number of the generation that brought it. */
+  /** Number of the generation that added it. */
   readonly since: number;
-  /** That of the one that ended it, by a newer version or a removal; null: none did. */
+  /** Number of the generation that replaced or removed it; null: none. */
   readonly until: number | null;
   /** The active generation shows it. */
   readonly visible: boolean;
 }
 
-/** An item, or what somebody calls a document: its name, path, address, item id or file id. */
+/** An item, or what a user calls a document: its name, path, URL, item id or file id. */
 export type DocumentWanted = { readonly sourceId: SourceId; readonly itemId: ItemId } | { readonly called: string };
 
 export interface GenerationState {
   /** The number readers see; 0 before the first commit. */
   readonly active: number;
-  /** Rolled back: nothing is activated until it is released. */
+  /** Rolled back: commits are refused until release(). */
   readonly pinned: boolean;
 }
 
 export interface Generations {
   state(): Promise<GenerationState>;
-  /** What can still be searched or gone back to, newest first. */
-  kept(): Promise<readonly Generation[]>;
-  /** Readers see generation `number` from now on, and commits are refused until release(). BadInputError unless it is kept. */
+  /** Lists the generations that can be searched or rolled back to, newest first. */
+  list(): Promise<readonly Generation[]>;
+  /** Makes generation `number` active; commits are refused until release(). Throws BadInputError unless it is kept. */
   rollback(number: number): Promise<void>;
-  /** Ends a rollback: what is active stays so, what lies above is gone, and the next embed puts again whatever was rolled back. */
+  /** Ends a rollback: the active generation stays, later ones are deleted, and the next embed puts their documents again. */
   release(): Promise<void>;
-  /** What somebody who saw `from` would see differently in `to`, in pages. BadInputError unless both are kept. */
+  /** Lists the changes between two generations, in pages. Throws BadInputError unless both are kept. */
   difference(from: number, to: number): AsyncIterable<readonly GenerationChange[]>;
-  /** What is known of a document, newest first; at most 20. */
+  /** Lists the versions of a document, newest first; at most 20. */
   versions(wanted: DocumentWanted): Promise<readonly DocumentVersion[]>;
 }
 
 export interface IndexDraft {
   /**
-   * Nothing of an older version of the item survives the commit. Failures are reported by the commit: a permanent one
-   * takes the old version away (nothing outdated is served), any other leaves it as it was.
+   * Replaces the item's document at the commit, which also reports failures: a permanent failure removes the old version
+   * (nothing outdated is served), any other leaves it as it is.
    */
   put(file: DocumentFile, signal: AbortSignal): Promise<void>;
-  /** Same bytes, new name or place: keeps the file id and embeds nothing. */
+  /** Same bytes, new name or path: keeps the file id and embeds nothing. */
   relabel(itemId: ItemId, label: Label): Promise<void>;
-  /** `mayReturn`: hidden, and what was embedded of it is kept until `Index.forget`, however many generations pass. */
+  /** `mayReturn`: the item is hidden, and its text and vectors are retained until `retained.purge`, however many generations pass. */
   remove(itemId: ItemId, options?: { readonly mayReturn: boolean }): Promise<void>;
   /**
-   * A draft that would leave nothing visible of a domain that had documents is refused (ConflictError), and so is any
-   * while the store is rolled back (which a put may say already); then readers stay where they are. `allowEmpty`: that is meant.
+   * Throws ConflictError, without any change for readers, if nothing of a domain that had documents would be left (unless
+   * `allowEmpty`), and while the store is rolled back (which a put may throw already).
    */
   commit(
     signal: AbortSignal,

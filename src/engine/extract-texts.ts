@@ -258,7 +258,7 @@ export function withStoredText(file: DocumentFile, run: SourceRun, mirror: Mirro
   const base = new KnowledgeBase(mirror.folder);
   return {
     ...file,
-    async keptText(extractor) {
+    async cachedText(extractor) {
       const kept = await base.read(file.itemId);
       const { sha256, label } = file;
       const isOfThese = kept?.hash === sha256 && kept.fileType === label.fileType && kept.extractor === extractor;

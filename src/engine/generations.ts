@@ -14,7 +14,7 @@ export interface GenerationsView extends GenerationState {
 /** What readers of a domain see, and what they could see instead. */
 export async function viewGenerations(domainId: DomainId, parts: Parts): Promise<GenerationsView> {
   const generations = await openGenerations(domainId, parts);
-  return { ...(await generations.state()), kept: await generations.kept() };
+  return { ...(await generations.state()), kept: await generations.list() };
 }
 
 /** Readers see that generation from now on; crawls change nothing for them until it is released. */

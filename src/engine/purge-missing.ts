@@ -110,7 +110,7 @@ export async function purge(
   for (const some of slices(entries)) {
     await job.checkpoint();
     const items = some.map(({ docId }) => docId);
-    for (const docId of (await index?.forget?.(run.config.sourceId, items)) ?? []) visible.add(docId);
+    for (const docId of (await index?.retained?.purge(run.config.sourceId, items)) ?? []) visible.add(docId);
   }
   const leaving = entries.filter(({ docId }) => !visible.has(docId));
   await forgetMetadata(

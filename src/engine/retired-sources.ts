@@ -109,7 +109,7 @@ export async function endRetentionOf(run: SourceRun, index: Index, parts: Engine
   if (!run.sharesId) return await endRetentionOfHidden(index, sourceId);
   const { manifest } = await parts.ledgers.open(run, { readOnly: true });
   for await (const page of manifest.entries()) {
-    await index.letGo?.(
+    await index.retained?.endGracePeriod(
       sourceId,
       page.map(({ docId }) => docId),
     );
@@ -137,9 +137,10 @@ export async function forgetTrees(
 }
 
 async function endRetentionOfHidden(index: Index, sourceId: SourceId): Promise<void> {
-  for await (const items of index.hidden?.(sourceId) ?? []) await index.letGo?.(sourceId, items);
+  for await (const items of index.retained?.listHidden(sourceId) ?? [])
+    await index.retained?.endGracePeriod(sourceId, items);
 }
 
 async function purgeHidden(index: Index, sourceId: SourceId): Promise<void> {
-  for await (const items of index.hidden?.(sourceId) ?? []) await index.forget?.(sourceId, items);
+  for await (const items of index.retained?.listHidden(sourceId) ?? []) await index.retained?.purge(sourceId, items);
 }

@@ -5,7 +5,7 @@ import { stemmer } from "stemmer";
 export const ANALYZER_REVISION = "words-2";
 
 /** A word and where the text has it. The parts of an identifier all have the place of the whole. */
-export interface PlacedWord {
+export interface Token {
   readonly word: string;
   readonly start: number;
   readonly end: number;
@@ -25,8 +25,8 @@ export function analyze(text: string): string[] {
 }
 
 /** The same words with their places, for marking them. */
-export function placeWords(text: string): PlacedWord[] {
-  const words: PlacedWord[] = [];
+export function tokenize(text: string): Token[] {
+  const words: Token[] = [];
   scanRuns(text, (start, end, unspaced) => {
     const run = text.slice(start, end);
     if (!unspaced) {

@@ -13,7 +13,7 @@ import { activeSpace } from "./embedding/spaces.ts";
 import { checksumOf, scaleOf } from "./embedding/vectors.ts";
 import { type PreparedBody, prepareBody } from "./prepare-body.ts";
 import type { Store } from "./store.ts";
-import { writeInTurn } from "./store-state.ts";
+import { writeLocked } from "./store-state.ts";
 
 interface StoredBody {
   readonly title: string;
@@ -71,9 +71,9 @@ async function shownDocument(
   );
 }
 
-function bodySource({ chunking }: DocumentRow, { path, sha256, label, keptText }: DocumentFile) {
+function bodySource({ chunking }: DocumentRow, { path, sha256, label, cachedText }: DocumentFile) {
   const base = { path, sha256, fileType: label.fileType, chunking: parseChunkingKey(chunking) };
-  return keptText ? { ...base, keptText } : base;
+  return cachedText ? { ...base, cachedText } : base;
 }
 
 function compareDocument(row: DocumentRow, file: DocumentFile): IndexDifference[] {
@@ -187,7 +187,7 @@ const DISOWNED = "disowned";
 
 /** The next put of these bytes makes the text, its sections, chunks and vectors anew. */
 export async function disownBody(store: Store, source: SourceKey, itemId: ItemId): Promise<void> {
-  await writeInTurn(store.db, async (sql) => {
+  await writeLocked(store.db, async (sql) => {
     const bodyId = (await shownDocument(sql, source, itemId))?.bodyId;
     if (bodyId == null) return;
     await sql.run("UPDATE bodies SET sha256 = $2, chunking = $3 WHERE id = $1", [bodyId, DISOWNED, String(bodyId)]);

@@ -3,9 +3,9 @@ import { isListed, listOf } from "../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { nowSeconds } from "../lib/time.ts";
 import type { Store, Words } from "./store.ts";
-import { takeIds, writeInTurn } from "./store-state.ts";
+import { takeIds, writeLocked } from "./store-state.ts";
 
-/** Everything that decides what text comes out of some bytes. Two documents with equal keys share one body. */
+/** All that determines the text and chunks of a file. Documents with equal keys share one body. */
 export interface BodyKey {
   readonly sha256: string;
   readonly fileType: string;
@@ -14,7 +14,7 @@ export interface BodyKey {
   readonly chunking: string;
 }
 
-/** What the bytes became: everything a body consists of. */
+/** A body with all its parts, to be inserted. */
 export interface NewBody {
   readonly key: BodyKey;
   readonly title: string;
@@ -24,28 +24,28 @@ export interface NewBody {
 }
 
 /** A body that is in the store. */
-export interface StoredBody {
+export interface BodyRow {
   readonly id: number;
   readonly title: string;
 }
 
-/** One text per key, equal for equal keys. */
+/** Returns a string that is equal for equal keys. */
 export function nameOfKey({ sha256, fileType, extractor, chunking }: BodyKey): string {
   return `${sha256} ${fileType} ${extractor} ${chunking}`;
 }
 
-export async function findBody(sql: Sql, key: BodyKey): Promise<StoredBody | undefined> {
-  return sql.get<StoredBody>(
+export async function findBody(sql: Sql, key: BodyKey): Promise<BodyRow | undefined> {
+  return sql.get<BodyRow>(
     "SELECT id, title FROM bodies WHERE sha256 = $1 AND file_type = $2 AND extractor = $3 AND chunking = $4",
     [key.sha256, key.fileType, key.extractor, key.chunking],
   );
 }
 
-/** Those that are there, by nameOfKey. */
-export async function findBodies(sql: Sql, keys: readonly BodyKey[]): Promise<Map<string, StoredBody>> {
-  const found = new Map<string, StoredBody>();
+/** Returns the existing bodies, by nameOfKey. */
+export async function findBodies(sql: Sql, keys: readonly BodyKey[]): Promise<Map<string, BodyRow>> {
+  const found = new Map<string, BodyRow>();
   if (keys.length === 0) return found;
-  const rows = await sql.all<StoredBody & BodyKey>(
+  const rows = await sql.all<BodyRow & BodyKey>(
     `SELECT id, title, sha256, file_type AS "fileType", extractor, chunking FROM bodies
      WHERE ${isListed(sql, "sha256", "$1", "text")}`,
     [listOf([...new Set(keys.map(({ sha256 }) => sha256))])],
@@ -54,13 +54,13 @@ export async function findBodies(sql: Sql, keys: readonly BodyKey[]): Promise<Ma
   return found;
 }
 
-/** With all their parts, their vectors in the given space. In the order given. */
+/** Inserts bodies with all their parts, vectors in the given space. Returns them in the order given. */
 export async function insertBodies(
   sql: Sql,
   store: Pick<Store, "texts" | "vectors">,
   bodies: readonly NewBody[],
   spaceId: number,
-): Promise<StoredBody[]> {
+): Promise<BodyRow[]> {
   if (bodies.length === 0) return [];
   const first = await takeIds(sql, "next_body", bodies.length);
   await sql.insert(
@@ -84,7 +84,7 @@ export async function insertBodies(
   return bodies.map(({ title }, at) => ({ id: first + at, title }));
 }
 
-/** Notes that the bodies lost a document; another may still name them. */
+/** Records that the bodies lost a document; others may still use them. Cleanup deletes those without any. */
 export async function noteLooseBodies(sql: Sql, bodyIds: readonly number[]): Promise<void> {
   await sql.insert(
     "loose_bodies (body_id)",
@@ -93,7 +93,7 @@ export async function noteLooseBodies(sql: Sql, bodyIds: readonly number[]): Pro
   );
 }
 
-/** Bodies that lost a document, oldest first, each with how many chunks it has and whether a document names it, or one that may return. */
+/** Returns bodies that lost a document, oldest first, with their number of chunks and whether a document, or a retained one, uses them. */
 export async function looseBodies(sql: Sql, limit: number): Promise<LooseBody[]> {
   return sql.all<LooseBody>(
     `SELECT l.body_id AS id, (SELECT count(*) FROM chunks c WHERE c.body_id = l.body_id) AS chunks,
@@ -114,7 +114,7 @@ export async function forgetLooseBodies(sql: Sql, bodyIds: readonly number[]): P
   await sql.run(`DELETE FROM loose_bodies WHERE ${isListed(sql, "body_id", "$1", "integer")}`, [listOf(bodyIds)]);
 }
 
-/** With all their parts. No document may name them. */
+/** Deletes bodies with all their parts. No document may use them. */
 export async function deleteBodies(
   sql: Sql,
   store: Pick<Store, "texts" | "vectors">,
@@ -157,7 +157,7 @@ export async function sectionsOfBody(sql: Sql, bodyId: number): Promise<SectionR
   return sql.all<SectionRow>(`SELECT ${COLUMNS} FROM sections s WHERE s.body_id = $1 ORDER BY s.position`, [bodyId]);
 }
 
-/** In reading order, of what readers see now; [] when no document is at this path. */
+/** Returns the sections of a visible document in reading order; [] if there is none at this path. */
 export async function sectionsOfDocument(
   sql: Sql,
   document: { readonly domainId: string; readonly sourceId: string; readonly path: string },
@@ -169,7 +169,7 @@ export async function sectionsOfDocument(
   );
 }
 
-/** A text index looks at every word of what it gets before anything else has its turn. */
+/** The text index processes a batch without yielding to the event loop. */
 const TEXTS_AT_ONCE = 100;
 
 /** A passage with everything it is found by. */
@@ -179,7 +179,7 @@ export interface NewChunk {
   readonly page: number;
   readonly text: string;
   readonly words: { readonly headings: Words; readonly text: Words };
-  /** In the space they are inserted with; null: a refresh of the space makes it. */
+  /** Vector in the space of the insert; null: a refresh of the space adds it. */
   readonly vector: Float32Array | null;
 }
 
@@ -219,7 +219,7 @@ export async function insertChunks(
   );
 }
 
-/** How many there were, at most `limit`. Their words and vectors go with them. */
+/** Deletes up to `limit` chunks with their words and vectors. Returns how many. */
 export async function deleteChunksOfBodies(
   sql: Sql,
   { texts, vectors }: Pick<Store, "texts" | "vectors">,
@@ -239,7 +239,7 @@ export async function deleteChunksOfBodies(
   return ids.length;
 }
 
-/** One page of all chunks, in the order they came. */
+/** Returns one page of all chunks, by id. */
 export async function chunksAfter(sql: Sql, afterId: number, limit: number): Promise<ChunkRow[]> {
   return sql.all<ChunkRow>(
     `SELECT id, body_id AS "bodyId", position, section_path AS "sectionPath", page, text FROM chunks
@@ -249,17 +249,17 @@ export async function chunksAfter(sql: Sql, afterId: number, limit: number): Pro
 }
 
 /**
- * A large body is written in several transactions, so that nobody waits for all of it. Until it is whole its row has a key
- * under which nobody looks for bodies, and says when it last grew, so that what a killed process left can be told.
+ * Marks a large body that is written in several transactions, so that no writer waits for all of it. Until it is complete, its
+ * row has a key that no lookup uses, and the time of its last write, by which bodies of killed processes are recognised.
  */
 export const UNFINISHED = "unfinished";
-/** On its way out, a slice at a time: nobody may find it any more. */
+/** Marks a body that is being deleted in slices: no lookup may find it. */
 const WITHDRAWN = "withdrawn";
-/** Embedding what comes next may have to wait for a service; whoever stands still for longer is dead. */
+/** Embedding the next slice may wait for a service; a writer that pauses longer is dead. */
 const STALE_SECONDS = 3600;
 
-/** A body of which every part is in the store, and which is to be finished in the transaction that needs it. */
-export interface UnfinishedBody extends StoredBody {
+/** A body whose parts are all in the store; the transaction that uses it finishes it. */
+export interface UnfinishedBody extends BodyRow {
   readonly key: BodyKey;
 }
 
@@ -274,7 +274,7 @@ export async function beginBody(
   return id;
 }
 
-/** To be called in every transaction that adds to it. Throws ConflictError when it was taken for a dead process's. */
+/** Called in every transaction that adds to the body. Throws ConflictError if it was cleaned up as abandoned. */
 export async function growBody(sql: Sql, id: number): Promise<void> {
   const there = await sql.run(`UPDATE bodies SET extractor = $2 WHERE id = $1 AND sha256 = '${UNFINISHED}'`, [
     id,
@@ -283,7 +283,7 @@ export async function growBody(sql: Sql, id: number): Promise<void> {
   if (there === 0) throw swept();
 }
 
-/** From here on it is found by its key. Throws ConflictError when it was taken for a dead process's. */
+/** From here on the body is found by its key. Throws ConflictError if it was cleaned up as abandoned. */
 export async function finishBody(sql: Sql, { id, key }: UnfinishedBody): Promise<void> {
   const there = await sql.run(
     `UPDATE bodies SET sha256 = $2, file_type = $3, extractor = $4, chunking = $5
@@ -297,7 +297,7 @@ function swept(): ConflictError {
   return new ConflictError("write document: its writing stood still for so long that its parts were cleaned up");
 }
 
-/** Those of them that nobody finished go with the next cleanup. */
+/** Leaves the unfinished ones of these bodies to the next cleanup. */
 export async function abandonBodies(sql: Sql, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
   const rows = await sql.all<{ id: number }>(
@@ -311,7 +311,7 @@ export async function abandonBodies(sql: Sql, ids: readonly number[]): Promise<v
   );
 }
 
-/** Nobody finds it any more. No document may name it. */
+/** From here on no lookup finds the body. No document may use it. */
 export async function withdrawBody(sql: Sql, id: number): Promise<void> {
   await sql.run(
     `UPDATE bodies SET sha256 = '${WITHDRAWN}', file_type = '', extractor = '', chunking = $2 WHERE id = $1`,
@@ -319,10 +319,10 @@ export async function withdrawBody(sql: Sql, id: number): Promise<void> {
   );
 }
 
-/** What killed processes began and never finished. Looks before it locks: mostly there is nothing. */
+/** Abandons unfinished bodies of killed processes. Reads before it locks: usually there are none. */
 export async function abandonStaleBodies(db: SqlDatabase): Promise<void> {
   if ((await staleBodies(db)).length === 0) return;
-  await writeInTurn(db, async (sql) => abandonBodies(sql, await staleBodies(sql)));
+  await writeLocked(db, async (sql) => abandonBodies(sql, await staleBodies(sql)));
 }
 
 async function staleBodies(sql: Sql): Promise<number[]> {
@@ -332,5 +332,3 @@ async function staleBodies(sql: Sql): Promise<number[]> {
   const before = nowSeconds() - STALE_SECONDS;
   return rows.filter(({ grownAt }) => Number(grownAt) < before).map(({ id }) => id);
 }
-
-/** By the wall clock, whatever time a draft is made at: it tells whether a process is alive. */

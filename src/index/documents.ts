@@ -7,9 +7,9 @@ import type { Sql, Values } from "../lib/sql/sql.ts";
 import { noteLooseBodies } from "./bodies.ts";
 import { visibleAt } from "./generations.ts";
 import type { LabelWords, Store } from "./store.ts";
-import { bumpVisibleRevision, readState, takeIds, writeInTurn } from "./store-state.ts";
+import { bumpVisibleRevision, readState, takeIds, writeLocked } from "./store-state.ts";
 
-/** Whose documents they are: source ids are unique only within their domain. */
+/** Identifies a source: source ids are unique only within their domain. */
 export interface SourceKey {
   readonly domainId: string;
   readonly sourceId: string;
@@ -28,7 +28,7 @@ export interface DocumentRow extends SourceKey {
   readonly modifiedAt: string;
   /** JSON; parse only what is shown. */
   readonly attributes: string;
-  /** Where the bytes were at the time of the put; see stored-path.ts. */
+  /** Path of the bytes at the time of the put; see storedPath. */
   readonly file: string;
   readonly sha256: string;
   readonly bytes: number;
@@ -52,7 +52,7 @@ export const DOCUMENT_COLUMNS = `id, domain_id AS "domainId", source_id AS "sour
   bytes, chunking, body_id AS "bodyId", status, error_code AS "errorCode", error_message AS "errorMessage",
   uploaded_at AS "uploadedAt", embedded_at AS "embeddedAt"`;
 
-/** The id of the first; the others follow. */
+/** Returns the id of the first document; the others follow. */
 export async function insertDocuments(
   sql: Sql,
   { texts }: Pick<Store, "texts">,
@@ -98,7 +98,7 @@ function valuesOf(id: number, row: NewDocument): Values {
   ];
 }
 
-/** Gone from every generation; their bodies are noted as loose. */
+/** Deletes documents from every generation; their bodies are noted as loose. */
 export async function deleteDocuments(
   sql: Sql,
   { texts }: Pick<Store, "texts">,
@@ -114,7 +114,7 @@ export async function deleteDocuments(
   );
 }
 
-/** A row gets its end, which counts once the generation has a number. */
+/** Ends documents in a generation, which takes effect when that is committed. */
 export async function endDocuments(sql: Sql, ids: readonly number[], died: number): Promise<number> {
   if (ids.length === 0) return 0;
   return sql.run(`UPDATE documents SET died = $2 WHERE ${isListed(sql, "id", "$1", "integer")}`, [listOf(ids), died]);
@@ -128,14 +128,14 @@ export async function updateAttributes(sql: Sql, fileId: string, attributes: Att
   await sql.run("UPDATE documents SET attributes = $1 WHERE file_id = $2", [JSON.stringify(attributes), fileId]);
 }
 
-/** A row as a draft finds it. */
+/** A document as a draft sees it. */
 export interface DraftedRow extends DocumentRow {
   /** 1: the draft brought it itself. 0: readers see it, and the draft has not ended it. */
   readonly own: 0 | 1;
   readonly title: string;
 }
 
-/** The items as the draft would leave them, each once; those it does not hold are left out. */
+/** Returns the documents of these items as the draft would leave them, at most one per item. */
 export async function draftedDocuments(
   sql: Sql,
   { domainId, sourceId }: SourceKey,
@@ -151,19 +151,19 @@ export async function draftedDocuments(
   );
 }
 
-/** What holdings tell of a document. */
-export type HeldRow = Pick<
+/** The columns of holdings(). */
+export type HoldingRow = Pick<
   DocumentRow,
   "id" | "itemId" | "fileId" | "sha256" | "fileType" | "path" | "url" | "uploadedAt" | "embeddedAt"
 >;
 
-/** One page of what the given generations show of a source, in the order the rows came. */
+/** Returns one page of the documents of a source that the given generations show, by id. */
 export async function documentsOfSource(
   sql: Sql,
   { domainId, sourceId }: SourceKey,
   page: { readonly visible: readonly number[]; readonly afterId: number; readonly limit: number },
-): Promise<HeldRow[]> {
-  return sql.all<HeldRow>(
+): Promise<HoldingRow[]> {
+  return sql.all<HoldingRow>(
     `SELECT d.id, d.item_id AS "itemId", d.file_id AS "fileId", d.sha256, d.file_type AS "fileType", d.path, d.url,
        d.uploaded_at AS "uploadedAt", d.embedded_at AS "embeddedAt"
      FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.id > $3
@@ -174,40 +174,38 @@ export async function documentsOfSource(
   );
 }
 
-type Place = Pick<Store, "storageFolder">;
-
 /**
- * Where a document's bytes are, as the store keeps it: relative to the storage folder, beside whose `index/` the mirror
- * is, so that the whole folder can be moved. Bytes from elsewhere keep their absolute path.
+ * Returns a document's path as it is stored: relative to the storage folder, which holds both index and mirror, so that the
+ * folder can be moved. Paths outside it stay absolute.
  */
-export function storedPath({ storageFolder }: Place, path: string): string {
+export function storedPath({ storageFolder }: Pick<Store, "storageFolder">, path: string): string {
   const inside = relative(storageFolder, path);
   return inside.startsWith(`..${sep}`) || isAbsolute(inside) ? path : inside;
 }
 
-export function actualPath({ storageFolder }: Place, stored: string): string {
+export function actualPath({ storageFolder }: Pick<Store, "storageFolder">, stored: string): string {
   return resolve(storageFolder, stored);
 }
 
-interface Counted {
+interface CachedCounts {
   readonly revision: number;
   readonly byDomain: Map<DomainId, DocumentCount>;
 }
 
-/** Counting a large store takes a while, and nothing changes without its revision. */
-const counted = new WeakMap<Store, Counted>();
+/** Caches counts by the revision of the store: counting a large one takes a while. */
+const countCache = new WeakMap<Store, CachedCounts>();
 
-/** What the active generation shows of a domain, source by source. */
+/** Counts the visible documents of a domain, by source. */
 export async function countDocuments(store: Store, domain: DomainId): Promise<DocumentCount> {
   return store.db.read(async (sql) => {
     const { visibleRevision: revision } = await readState(sql);
-    let known = counted.get(store);
+    let known = countCache.get(store);
     if (known?.revision !== revision) {
       known = { revision, byDomain: new Map() };
-      counted.set(store, known);
+      countCache.set(store, known);
     }
-    const remembered = known.byDomain.get(domain);
-    if (remembered) return remembered;
+    const cached = known.byDomain.get(domain);
+    if (cached) return cached;
     const rows = await sql.all<{ sourceId: SourceId; documents: number }>(
       `SELECT source_id AS "sourceId", count(*) AS documents FROM documents_active
        WHERE domain_id = $1 AND body_id IS NOT NULL GROUP BY source_id`,
@@ -220,52 +218,52 @@ export async function countDocuments(store: Store, domain: DomainId): Promise<Do
   });
 }
 
-/** Small enough that others get their turn in between. */
+/** Small enough that other writers hardly wait. */
 const ROWS_AT_ONCE = 500;
 
 type OwnedRow = Pick<DocumentRow, "id" | "attributes" | "file">;
 
 /**
- * Every document and generation of a domain, in whatever generation, becomes another domain's: its mark, its attribute,
- * and the place of its bytes. What was done is not done again, so it may be interrupted anywhere.
+ * Moves all documents and generations of a domain to another domain: column, attribute, and path of the bytes. Rows that were
+ * changed are skipped, so it may be interrupted anywhere and repeated.
  */
 export async function changeOwner(
   store: Pick<Store, "db" | "storageFolder">,
   change: OwnerChange,
   signal: AbortSignal,
 ): Promise<void> {
-  const places = {
+  const folders = {
     from: storedPath(store, join(change.folders.from, "x")).slice(0, -1),
     to: storedPath(store, join(change.folders.to, "x")).slice(0, -1),
   };
-  await writeInTurn(store.db, async (sql) => {
+  await writeLocked(store.db, async (sql) => {
     for (const table of ["generations", "kept_documents"]) {
       await sql.run(`UPDATE ${table} SET domain_id = $2 WHERE domain_id = $1`, [change.from, change.to]);
     }
   });
   for (let changed = ROWS_AT_ONCE; changed === ROWS_AT_ONCE; ) {
     signal.throwIfAborted();
-    changed = await writeInTurn(store.db, (sql) => changeSome(sql, change, places));
+    changed = await writeLocked(store.db, (sql) => changeRows(sql, change, folders));
   }
 }
 
-async function changeSome(
+async function changeRows(
   sql: Sql,
   { from, to }: OwnerChange,
-  places: { readonly from: string; readonly to: string },
+  folders: { readonly from: string; readonly to: string },
 ): Promise<number> {
   const rows = await sql.all<OwnedRow>("SELECT id, attributes, file FROM documents WHERE domain_id = $1 LIMIT $2", [
     from,
     ROWS_AT_ONCE,
   ]);
   for (const { id, attributes, file } of rows) {
-    const marks = { ...(JSON.parse(attributes) as object), domain_id: to };
-    const place = file.startsWith(places.from) ? places.to + file.slice(places.from.length) : file;
+    const changed = { ...(JSON.parse(attributes) as object), domain_id: to };
+    const path = file.startsWith(folders.from) ? folders.to + file.slice(folders.from.length) : file;
     await sql.run("UPDATE documents SET domain_id = $2, attributes = $3, file = $4 WHERE id = $1", [
       id,
       to,
-      JSON.stringify(marks),
-      place,
+      JSON.stringify(changed),
+      path,
     ]);
   }
   if (rows.length > 0) await bumpVisibleRevision(sql);

@@ -11,13 +11,13 @@ import { labelWords } from "./analyzer.ts";
 import {
   abandonBodies,
   type BodyKey,
+  type BodyRow,
   findBodies,
   findBody,
   finishBody,
   insertBodies,
   type NewBody,
   nameOfKey,
-  type StoredBody,
   type UnfinishedBody,
 } from "./bodies.ts";
 import { chunkingKey, DEFAULT_CHUNKING } from "./chunk-sections.ts";
@@ -27,7 +27,7 @@ import {
   deleteDocuments,
   draftedDocuments,
   endDocuments,
-  type HeldRow,
+  type HoldingRow,
   insertDocuments,
   type NewDocument,
   type SourceKey,
@@ -35,17 +35,17 @@ import {
 } from "./documents.ts";
 import { abandonGeneration, activateGeneration, countChanges, insertGeneration, visibleAt } from "./generations.ts";
 import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
-import { cleanupOldGenerations, keepHidden, type Retention, releaseReturned, sweepAbandoned } from "./retention.ts";
+import { cleanupOldGenerations, type Retention, releaseReturned, retainHidden, sweepAbandoned } from "./retention.ts";
 import type { Store } from "./store.ts";
-import { refuseIfPinned, writeInTurn } from "./store-state.ts";
+import { assertNotPinned, writeLocked } from "./store-state.ts";
 import { abandon, type EmbedFailure, embedBodies, isLarge, writeAhead } from "./write-body.ts";
 
-/** From here on a batch is written: large enough to be cheap, small enough that other writers hardly wait. See write-ahead.ts. */
+/** A batch of this size is written: large enough to be cheap, small enough that other writers hardly wait. */
 const BATCH_OPERATIONS = 400;
 const BATCH_CHUNKS = 2000;
 const NEVER_ABORTED = new AbortController().signal;
 
-/** Bodies are found by their hash, so one that the caller does not know must be made, not taken as equal to every other. */
+/** Bodies are found by their hash, so a missing or invalid hash is computed here. */
 const SHA256 = /^[0-9a-f]{64}$/;
 
 interface DraftContext {
@@ -59,8 +59,8 @@ interface DraftContext {
 }
 
 /**
- * Changes gathered under a generation that has no number yet, so no reader sees them. They are on disk batch by batch; a
- * crash leaves rows that the next draft of the source sweeps, and bodies it can use again. Puts may run side by side.
+ * Collects changes under a generation that has no number yet, so no reader sees them. They are written in batches; a crash leaves
+ * rows that the next draft of the source deletes, and bodies that it reuses. Puts may run concurrently.
  */
 export class EmbeddedDraft implements IndexDraft {
   readonly #context: DraftContext;
@@ -68,9 +68,9 @@ export class EmbeddedDraft implements IndexDraft {
   readonly #failed = new Map<ItemId, FailedRef>();
   #pending: Operation<PreparedBody>[] = [];
   #pendingChunks = 0;
-  /** Bodies that are on their way into the store, by nameOfKey. */
+  /** Bodies that wait to be written, by nameOfKey. */
   readonly #bodies = new Set<string>();
-  /** Batches are written one after the other, so that the last operation on an item is the one that counts. */
+  /** Batches are written one after the other, so that the last operation on an item counts. */
   #written: Promise<void> = Promise.resolve();
   /** null until the first change is written: a draft without changes leaves no trace. */
   #generation: number | null = null;
@@ -84,7 +84,7 @@ export class EmbeddedDraft implements IndexDraft {
   async put(file: DocumentFile, signal: AbortSignal): Promise<void> {
     this.#checkOpen();
     signal.throwIfAborted();
-    await this.#admit(file, signal);
+    await this.#enqueuePut(file, signal);
     await this.#flushIfLarge(signal);
   }
 
@@ -126,22 +126,22 @@ export class EmbeddedDraft implements IndexDraft {
     const { store, nowSeconds } = this.#context;
     const generation = this.#generation;
     if (generation === null) return;
-    await writeInTurn(store.db, (sql) => abandonGeneration(sql, generation, nowSeconds()));
+    await writeLocked(store.db, (sql) => abandonGeneration(sql, generation, nowSeconds()));
     await sweepAbandoned(store);
   }
 
-  /** Extracts, unless the very same content is there already. */
-  async #admit(file: DocumentFile, signal: AbortSignal): Promise<void> {
+  /** Queues a put. Extracts the text, unless the store has the same content already. */
+  async #enqueuePut(file: DocumentFile, signal: AbortSignal): Promise<void> {
     const { store, extractor } = this.#context;
     try {
       const sha256 = SHA256.test(file.sha256) ? file.sha256 : await hashFile(file.path);
-      const { path, keptText, label } = file;
+      const { path, cachedText, label } = file;
       const source = {
         path,
         sha256,
         fileType: label.fileType,
         chunking: DEFAULT_CHUNKING,
-        ...(keptText && { keptText }),
+        ...(cachedText && { cachedText }),
       };
       const key = bodyKey(extractor, source);
       const name = nameOfKey(key);
@@ -152,7 +152,7 @@ export class EmbeddedDraft implements IndexDraft {
       this.#pendingChunks += body?.chunks.length ?? 0;
     } catch (error) {
       signal.throwIfAborted();
-      // What can never be indexed must not leave its outdated predecessor in search; what may work tomorrow keeps it.
+      // A permanent failure removes the outdated version from search; a temporary one keeps it.
       const byReader = error instanceof ReaderError;
       const permanent = error instanceof ExtractError && (!byReader || file.isLastTry === true);
       const isAltered = error instanceof AlteredError;
@@ -162,7 +162,7 @@ export class EmbeddedDraft implements IndexDraft {
     }
   }
 
-  /** Waits for the batch before: while one is being written the next is gathered, and no more than that is in memory. */
+  /** Waits for the previous batch: at most one batch is being written and one is in memory. */
   async #flushIfLarge(signal: AbortSignal): Promise<void> {
     if (this.#pending.length < BATCH_OPERATIONS && this.#pendingChunks < BATCH_CHUNKS) return;
     const before = this.#written;
@@ -176,7 +176,7 @@ export class EmbeddedDraft implements IndexDraft {
     this.#pendingChunks = 0;
     const mine = this.#written.then(() => this.#write(operations, signal));
     this.#written = mine;
-    // A failed batch fails the draft: every later call hears of it, and nobody may commit what is incomplete.
+    // A failed batch fails the draft: every later call rejects, and an incomplete draft cannot be committed.
     mine.catch(() => undefined);
     return mine;
   }
@@ -189,8 +189,8 @@ export class EmbeddedDraft implements IndexDraft {
       if (operation.kind === "put" && operation.body) this.#bodies.delete(nameOfKey(operation.key));
     }
     this.#note(outcome);
-    // Their body was there when they came and has been cleaned up since by another process.
-    for (const file of outcome.bodiless) await this.#admit(file, signal);
+    // Another process has cleaned up their body since they were queued.
+    for (const file of outcome.bodiless) await this.#enqueuePut(file, signal);
   }
 
   #note(outcome: Outcome): void {
@@ -206,14 +206,14 @@ export class EmbeddedDraft implements IndexDraft {
     }
   }
 
-  /** Two documents for each changed one: cleaning keeps up with changing, and a commit costs what changed. */
+  /** Deletes up to two documents per changed one: cleanup keeps up, and a commit costs what changed. */
   async #cleanUp(): Promise<void> {
     const { store, retention, nowSeconds } = this.#context;
     const budget = 2 * this.#changes + 200;
     try {
       await cleanupOldGenerations(store, { retention, nowSeconds: nowSeconds(), budget });
     } catch {
-      // The commit stands whatever happens here, and must not be reported as failed; the next one cleans up again.
+      // The commit is done, and must not be reported as failed; the next commit cleans up again.
     }
   }
 
@@ -222,14 +222,14 @@ export class EmbeddedDraft implements IndexDraft {
   }
 }
 
-/** Whoever put it knows its label, and a first crawl puts everything there is. */
+/** The caller knows the label of what it put; leaving it out saves memory in a first crawl. */
 function withoutLabel({ itemId, fileId, sha256, uploadedAt, embeddedAt }: IndexedRef): IndexedRef {
   return { itemId, fileId, sha256, uploadedAt, embeddedAt };
 }
 
 type Ready = ReadyBody | EmbedFailure;
 
-/** Embeds what a batch brings and writes it in one transaction, except for large bodies, which are written ahead of it. */
+/** Embeds a batch and writes it in one transaction, except for large bodies, which are written before it. */
 async function writeBatch(
   store: Store,
   operations: readonly Operation<PreparedBody>[],
@@ -241,7 +241,7 @@ async function writeBatch(
   );
   const large = prepared.filter(isLarge);
   const small = prepared.filter((body) => !isLarge(body));
-  if (large.length > 0) await refuseIfPinned(store.db, "commit draft of", target.source);
+  if (large.length > 0) await assertNotPinned(store.db, "commit draft of", target.source);
   const ahead = new Map<PreparedBody, UnfinishedBody | EmbedFailure>();
   try {
     for (const body of large) ahead.set(body, await tryToWriteAhead(store, body, signal));
@@ -273,7 +273,7 @@ interface Batch extends Omit<Target, "spaceId"> {
   readonly ahead: ReadonlyMap<PreparedBody, UnfinishedBody | EmbedFailure>;
 }
 
-/** undefined: the vectors are of a space that is no longer the active one, and would never be found. */
+/** Returns undefined if the space of the vectors is not the active one any more: they would never be found. */
 async function embedAndWrite(
   store: Store,
   operations: readonly Operation<PreparedBody>[],
@@ -287,9 +287,9 @@ async function embedAndWrite(
     ...ahead,
     ...small.map((body, at) => [body, embedded[at]] as const),
   ]);
-  const ready = operations.map((operation) => readied(operation, bodies));
-  return writeInTurn(store.db, async (sql) => {
-    await refuseIfPinned(sql, "commit draft of", target.source);
+  const ready = operations.map((operation) => toReadyOperation(operation, bodies));
+  return writeLocked(store.db, async (sql) => {
+    await assertNotPinned(sql, "commit draft of", target.source);
     if ((await store.spaces.active(sql)).id !== space.id) return undefined;
     const outcome = await applyOperations(sql, store, ready, { ...target, spaceId: space.id });
     await abandonBodies(sql, idsOf(ahead));
@@ -297,7 +297,10 @@ async function embedAndWrite(
   });
 }
 
-function readied(operation: Operation<PreparedBody>, bodies: ReadonlyMap<PreparedBody, Ready | undefined>): Operation {
+function toReadyOperation(
+  operation: Operation<PreparedBody>,
+  bodies: ReadonlyMap<PreparedBody, Ready | undefined>,
+): Operation {
   if (operation.kind !== "put" || !operation.body) return { ...operation, body: null } as Operation;
   const body = bodies.get(operation.body);
   if (body && !("failure" in body)) return { ...operation, body };
@@ -313,26 +316,26 @@ interface Outcome {
   /** null as long as nothing has changed. */
   readonly generation: number | null;
   readonly changes: number;
-  /** What the last operation on an item left of it: null when it ended. */
+  /** The result of the last operation on each item; null if it was removed. */
   readonly refs: Map<ItemId, IndexedRef | null>;
-  /** By item; undefined: what had failed before does not count any more. */
+  /** By item; undefined: an earlier failure does not count any more. */
   readonly failed: Map<ItemId, FailedRef | undefined>;
-  /** Came without a body because it was there, and now it is not. */
+  /** Puts without a body, whose body has been cleaned up meanwhile. */
   readonly bodiless: DocumentFile[];
 }
 
 interface Target {
   readonly source: SourceKey;
-  /** The mark of the generation it makes. */
+  /** Crawl id of the new generation. */
   readonly crawl: string;
-  /** null: the first batch that changes something makes it. */
+  /** null: the first batch with a change creates it. */
   readonly generation: number | null;
   /** The space the vectors of the bodies are in. */
   readonly spaceId: number;
   readonly nowSeconds: number;
 }
 
-/** Writes a batch of a draft. The caller holds the transaction: a batch is there as a whole or not at all. */
+/** Writes a batch in the caller's transaction: all of it or nothing. */
 async function applyOperations(
   sql: Sql,
   store: Store,
@@ -360,11 +363,11 @@ async function applyOperations(
 
 type Folded = Pick<Outcome, "refs" | "failed" | "bodiless">;
 
-/** Plays the operations in their order; nothing is written yet. */
+/** Applies the operations to the items in memory, in order. */
 function fold(
   operations: readonly Operation[],
   items: ReadonlyMap<ItemId, DraftedItem>,
-  known: ReadonlyMap<string, StoredBody>,
+  known: ReadonlyMap<string, BodyRow>,
 ): Folded {
   const { refs, failed, bodiless }: Folded = { refs: new Map(), failed: new Map(), bodiless: [] };
   const atHand = bodiesOf(operations);
@@ -404,20 +407,20 @@ function bodiesOf(operations: readonly Operation[]): Map<string, ReadyBody> {
   return bodies;
 }
 
-interface Writing extends Target {
+interface BatchWrite extends Target {
   readonly generation: number;
   readonly bodies: ReadonlyMap<string, ReadyBody>;
-  readonly known: ReadonlyMap<string, StoredBody>;
+  readonly known: ReadonlyMap<string, BodyRow>;
 }
 
-async function writeItems(sql: Sql, store: Store, items: readonly DraftedItem[], writing: Writing): Promise<void> {
+async function writeItems(sql: Sql, store: Store, items: readonly DraftedItem[], writing: BatchWrite): Promise<void> {
   const { generation } = writing;
   const versions = items.flatMap(({ now }) => (now ? [now] : []));
   const befores = items.flatMap(({ before }) => (before ? [before] : []));
-  // Rows the draft brought itself just go; a visible row gets its end, which counts once the draft is committed.
+  // Rows of this draft are deleted; visible rows are ended, which takes effect at the commit.
   const own = befores.filter((row) => row.own === 1);
   const visible = befores.filter((row) => row.own === 0);
-  // First of all, because it locks the draft or finds it taken.
+  // First, because it locks the draft or finds it taken over.
   if (!(await countChanges(sql, generation, versions.length - own.length, visible.length))) {
     const { domainId, sourceId } = writing.source;
     throw new ConflictError(
@@ -430,16 +433,21 @@ async function writeItems(sql: Sql, store: Store, items: readonly DraftedItem[],
     visible.map(({ id }) => id),
     generation,
   );
-  await keepHidden(
+  await retainHidden(
     sql,
-    items.flatMap(({ kept }) => (kept ? [kept] : [])),
+    items.flatMap(({ retained }) => (retained ? [retained] : [])),
     generation,
   );
   await insertVersions(sql, store, versions, writing);
 }
 
-/** Only bodies that a version needs are written: one without a document would never be cleaned up. */
-async function insertVersions(sql: Sql, store: Store, versions: readonly Version[], writing: Writing): Promise<void> {
+/** Inserts only bodies that a version needs: a body without a document would never be cleaned up. */
+async function insertVersions(
+  sql: Sql,
+  store: Store,
+  versions: readonly Version[],
+  writing: BatchWrite,
+): Promise<void> {
   if (versions.length === 0) return;
   const names = [...new Set(versions.flatMap(({ body }) => ("name" in body ? [body.name] : [])))];
   const wanted = names.flatMap((name) => writing.bodies.get(name) ?? []);
@@ -454,14 +462,14 @@ async function insertVersions(sql: Sql, store: Store, versions: readonly Version
   await insertDocuments(sql, store, documents);
 }
 
-/** By nameOfKey. */
+/** Returns the stored bodies, by nameOfKey. */
 async function storeBodies(
   sql: Sql,
   store: Store,
   bodies: readonly ReadyBody[],
   spaceId: number,
-): Promise<Map<string, StoredBody>> {
-  const stored = new Map<string, StoredBody>();
+): Promise<Map<string, BodyRow>> {
+  const stored = new Map<string, BodyRow>();
   const fresh: NewBody[] = [];
   for (const body of bodies) {
     if ("id" in body) {
@@ -476,10 +484,10 @@ async function storeBodies(
   return stored;
 }
 
-/** A document as a batch will leave it. Its body may still have to be written, so it is told by what it will be. */
+/** A document as a batch will leave it. A body that is not written yet is given by its name. */
 interface Version {
   readonly row: Omit<DocumentRow, "id" | "bodyId">;
-  readonly body: StoredBody | { readonly name: string };
+  readonly body: BodyRow | { readonly name: string };
 }
 
 interface BatchContext {
@@ -487,10 +495,10 @@ interface BatchContext {
   readonly source: SourceKey;
   readonly nowSeconds: number;
   /** The bodies that are in the store, by nameOfKey. */
-  readonly known: ReadonlyMap<string, StoredBody>;
+  readonly known: ReadonlyMap<string, BodyRow>;
 }
 
-/** One item through the operations of a batch: what it was before, and what it is after the last of them. */
+/** State of one item before a batch, and after its last operation. */
 class DraftedItem {
   readonly before: DraftedRow | undefined;
   #now: Version | undefined;
@@ -508,13 +516,13 @@ class DraftedItem {
     return this.#now;
   }
 
-  /** What came and went within the batch has changed nothing. */
+  /** False for an item that was added and removed within the batch. */
   get changed(): boolean {
     return this.#changed && (this.before !== undefined || this.#now !== undefined);
   }
 
-  /** What is to be kept in case the item returns. */
-  get kept(): DraftedRow | undefined {
+  /** The row to retain in case the item returns. */
+  get retained(): DraftedRow | undefined {
     return this.#mayReturn && this.#now === undefined ? this.before : undefined;
   }
 
@@ -522,10 +530,10 @@ class DraftedItem {
     const { store, source, nowSeconds, known } = this.#context;
     const name = nameOfKey(key);
     const body = known.get(name) ?? { name };
-    const place = { ...labelColumns(file.label), file: storedPath(store, file.path) };
-    if (this.#now && isSame(this.#now.body, body)) return this.#relabelTo(this.#now, place);
+    const columns = { ...labelColumns(file.label), file: storedPath(store, file.path) };
+    if (this.#now && isSame(this.#now.body, body)) return this.#relabelTo(this.#now, columns);
     const row: Version["row"] = {
-      ...place,
+      ...columns,
       ...source,
       itemId: file.itemId,
       fileId: file.knownFileId ?? (randomId("file-") as FileId),
@@ -541,7 +549,7 @@ class DraftedItem {
     return this.#become({ row, body });
   }
 
-  /** false: there is nothing to relabel. */
+  /** Returns false if there is nothing to relabel. */
   relabel(label: Label): boolean {
     if (!this.#now) return false;
     this.#relabelTo(this.#now, { ...labelColumns(label), file: movedFile(this.#now.row, label.path) });
@@ -555,10 +563,12 @@ class DraftedItem {
     this.#mayReturn = mayReturn;
   }
 
-  /** The same document under a new label is a new row with the same file id, so that an earlier generation keeps its own. */
-  #relabelTo(now: Version, place: Place): Version {
-    const unchanged = Object.entries(place).every(([column, value]) => now.row[column as keyof Place] === value);
-    return unchanged ? now : this.#become({ ...now, row: { ...now.row, ...place } });
+  /** A new label makes a new row with the same file id, so that earlier generations keep the old one. */
+  #relabelTo(now: Version, columns: LabelAndFile): Version {
+    const unchanged = Object.entries(columns).every(
+      ([column, value]) => now.row[column as keyof LabelAndFile] === value,
+    );
+    return unchanged ? now : this.#become({ ...now, row: { ...now.row, ...columns } });
   }
 
   #become(version: Version): Version {
@@ -573,28 +583,28 @@ function isSame(a: Version["body"], b: Version["body"]): boolean {
 }
 
 type LabelColumns = Pick<DocumentRow, "name" | "path" | "url" | "fileType" | "modifiedAt" | "attributes">;
-type Place = LabelColumns & Pick<DocumentRow, "file">;
+type LabelAndFile = LabelColumns & Pick<DocumentRow, "file">;
 
 function labelColumns({ name, path, url, fileType, modifiedAt, attributes }: DocumentFile["label"]): LabelColumns {
   return { name, path, url, fileType, modifiedAt, attributes: JSON.stringify(attributes) };
 }
 
-/** The mirror lays files out like the source, so where the one ended in the old path the other ends in the new. */
+/** Returns the path of the bytes after a move. The mirror has the layout of the source, so only the end of the path changes. */
 function movedFile(current: Pick<DocumentRow, "file" | "path">, path: string): string {
   const native = (text: string): string => (current.file.includes("\\") ? text.replaceAll("/", "\\") : text);
   if (current.path === "" || !current.file.endsWith(native(current.path))) return current.file;
   return current.file.slice(0, -current.path.length) + native(path);
 }
 
-/** A body that can be stored at once: with everything it consists of, or written ahead. */
+/** A body that can be stored at once: complete, or written ahead. */
 type ReadyBody = NewBody | UnfinishedBody;
 
-/** A change that waits to be written. `Body`: what of a body is at hand when it is not known to be in the store. */
+/** A change that waits to be written. `Body`: the content, unless the store has it. */
 type Operation<Body = ReadyBody> =
   | { readonly kind: "put"; readonly file: DocumentFile; readonly key: BodyKey; readonly body: Body | null }
   | { readonly kind: "relabel"; readonly itemId: ItemId; readonly label: Label }
   | { readonly kind: "end"; readonly itemId: ItemId; readonly mayReturn: boolean }
-  /** A put that came to nothing: a permanent failure ends the item, any other leaves it as it is. */
+  /** A failed put: a permanent failure removes the item, any other leaves it as it is. */
   | { readonly kind: "fail"; readonly failed: FailedRef };
 
 function itemOf(operation: Operation<unknown>): ItemId {
@@ -604,20 +614,20 @@ function itemOf(operation: Operation<unknown>): ItemId {
 
 interface Commit {
   readonly source: SourceKey;
-  /** null: the draft changed nothing, so there is nothing to activate. */
+  /** null: the draft changed nothing. */
   readonly generation: number | null;
   readonly nowSeconds: number;
-  /** Somebody confirmed that nothing of the domain is to be left. */
+  /** The domain may become empty. */
   readonly allowEmpty: boolean;
 }
 
-/** The moment a draft becomes what readers see. Throws ConflictError when it must not; then nothing was changed. */
+/** Makes a draft visible. Throws ConflictError, without any change, if it must not be committed. */
 export async function commitGeneration(store: Pick<Store, "db">, commit: Commit): Promise<void> {
   const { source, generation, nowSeconds, allowEmpty } = commit;
   const what = `commit draft of ${source.domainId}/${source.sourceId}`;
-  if (generation === null) return refuseIfPinned(store.db, "commit draft of", source);
-  await writeInTurn(store.db, async (sql) => {
-    await refuseIfPinned(sql, "commit draft of", source);
+  if (generation === null) return assertNotPinned(store.db, "commit draft of", source);
+  await writeLocked(store.db, async (sql) => {
+    await assertNotPinned(sql, "commit draft of", source);
     if (!allowEmpty && (await leavesNothing(sql, source.domainId, generation))) {
       throw new ConflictError(
         `${what}: nothing of the domain ${source.domainId} would be left; readers keep what they have until the removals are confirmed`,
@@ -628,7 +638,7 @@ export async function commitGeneration(store: Pick<Store, "db">, commit: Commit)
   });
 }
 
-/** Only a draft that brings nothing and ends something can do that. */
+/** True only for a draft that adds nothing and ends all that is visible. */
 async function leavesNothing(sql: Sql, domainId: string, generation: number): Promise<boolean> {
   const brings = await sql.get("SELECT id FROM documents WHERE born = $1 LIMIT 1", [generation]);
   if (brings) return false;
@@ -640,7 +650,7 @@ async function leavesNothing(sql: Sql, domainId: string, generation: number): Pr
   return left === undefined;
 }
 
-export function refOf(row: Omit<HeldRow, "id">): IndexedRef {
+export function refOf(row: Omit<HoldingRow, "id">): IndexedRef {
   return {
     itemId: row.itemId,
     fileId: row.fileId,
@@ -655,7 +665,7 @@ export function refOf(row: Omit<HeldRow, "id">): IndexedRef {
 
 let lastSecond = { seconds: 0, instant: toUtcMicros(new Date(0)) };
 
-/** Documents of one crawl share their seconds, and formatting an instant is what listing them would spend its time on. */
+/** Caches the last second: documents of one crawl share it, and formatting times dominates listings. */
 export function fromUnixSeconds(seconds: number): string {
   if (seconds !== lastSecond.seconds) lastSecond = { seconds, instant: toUtcMicros(new Date(seconds * 1000)) };
   return lastSecond.instant;

@@ -3,10 +3,10 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
-  CleanUp,
   DocumentCount,
   DocumentVersion,
   DocumentWanted,
+  GarbageOptions,
   Generation,
   GenerationChange,
   GenerationState,
@@ -15,6 +15,7 @@ import type {
   IndexDraft,
   IndexedRef,
   Reclaimed,
+  RetainedDocuments,
   SearchHit,
   SearchQuery,
 } from "../contracts/search-index.ts";
@@ -36,26 +37,25 @@ import {
   visibleGenerations,
 } from "./generations.ts";
 import {
-  ALL_OF_IT,
   cleanupOldGenerations,
-  countUnseen,
+  countGarbage,
   DEFAULT_RETENTION,
-  forgetItems,
-  hiddenItems,
-  letGoOfItems,
+  endGracePeriod,
+  listHiddenItems,
+  purgeItems,
   type Retention,
   sweepAbandoned,
+  UNLIMITED,
 } from "./retention.ts";
 import { searchStore } from "./search/search-store.ts";
 import { DIRECT_SOURCE } from "./shared-schema.ts";
 import type { Store } from "./store.ts";
-import { probeStore, readState, writeInTurn } from "./store-state.ts";
+import { probeStore, readState, writeLocked } from "./store-state.ts";
 
-const HOLDINGS_PAGE = 1000;
-const HIDDEN_PAGE = 1000;
+const PAGE = 1000;
 
 interface EmbeddedIndexOptions {
-  /** Called before every use: the store may have been deleted meanwhile, also by another process. Throws then. */
+  /** Called before every use. Throws if the store was deleted meanwhile, also by another process. */
   readonly store: () => Promise<Store>;
   readonly extractor: Extractor;
   /** undefined: only for searching. */
@@ -68,6 +68,7 @@ interface EmbeddedIndexOptions {
 export class EmbeddedIndex implements Index {
   readonly commits = "atomic";
   readonly generations: Generations;
+  readonly retained: RetainedDocuments;
   readonly #options: EmbeddedIndexOptions;
   readonly #nowSeconds: () => number;
 
@@ -76,13 +77,14 @@ export class EmbeddedIndex implements Index {
     this.#nowSeconds = options.nowSeconds ?? (() => Math.floor(Date.now() / 1000));
     const { store, domain } = options;
     this.generations = new EmbeddedGenerations({ store, domain, nowSeconds: this.#nowSeconds });
+    this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
   }
 
   async draft(sourceId: SourceId, crawl = ""): Promise<IndexDraft> {
-    const source = this.#keyOf(sourceId);
+    const source = sourceKey(this.#options.domain, sourceId);
     const store = await this.#options.store();
     if ((await openDrafts(store.db, source)).length > 0) {
-      await writeInTurn(store.db, (sql) => abandonDrafts(sql, this.#nowSeconds(), source));
+      await writeLocked(store.db, (sql) => abandonDrafts(sql, this.#nowSeconds(), source));
       await sweepAbandoned(store);
     }
     return new EmbeddedDraft({
@@ -95,15 +97,15 @@ export class EmbeddedIndex implements Index {
     });
   }
 
-  /** All pages show the generation that was active at the first, so a commit in between neither doubles nor hides an item. */
+  /** All pages show the generation that is active at the first, so a commit in between neither repeats nor hides an item. */
   async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef[]> {
-    const source = this.#keyOf(sourceId);
+    const source = sourceKey(this.#options.domain, sourceId);
     const { db } = await this.#options.store();
     const visible = await visibleGenerations(db);
     for (let afterId = 0; ; ) {
-      const rows = await documentsOfSource(db, source, { visible, afterId, limit: HOLDINGS_PAGE });
+      const rows = await documentsOfSource(db, source, { visible, afterId, limit: PAGE });
       if (rows.length > 0) yield rows.map(refOf);
-      if (rows.length < HOLDINGS_PAGE) return;
+      if (rows.length < PAGE) return;
       afterId = rows.at(-1)?.id ?? 0;
     }
   }
@@ -113,7 +115,7 @@ export class EmbeddedIndex implements Index {
   }
 
   async openAudit(sourceId: SourceId): Promise<IndexAudit> {
-    const source = this.#keyOf(sourceId);
+    const source = sourceKey(this.#options.domain, sourceId);
     const { extractor } = this.#options;
     return {
       basis: "label, text, sections, chunks, vectors",
@@ -133,36 +135,6 @@ export class EmbeddedIndex implements Index {
     return searchStore(await this.#options.store(), query);
   }
 
-  async forget(source: SourceId, items: readonly ItemId[]): Promise<ItemId[]> {
-    const key = this.#keyOf(source);
-    return forgetItems(await this.#options.store(), key, items);
-  }
-
-  async letGo(source: SourceId, items: readonly ItemId[]): Promise<void> {
-    const key = this.#keyOf(source);
-    await letGoOfItems(await this.#options.store(), key, items);
-  }
-
-  async *hidden(source: SourceId): AsyncGenerator<ItemId[]> {
-    const key = this.#keyOf(source);
-    for (let after = ""; ; ) {
-      const items = await hiddenItems((await this.#options.store()).db, key, { after, limit: HIDDEN_PAGE });
-      if (items.length > 0) yield items;
-      if (items.length < HIDDEN_PAGE) return;
-      after = items.at(-1) ?? "";
-    }
-  }
-
-  async cleanUp({ dryRun, checkpoint }: CleanUp): Promise<Reclaimed> {
-    const store = await this.#options.store();
-    const retention = this.#options.retention ?? DEFAULT_RETENTION;
-    const options = { retention, nowSeconds: this.#nowSeconds() };
-    const reclaimed = await countUnseen(store.db, options);
-    const pace = checkpoint ? { ...ALL_OF_IT, checkpoint } : ALL_OF_IT;
-    if (!dryRun) await cleanupOldGenerations(store, { ...options, ...pace });
-    return reclaimed;
-  }
-
   async probe(): Promise<void> {
     await probeStore((await this.#options.store()).db);
   }
@@ -171,19 +143,51 @@ export class EmbeddedIndex implements Index {
     const store = await this.#options.store();
     await store.spaces.refresh(store, report, signal);
   }
-
-  #keyOf(source: SourceId): SourceKey {
-    const { domain } = this.#options;
-    if (domain !== undefined) return sourceKey(domain, source);
-    throw withoutDomain(`open source ${source}`);
-  }
 }
 
 function withoutDomain(verb: string): Error {
   return new Error(`${verb}: without a domain the vector store can only be searched`);
 }
 
-const PAGE = 1000;
+class EmbeddedRetainedDocuments implements RetainedDocuments {
+  readonly #options: EmbeddedIndexOptions;
+  readonly #nowSeconds: () => number;
+
+  constructor(options: EmbeddedIndexOptions, nowSeconds: () => number) {
+    this.#options = options;
+    this.#nowSeconds = nowSeconds;
+  }
+
+  async endGracePeriod(source: SourceId, items: readonly ItemId[]): Promise<void> {
+    const key = sourceKey(this.#options.domain, source);
+    await endGracePeriod(await this.#options.store(), key, items);
+  }
+
+  async purge(source: SourceId, items: readonly ItemId[]): Promise<ItemId[]> {
+    const key = sourceKey(this.#options.domain, source);
+    return purgeItems(await this.#options.store(), key, items);
+  }
+
+  async *listHidden(source: SourceId): AsyncGenerator<ItemId[]> {
+    const key = sourceKey(this.#options.domain, source);
+    for (let after = ""; ; ) {
+      const items = await listHiddenItems((await this.#options.store()).db, key, { after, limit: PAGE });
+      if (items.length > 0) yield items;
+      if (items.length < PAGE) return;
+      after = items.at(-1) ?? "";
+    }
+  }
+
+  async collectGarbage({ dryRun, checkpoint }: GarbageOptions): Promise<Reclaimed> {
+    const store = await this.#options.store();
+    const retention = this.#options.retention ?? DEFAULT_RETENTION;
+    const options = { retention, nowSeconds: this.#nowSeconds() };
+    const reclaimed = await countGarbage(store.db, options);
+    const effort = checkpoint ? { ...UNLIMITED, checkpoint } : UNLIMITED;
+    if (!dryRun) await cleanupOldGenerations(store, { ...options, ...effort });
+    return reclaimed;
+  }
+}
 
 interface EmbeddedGenerationsOptions {
   readonly store: () => Promise<Store>;
@@ -192,7 +196,7 @@ interface EmbeddedGenerationsOptions {
   readonly nowSeconds: () => number;
 }
 
-/** The kept states of a vector store. All domains of a store go back together: they share its generations. */
+/** The kept generations of a vector store. All domains of a store share them, and roll back together. */
 class EmbeddedGenerations implements Generations {
   readonly #options: EmbeddedGenerationsOptions;
 
@@ -205,13 +209,13 @@ class EmbeddedGenerations implements Generations {
     return { active, pinned: pinned === 1 };
   }
 
-  async kept(): Promise<Generation[]> {
+  async list(): Promise<Generation[]> {
     const { db } = await this.#options.store();
     return db.read(async (sql) => {
       const { active } = await readState(sql);
       const crawls = new Set<string>();
       return (await keptGenerations(sql)).map(({ id: _, committedAt, ...row }) => {
-        // Newest first: of what a crawl committed, the first that is met is how it ended.
+        // Newest first: the first generation of a crawl seen here is its last one.
         const intermediate = row.crawl !== "" && crawls.has(row.crawl);
         crawls.add(row.crawl);
         return { ...row, intermediate, committedAt: fromUnixSeconds(committedAt), visible: row.number <= active };
@@ -221,15 +225,15 @@ class EmbeddedGenerations implements Generations {
 
   async rollback(number: number): Promise<void> {
     const { db } = await this.#options.store();
-    await writeInTurn(db, async (sql) => {
+    await writeLocked(db, async (sql) => {
       if (!(await rollbackTo(sql, number))) throw await notKept(sql, "roll back", number);
-      // What an open draft would end or leave alone was read from the state that is left here.
+      // Open drafts were based on the generation that is left here.
       await abandonDrafts(sql, this.#options.nowSeconds());
     });
   }
 
   async release(): Promise<void> {
-    await writeInTurn((await this.#options.store()).db, releasePin);
+    await writeLocked((await this.#options.store()).db, releasePin);
   }
 
   async *difference(from: number, to: number): AsyncGenerator<GenerationChange[]> {
@@ -272,7 +276,7 @@ async function* pages(
   }
 }
 
-/** Each item has at most one row that `from` shows and one that `to` shows; the latter speaks for both. */
+/** An item has at most one row in `from` and one in `to`; a change is reported for the latter. */
 function changeOf(row: DifferenceRow): GenerationChange[] {
   const { sourceId, itemId, name, path, inFrom, inTo, hasOther } = row;
   if (inFrom === inTo) return [];
@@ -286,8 +290,9 @@ async function notKept(sql: Parameters<typeof keptGenerations>[0], verb: string,
   return new BadInputError(`${verb}: there is no generation ${number} any more, or not yet; ${which}`);
 }
 
-/** Throws for the id under which files attached over the wire are kept: a crawl would take them for its own. */
-function sourceKey(domainId: DomainId, sourceId: SourceId): SourceKey {
+/** Throws without a domain, and for the id of files attached over the wire: a crawl would take them for its own. */
+function sourceKey(domainId: DomainId | undefined, sourceId: SourceId): SourceKey {
+  if (domainId === undefined) throw withoutDomain(`open source ${sourceId}`);
   if (sourceId === DIRECT_SOURCE) throw new BadInputError(`open source: the source id '${DIRECT_SOURCE}' is reserved`);
   return { domainId, sourceId };
 }

@@ -5,21 +5,21 @@ import type { SourceKey } from "./documents.ts";
 import { takeIds } from "./store-state.ts";
 
 /**
- * Storage of generations: plain reads and writes, to be called inside a transaction of the caller (see writeInTurn).
+ * Reads and writes of generations, called inside a transaction of the caller (see writeLocked).
  *
- * A row without a number and without `committed_at` is an open draft. One that has `committed_at` but no number is
- * abandoned: its draft was taken over, or it was rolled back for good. Nobody sees it, and sweeping removes it.
+ * A row without `number` and `committed_at` is an open draft. A row with `committed_at` but without `number` is abandoned: its
+ * draft was taken over, or it was rolled back for good. No reader sees it, and sweepAbandoned deletes it.
  *
  * The storage functions of the generation-based crawl, and where they are here:
  *
  * | specification | here |
  * | --- | --- |
  * | insert_document | insertDocuments (documents.ts) |
- * | insert_sections | insertSections (sections.ts) |
+ * | insert_sections | insertSections (bodies.ts) |
  * | activate_generation | activateGeneration |
- * | cleanup_old_generations | cleanupOldGenerations (cleanup.ts) |
- * | get_sections_by_document | sectionsOfDocument (sections.ts) |
- * | search_sections_fts | searchStore (../search), through TextIndex.matchChunks (store.ts) and visibleAt |
+ * | cleanup_old_generations | cleanupOldGenerations (retention.ts) |
+ * | get_sections_by_document | sectionsOfDocument (bodies.ts) |
+ * | search_sections_fts | searchStore (search/search-store.ts), through TextIndex.matchChunks (store.ts) and visibleAt |
  * | documents_active | the view of that name |
  * | generation_active | visibleAt: born by then, and not dead by then |
  */
@@ -28,7 +28,7 @@ interface GenerationRow {
   readonly number: number;
   readonly domainId: string;
   readonly sourceId: string;
-  /** The same for all that one crawl committed; "" for a commit that stands for itself. */
+  /** The same for all commits of one crawl; "" for a single commit. */
   readonly crawl: string;
   readonly committedAt: number;
   readonly added: number;
@@ -36,15 +36,15 @@ interface GenerationRow {
 }
 
 /**
- * A condition that holds for rows `d` of `documents` that generation number `at` shows. `+` keeps SQLite from looking rows
- * up by their generation: a first crawl has all its documents in one.
+ * Returns a condition for rows `d` of `documents` that generation number `at` shows. `+` keeps SQLite from using the index by
+ * generation: a first crawl has all its documents in one.
  */
 export function visibleAt(at: string, d = "d"): string {
   const byThen = `SELECT id FROM generations WHERE number <= ${at}`;
   return `+${d}.born IN (${byThen}) AND (${d}.died IS NULL OR +${d}.died NOT IN (${byThen}))`;
 }
 
-/** The ids of all generations up to the active one, at one moment. */
+/** Returns the ids of all generations up to the active one. */
 export async function visibleGenerations(sql: Sql): Promise<number[]> {
   const rows = await sql.all<{ id: number }>(
     "SELECT id FROM generations WHERE number <= (SELECT active FROM state WHERE id = 1)",
@@ -52,7 +52,7 @@ export async function visibleGenerations(sql: Sql): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-/** An open draft. */
+/** Inserts an open draft; returns its id. */
 export async function insertGeneration(
   sql: Sql,
   { domainId, sourceId }: SourceKey,
@@ -67,7 +67,7 @@ export async function insertGeneration(
 
 const OPEN = "number IS NULL AND committed_at IS NULL";
 
-/** false: it is no open draft any more. */
+/** Returns false if the draft is not open any more. */
 export async function countChanges(sql: Sql, id: number, added: number, removed: number): Promise<boolean> {
   const changed = await sql.run(
     `UPDATE generations SET added = added + $2, removed = removed + $3 WHERE id = $1 AND ${OPEN}`,
@@ -77,8 +77,8 @@ export async function countChanges(sql: Sql, id: number, added: number, removed:
 }
 
 /**
- * Numbers one row and moves one pointer, however large the store. false: the draft is not open any more, and nothing was
- * changed.
+ * Commits a draft: numbers one row and moves one pointer, however large the store. Returns false, without any change, if the
+ * draft is not open any more.
  */
 export async function activateGeneration(sql: Sql, id: number, committedAt: number): Promise<boolean> {
   const open = await sql.get(`SELECT id FROM generations WHERE id = $1 AND ${OPEN}`, [id]);
@@ -91,7 +91,7 @@ export async function activateGeneration(sql: Sql, id: number, committedAt: numb
   return true;
 }
 
-/** Readers see `number` from now on, and the store is pinned to it. false: it is not kept. */
+/** Makes generation `number` the active one and pins the store to it. Returns false if it is not kept. */
 export async function rollbackTo(sql: Sql, number: number): Promise<boolean> {
   if (!(await isKept(sql, number))) return false;
   await sql.run("UPDATE state SET active = $1, pinned = 1, visible_revision = visible_revision + 1 WHERE id = 1", [
@@ -101,8 +101,8 @@ export async function rollbackTo(sql: Sql, number: number): Promise<boolean> {
 }
 
 /**
- * What lies above the active generation loses its number, so nothing abandoned comes back. Before any draft is written: a
- * row has one end, and a draft that ends what a rollback brought back to life takes the end it had above.
+ * Abandons the generations above the active one. Must happen before any draft is written: a row has one `died`, and a draft that
+ * ends a row which a rollback revived overwrites the one it had.
  */
 export async function releasePin(sql: Sql): Promise<void> {
   await sql.run("UPDATE generations SET number = NULL WHERE number > (SELECT active FROM state WHERE id = 1)");
@@ -124,7 +124,7 @@ export async function isKept(sql: Sql, number: number): Promise<boolean> {
   return row !== undefined;
 }
 
-/** Whoever has these drafts open can neither write to them nor commit them any more. */
+/** Abandons open drafts: their owners can neither write nor commit them any more. */
 export async function abandonDrafts(sql: Sql, nowSeconds: number, source?: SourceKey): Promise<number> {
   if (!source) return sql.run(`UPDATE generations SET committed_at = $1 WHERE ${OPEN}`, [nowSeconds]);
   return sql.run(`UPDATE generations SET committed_at = $1 WHERE domain_id = $2 AND source_id = $3 AND ${OPEN}`, [
@@ -153,17 +153,17 @@ export async function abandonedGenerations(sql: Sql): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-/** No document may name it. */
+/** Deletes a generation. No document may refer to it. */
 export async function deleteGeneration(sql: Sql, id: number): Promise<void> {
   await sql.run("DELETE FROM generations WHERE id = $1", [id]);
 }
 
-/** From here on earlier generations can neither be searched nor gone back to. */
+/** From here on earlier generations can neither be searched nor rolled back to. */
 export async function raiseOldest(sql: Sql, oldest: number): Promise<void> {
   await sql.run("UPDATE state SET oldest = $1 WHERE id = 1 AND oldest < $1", [oldest]);
 }
 
-/** A committed generation that is not kept and that no document names says nothing. */
+/** Deletes a committed generation that is not kept, if no document refers to it. */
 export async function deleteGenerationIfEmpty(sql: Sql, id: number): Promise<void> {
   await sql.run(
     `DELETE FROM generations WHERE id = $1 AND number > 0 AND number < (SELECT oldest FROM state WHERE id = 1)
@@ -187,7 +187,7 @@ export interface DifferenceRow {
   readonly hasOther: 0 | 1;
 }
 
-/** The generations between two numbers: only rows that were born or died in one of them can differ. */
+/** Returns the generations between two numbers: only rows that were born or died in one of them can differ. */
 export async function generationsBetween(sql: Sql, from: number, to: number): Promise<number[]> {
   const rows = await sql.all<{ id: number }>(
     "SELECT id FROM generations WHERE number > $1 AND number <= $2 ORDER BY number",
@@ -196,7 +196,7 @@ export async function generationsBetween(sql: Sql, from: number, to: number): Pr
   return rows.map(({ id }) => id);
 }
 
-/** One page of the rows with this end of their life in the generation, whether they differ or not. */
+/** Returns one page of the rows that were born, or died, in the generation, whether they differ or not. */
 export async function differenceBetween(
   sql: Sql,
   range: { readonly from: number; readonly to: number },
@@ -226,7 +226,7 @@ interface VersionRow extends Omit<DocumentVersion, "visible"> {
 
 const MAX_VERSIONS = 20;
 
-/** Rows of committed generations, rolled-back ones included. By what a document is called, all rows are looked at. */
+/** Returns versions in committed generations, including rolled-back ones. A search by name scans all rows. */
 export async function documentVersions(sql: Sql, domain: DomainId, wanted: DocumentWanted): Promise<VersionRow[]> {
   const [condition, values]: [string, Values] =
     "called" in wanted

@@ -9,22 +9,22 @@ import type { Pause } from "./markdown-lines.ts";
 import { sectionSteps } from "./parse-sections.ts";
 import type { Words } from "./store.ts";
 
-/** To be raised whenever sections or chunks of the same text come out differently. */
+/** Raise whenever the same text gives other sections or chunks. */
 const CHUNKER_REVISION = "2";
-/** One document must not fill the store or the memory: this is some 32 MB of prose. */
+/** Limits the memory and space of one document: some 32 MB of prose. */
 const MAX_CHUNKS = 20_000;
 const MAX_HEADINGS = 100_000;
-/** One for all: documents that are prepared side by side share the turns, or the others would wait for each of them. */
+/** Shared by documents that are prepared concurrently, or others would wait for each of them. */
 const turn = new Turn();
 
-/** Some bytes that are to become a body. */
+/** A file to make a body of. */
 export interface BodySource {
   readonly path: string;
   readonly sha256: string;
   readonly fileType: string;
   readonly chunking: Chunking;
-  /** As that of a DocumentFile. */
-  readonly keptText?: DocumentFile["keptText"];
+  /** See DocumentFile.cachedText. */
+  readonly cachedText?: DocumentFile["cachedText"];
 }
 
 /** A body that has everything but its vectors. */
@@ -34,7 +34,7 @@ export interface PreparedBody extends Omit<NewBody, "chunks"> {
 
 export function bodyKey(
   { revision }: Pick<Extractor, "revision">,
-  source: Omit<BodySource, "path" | "keptText">,
+  source: Omit<BodySource, "path" | "cachedText">,
 ): BodyKey {
   return {
     sha256: source.sha256,
@@ -45,19 +45,19 @@ export function bodyKey(
 }
 
 /**
- * Extracts, cuts and analyses; touches no database. Throws unless the file is still what `sha256` says: another run may
- * replace it at any moment, and its text must not be kept under a hash it does not have.
+ * Extracts, chunks and analyses a file; uses no database. Throws if the file no longer has the hash `sha256`: another run may
+ * replace it at any moment, and its text must not be stored under a wrong hash.
  */
 export async function prepareBody(
   extractor: Extractor,
   source: BodySource,
   signal: AbortSignal,
 ): Promise<PreparedBody> {
-  // Whatever is wrong with what was kept, the file itself is there.
-  const kept = await source.keptText?.(extractor.revision).catch(() => undefined);
-  const { title, markdown, language } = kept ?? (await extractUnchanged(extractor, source, signal));
-  const root = await inTurns(sectionSteps(markdown, MAX_HEADINGS), signal);
-  const chunks = await inTurns(analysedChunks(root, source.chunking), signal);
+  // If the cached text cannot be read, the file is.
+  const cached = await source.cachedText?.(extractor.revision).catch(() => undefined);
+  const { title, markdown, language } = cached ?? (await extractUnchanged(extractor, source, signal));
+  const root = await runYielding(sectionSteps(markdown, MAX_HEADINGS), signal);
+  const chunks = await runYielding(analysedChunks(root, source.chunking), signal);
   return { key: bodyKey(extractor, source), title, language, sections: flattenSections(root), chunks };
 }
 
@@ -79,8 +79,8 @@ function* analysedChunks(root: Section, chunking: Chunking): Generator<Pause, Pr
   return chunks;
 }
 
-/** Runs it to its end; the rest of the process works in between. */
-async function inTurns<T>(steps: Generator<Pause, T>, signal: AbortSignal): Promise<T> {
+/** Runs the generator to its end, yielding to the event loop. */
+async function runYielding<T>(steps: Generator<Pause, T>, signal: AbortSignal): Promise<T> {
   for (;;) {
     if (turn.isOver()) {
       await turn.next();
@@ -91,14 +91,14 @@ async function inTurns<T>(steps: Generator<Pause, T>, signal: AbortSignal): Prom
   }
 }
 
-/** The bytes are not those of the hash: they changed while they were read, or before. */
+/** The file does not have the expected hash: it changed while it was read, or before. */
 export class AlteredError extends Error {
   constructor(path: string) {
     super(`read ${path}: it was changed since it came here`);
   }
 }
 
-/** The hash is taken after reading, so that it also covers a refusal: a file caught half-way says nothing about its bytes. */
+/** Hashes after reading, so that the check also covers extraction errors: a half-written file says nothing about its content. */
 async function extractUnchanged(
   extractor: Extractor,
   { path, sha256, fileType }: BodySource,
@@ -113,7 +113,7 @@ async function extractUnchanged(
   return outcome;
 }
 
-/** The tree as rows in reading order, each naming the row above it by its position; storage knows no trees. */
+/** Returns the tree as rows in reading order, each with the position of its parent. */
 export function flattenSections(root: Section): SectionRow[] {
   const rows: SectionRow[] = [];
   const walk = (section: Section, parent: number | null): void => {

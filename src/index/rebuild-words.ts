@@ -3,35 +3,35 @@ import type { Sql } from "../lib/sql/sql.ts";
 import { ANALYZER_REVISION, analyze, labelWords } from "./analyzer.ts";
 import { chunksAfter } from "./bodies.ts";
 import type { Store } from "./store.ts";
-import { readState, writeInTurn } from "./store-state.ts";
+import { readState, writeLocked } from "./store-state.ts";
 
-/** What is analysed in one go: others get their turn in between. */
+/** Analysed without yielding to the event loop. */
 const PAGE = 100;
 
-type Rebuilt = Pick<Store, "db" | "texts">;
+type IndexedStore = Pick<Store, "db" | "texts">;
 
 /**
- * Makes the words of all passages and labels anew when another revision of the analyzer made those that are there: words
- * of two revisions do not find each other. Done page by page, so others can write meanwhile; a crash makes it start again.
+ * Rebuilds the words of all passages and labels if another revision of the analyzer made them: words of two revisions do not
+ * match. Works page by page, so that others can write meanwhile; after a crash it starts again.
  */
-export async function rebuildWords(store: Rebuilt): Promise<void> {
+export async function rebuildWords(store: IndexedStore): Promise<void> {
   if ((await readState(store.db)).analyzer === ANALYZER_REVISION) return;
-  await inPages((afterId) => writeInTurn(store.db, (sql) => rebuildChunks(sql, store, afterId)));
-  await inPages((afterId) => writeInTurn(store.db, (sql) => rebuildLabels(sql, store, afterId)));
+  await forEachPage((afterId) => writeLocked(store.db, (sql) => rebuildChunks(sql, store, afterId)));
+  await forEachPage((afterId) => writeLocked(store.db, (sql) => rebuildLabels(sql, store, afterId)));
   await store.db.run("UPDATE state SET analyzer = $1, visible_revision = visible_revision + 1 WHERE id = 1", [
     ANALYZER_REVISION,
   ]);
 }
 
-/** `page` tells the last id it has done, or undefined when there was none left. */
-async function inPages(page: (afterId: number) => Promise<number | undefined>): Promise<void> {
+/** `page` returns the last id of its page, or undefined when there are no more. */
+async function forEachPage(page: (afterId: number) => Promise<number | undefined>): Promise<void> {
   for (let afterId: number | undefined = 0; afterId !== undefined; ) {
     afterId = await page(afterId);
     await nextRound();
   }
 }
 
-async function rebuildChunks(sql: Sql, { texts }: Rebuilt, afterId: number): Promise<number | undefined> {
+async function rebuildChunks(sql: Sql, { texts }: IndexedStore, afterId: number): Promise<number | undefined> {
   const chunks = await chunksAfter(sql, afterId, PAGE);
   await texts.removeChunks(
     sql,
@@ -48,7 +48,7 @@ async function rebuildChunks(sql: Sql, { texts }: Rebuilt, afterId: number): Pro
   return chunks.at(-1)?.id;
 }
 
-async function rebuildLabels(sql: Sql, { texts }: Rebuilt, afterId: number): Promise<number | undefined> {
+async function rebuildLabels(sql: Sql, { texts }: IndexedStore, afterId: number): Promise<number | undefined> {
   const rows = await sql.all<{ id: number; name: string; path: string; title: string }>(
     `SELECT d.id, d.name, d.path, coalesce(b.title, '') AS title FROM documents d LEFT JOIN bodies b ON b.id = d.body_id
      WHERE d.id > $1 ORDER BY d.id LIMIT $2`,

@@ -22,9 +22,9 @@ import {
   visibleAt,
 } from "./generations.ts";
 import type { Store } from "./store.ts";
-import { bumpVisibleRevision, readState, refuseIfPinned, writeInTurn } from "./store-state.ts";
+import { assertNotPinned, bumpVisibleRevision, readState, writeLocked } from "./store-state.ts";
 
-/** What stays readable after a commit: the states before and after each of the last few crawls, and all younger than this. */
+/** Which generations stay readable: those before and after each of the last few crawls, and all younger than `seconds`. */
 export interface Retention {
   readonly crawls: number;
   readonly seconds: number;
@@ -35,60 +35,66 @@ export const DEFAULT_RETENTION: Retention = { crawls: 3, seconds: 24 * 3600 };
 const SLICE_DOCUMENTS = 200;
 const SLICE_CHUNKS = 1000;
 
-/** How much to do, and what is called between two slices of it. */
-interface Pace {
+/** `budget`: documents and bodies to delete at most. `checkpoint` is called between two slices. */
+interface CleanupOptions {
   readonly budget: number;
   readonly checkpoint?: () => Promise<void>;
 }
 
-/** All there is, without a break. */
-export const ALL_OF_IT: Pace = { budget: Number.POSITIVE_INFINITY };
+/** No limit, no checkpoint. */
+export const UNLIMITED: CleanupOptions = { budget: Number.POSITIVE_INFINITY };
 
-type Cleaned = Pick<Store, "db" | "texts" | "vectors">;
+type CleanableStore = Pick<Store, "db" | "texts" | "vectors">;
 
 /**
- * Removes what no kept generation can see, in slices with a short lock each, up to about `budget` documents and as many
- * bodies. Whatever is left (also after a crash) is found again by the next call.
+ * Deletes what no kept generation shows, in slices with a short lock each, up to about `budget` documents and as many bodies.
+ * The next call finds what is left, also after a crash.
  */
 export async function cleanupOldGenerations(
-  store: Cleaned,
-  options: { readonly retention: Retention; readonly nowSeconds: number } & Pace,
+  store: CleanableStore,
+  options: { readonly retention: Retention; readonly nowSeconds: number } & CleanupOptions,
 ): Promise<void> {
-  const oldest = await raisedOldest(store.db, keepOf(options));
+  const oldest = await raisedOldest(store.db, limitsOf(options));
   await inSlices(options, () => deleteUnseenDocuments(store, oldest));
   await sweepAbandoned(store, options);
   await dropLooseBodies(store, options);
 }
 
-function keepOf({ retention, nowSeconds }: { readonly retention: Retention; readonly nowSeconds: number }): Keep {
+function limitsOf({
+  retention,
+  nowSeconds,
+}: {
+  readonly retention: Retention;
+  readonly nowSeconds: number;
+}): RetentionLimits {
   return { crawls: retention.crawls, committedSince: nowSeconds - retention.seconds };
 }
 
-/** Looks before it locks: mostly there is nothing to raise. What counts is what it finds inside: a rollback may have come first. */
-async function raisedOldest(db: SqlDatabase, keep: Keep): Promise<number> {
+/** Reads before it locks: usually there is nothing to raise. Reads again inside the lock: a rollback may have come first. */
+async function raisedOldest(db: SqlDatabase, keep: RetentionLimits): Promise<number> {
   const { oldest } = await readState(db);
-  if ((await cleanupHorizon(db, keep)) <= oldest) return oldest;
-  return writeInTurn(db, async (sql) => {
-    await raiseOldest(sql, await cleanupHorizon(sql, keep));
+  if ((await oldestToKeep(db, keep)) <= oldest) return oldest;
+  return writeLocked(db, async (sql) => {
+    await raiseOldest(sql, await oldestToKeep(sql, keep));
     return (await readState(sql)).oldest;
   });
 }
 
-/** Undoes what never came to be, or was rolled back for good: what it brought goes, what it would have ended lives on. */
-export async function sweepAbandoned(store: Cleaned, pace: Pace = ALL_OF_IT): Promise<void> {
+/** Undoes abandoned generations: deletes the documents they brought, revives those they ended. */
+export async function sweepAbandoned(store: CleanableStore, pace: CleanupOptions = UNLIMITED): Promise<void> {
   for (const id of await abandonedGenerations(store.db)) {
     await inSlices(pace, () => deleteSomeOfGeneration(store, id));
   }
 }
 
-/** Bodies that lost their last document or never got one, as the pace allows. */
-export async function dropLooseBodies(store: Cleaned, pace: Pace = ALL_OF_IT): Promise<void> {
+/** Deletes bodies without documents. */
+export async function dropLooseBodies(store: CleanableStore, pace: CleanupOptions = UNLIMITED): Promise<void> {
   await abandonStaleBodies(store.db);
   await inSlices(pace, () => deleteLooseBodies(store));
 }
 
-/** Until there is nothing left or the budget is used up. Other work of the process runs between two slices. */
-async function inSlices({ budget, checkpoint }: Pace, slice: () => Promise<number>): Promise<void> {
+/** Repeats `slice` until it returns 0 or the budget is used up. Yields to the event loop in between. */
+async function inSlices({ budget, checkpoint }: CleanupOptions, slice: () => Promise<number>): Promise<void> {
   for (let spent = 0; spent < budget; ) {
     const done = await slice();
     if (done === 0) return;
@@ -98,9 +104,9 @@ async function inSlices({ budget, checkpoint }: Pace, slice: () => Promise<numbe
   }
 }
 
-async function deleteUnseenDocuments(store: Cleaned, oldest: number): Promise<number> {
+async function deleteUnseenDocuments(store: CleanableStore, oldest: number): Promise<number> {
   if ((await unseenDocuments(store.db, oldest, 1)).length === 0) return 0;
-  return writeInTurn(store.db, async (sql) => {
+  return writeLocked(store.db, async (sql) => {
     const rows = await unseenDocuments(sql, oldest, SLICE_DOCUMENTS);
     await deleteDocuments(sql, store, rows);
     const generations = new Set(rows.flatMap(({ born, died }) => [born, died]));
@@ -114,7 +120,7 @@ interface DeadRow extends Pick<DocumentRow, "id" | "bodyId"> {
   readonly died: number;
 }
 
-/** Steps over the generations in which something died, not over documents: a commit must not pay for the store's size. */
+/** Iterates over generations in which documents died, not over documents: the cost must not grow with the store. */
 async function unseenDocuments(sql: Sql, oldest: number, limit: number): Promise<DeadRow[]> {
   const rows: DeadRow[] = [];
   for (let at = 0; rows.length < limit; ) {
@@ -134,9 +140,9 @@ async function unseenDocuments(sql: Sql, oldest: number, limit: number): Promise
   return rows;
 }
 
-/** 0 when the generation is gone. */
-async function deleteSomeOfGeneration(store: Cleaned, id: number): Promise<number> {
-  return writeInTurn(store.db, async (sql) => {
+/** Returns 0 when the generation is deleted. */
+async function deleteSomeOfGeneration(store: CleanableStore, id: number): Promise<number> {
+  return writeLocked(store.db, async (sql) => {
     const rows = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
       `SELECT id, body_id AS "bodyId" FROM documents WHERE born = $1 LIMIT $2`,
       [id, SLICE_DOCUMENTS],
@@ -154,9 +160,9 @@ async function deleteSomeOfGeneration(store: Cleaned, id: number): Promise<numbe
   });
 }
 
-async function deleteLooseBodies(store: Cleaned): Promise<number> {
+async function deleteLooseBodies(store: CleanableStore): Promise<number> {
   if ((await looseBodies(store.db, 1)).length === 0) return 0;
-  return writeInTurn(store.db, async (sql) => {
+  return writeLocked(store.db, async (sql) => {
     const seen: number[] = [];
     const unused: number[] = [];
     let chunks = 0;
@@ -164,7 +170,7 @@ async function deleteLooseBodies(store: Cleaned): Promise<number> {
       if (chunks >= SLICE_CHUNKS) break;
       if (!body.used && body.chunks > SLICE_CHUNKS) {
         if (seen.length > 0) break;
-        // It shrinks slice by slice, so nobody may find what is left of it.
+        // Deleted in slices, so no lookup may find the rest.
         await withdrawBody(sql, body.id);
         await deleteChunksOfBodies(sql, store, [body.id], SLICE_CHUNKS);
         return 1;
@@ -180,17 +186,17 @@ async function deleteLooseBodies(store: Cleaned): Promise<number> {
   });
 }
 
-interface Keep {
+interface RetentionLimits {
   readonly crawls: number;
   /** Unix seconds. */
   readonly committedSince: number;
 }
 
 /**
- * Nothing that died at or below this number can be seen by a generation worth keeping; 0 when all are. Kept are what the
- * last few crawls committed and the state before the first of them, so each of them can be taken back as a whole.
+ * Returns the number of the oldest generation to keep; 0 to keep all. Rows that died at or below it are garbage. Kept are the
+ * generations of the last few crawls and the one before them, so that each crawl can be rolled back as a whole.
  */
-async function cleanupHorizon(sql: Sql, keep: Keep): Promise<number> {
+async function oldestToKeep(sql: Sql, keep: RetentionLimits): Promise<number> {
   const first = await firstOfCrawls(sql, keep.crawls);
   const before = await newestBelow(sql, first);
   if (!before) return 0;
@@ -241,8 +247,8 @@ function placeholders(values: readonly string[], from: number): string {
   return values.map((_, at) => `$${from + at}`).join(", ");
 }
 
-/** Hidden by a draft, and kept in case they return. One that was kept before is kept as it is now. */
-export async function keepHidden(
+/** Retains documents that a draft hides, in case they return. Replaces what was retained of them before. */
+export async function retainHidden(
   sql: Sql,
   documents: readonly Pick<DocumentRow, "domainId" | "sourceId" | "itemId" | "bodyId">[],
   died: number,
@@ -260,25 +266,25 @@ export async function keepHidden(
   await sql.insert("kept_documents (domain_id, source_id, item_id, body_id, died)", rows);
 }
 
-/** They need not be kept any longer. */
+/** Ends the retention of these items. */
 async function releaseItems(sql: Sql, { domainId, sourceId }: SourceKey, items: readonly ItemId[]): Promise<void> {
   const those = isListed(sql, "item_id", "$3", "text");
   await release(sql, `domain_id = $1 AND source_id = $2 AND ${those}`, [domainId, sourceId, listOf(items)]);
 }
 
-/** What this generation brought has returned. Costs what is kept of the source, not what the generation brought. */
+/** Ends the retention of items that this generation brought back. Costs what is retained of the source, not what the generation brought. */
 export async function releaseReturned(sql: Sql, { domainId, sourceId }: SourceKey, generation: number): Promise<void> {
   const returned = `EXISTS (SELECT 1 FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2
     AND d.item_id = kept_documents.item_id AND +d.born = $3)`;
   await release(sql, `domain_id = $1 AND source_id = $2 AND ${returned}`, [domainId, sourceId, generation]);
 }
 
-/** What this generation hid was never hidden: it was abandoned. */
+/** Ends the retention of items that an abandoned generation had hidden. */
 async function releaseHiddenBy(sql: Sql, generation: number): Promise<void> {
   await release(sql, "died = $1", [generation]);
 }
 
-/** Somebody deleted the file itself. To be called while it still has its rows. */
+/** Ends the retention of a file that was deleted. Called while its rows are still there. */
 export async function releaseFile(sql: Sql, fileId: string): Promise<void> {
   const itsItem = `EXISTS (SELECT 1 FROM documents d WHERE d.file_id = $1 AND d.domain_id = kept_documents.domain_id
     AND d.source_id = kept_documents.source_id AND d.item_id = kept_documents.item_id)`;
@@ -296,13 +302,13 @@ async function release(sql: Sql, condition: string, values: Values): Promise<voi
   );
 }
 
-/** What cleanupOldGenerations() would take away. Looks at every body: for whoever asks, not for every commit. */
-export async function countUnseen(
+/** Counts what cleanupOldGenerations() would delete. Scans all bodies: not for every commit. */
+export async function countGarbage(
   db: SqlDatabase,
   options: { readonly retention: Retention; readonly nowSeconds: number },
 ): Promise<Reclaimed> {
   return db.read(async (sql) => {
-    const horizon = Math.max((await readState(sql)).oldest, await cleanupHorizon(sql, keepOf(options)));
+    const horizon = Math.max((await readState(sql)).oldest, await oldestToKeep(sql, limitsOf(options)));
     const documents = await sql.get<{ n: number }>(`SELECT count(*) AS n FROM documents d WHERE ${UNSEEN}`, [horizon]);
     const bodies = await sql.get<{ n: number; bytes: number }>(
       `SELECT count(*) AS n, coalesce(sum((SELECT sum(${bytesOf(sql)}) FROM chunks c WHERE c.body_id = b.id)), 0) AS bytes
@@ -319,7 +325,7 @@ export async function countUnseen(
   });
 }
 
-/** Ended before every kept generation, or brought by one that was abandoned. `$1`: the oldest that is kept. */
+/** Documents that died before every kept generation, or were brought by an abandoned one. `$1`: the oldest kept generation. */
 const UNSEEN = `(coalesce(+d.died, 0) IN (SELECT id FROM generations WHERE number > 0 AND number <= $1)
   OR +d.born IN (SELECT id FROM generations WHERE number IS NULL AND committed_at IS NOT NULL))`;
 
@@ -327,19 +333,19 @@ function bytesOf({ dialect }: Sql): string {
   return dialect === "sqlite" ? "length(CAST(c.text AS BLOB))" : "octet_length(c.text)";
 }
 
-/** Small enough that others get their turn in between. */
+/** Small enough that other writers hardly wait. */
 const ITEMS_AT_ONCE = 200;
 
 /**
- * Final in all generations of the store, for items that the active one does not show; those that it shows are left alone, and
- * told. What a draft is bringing just now stays. ConflictError while the store is rolled back: what nobody sees now may be what
- * they go forward to. Killed half-way, it may be repeated.
+ * Deletes items from all generations. Items that the active generation shows are left alone, and returned; so are documents of
+ * open drafts. Throws ConflictError while the store is rolled back: hidden items may become visible again. May be repeated after a
+ * kill.
  */
-export async function forgetItems(store: Store, source: SourceKey, items: readonly ItemId[]): Promise<ItemId[]> {
-  return await inTurns(store, items, async (sql, some) => {
-    await refuseIfPinned(sql, "forget documents of", source);
-    const seen = new Set(await visibleOf(sql, source, some));
-    const unseen = some.filter((item) => !seen.has(item));
+export async function purgeItems(store: Store, source: SourceKey, items: readonly ItemId[]): Promise<ItemId[]> {
+  return await inItemSlices(store, items, async (sql, slice) => {
+    await assertNotPinned(sql, "forget documents of", source);
+    const seen = new Set(await visibleOf(sql, source, slice));
+    const unseen = slice.filter((item) => !seen.has(item));
     const rows = await deadRows(sql, source, unseen);
     await deleteDocuments(sql, store, rows);
     await releaseItems(sql, source, unseen);
@@ -348,30 +354,30 @@ export async function forgetItems(store: Store, source: SourceKey, items: readon
   });
 }
 
-/** They need not be kept in case they return; what kept generations show of them stays as long as those do. */
-export async function letGoOfItems(store: Store, source: SourceKey, items: readonly ItemId[]): Promise<void> {
-  await inTurns(store, items, async (sql, some) => {
-    await releaseItems(sql, source, some);
+/** Ends the retention of items; kept generations show them until they expire. */
+export async function endGracePeriod(store: Store, source: SourceKey, items: readonly ItemId[]): Promise<void> {
+  await inItemSlices(store, items, async (sql, slice) => {
+    await releaseItems(sql, source, slice);
     return [];
   });
 }
 
-/** Gathers what each turn says. */
-async function inTurns(
+/** Runs `work` on slices of the items, each in a transaction; returns the concatenated results. */
+async function inItemSlices(
   store: Store,
   items: readonly ItemId[],
   work: (sql: Sql, some: readonly ItemId[]) => Promise<ItemId[]>,
 ): Promise<ItemId[]> {
-  const said: ItemId[] = [];
+  const results: ItemId[] = [];
   for (let at = 0; at < items.length; at += ITEMS_AT_ONCE) {
-    said.push(...(await writeInTurn(store.db, (sql) => work(sql, items.slice(at, at + ITEMS_AT_ONCE)))));
+    results.push(...(await writeLocked(store.db, (sql) => work(sql, items.slice(at, at + ITEMS_AT_ONCE)))));
     await nextRound();
   }
-  if (items.length === 0) return said;
+  if (items.length === 0) return results;
   await dropLooseBodies(store);
-  // The log of a SQLite file has pages as they were before. Whoever reads just now keeps it; the next purge, or the last to close, empties it.
+  // The write-ahead log still has the deleted pages. An open reader keeps it; the next purge, or the last close, truncates it.
   if (store.db.dialect === "sqlite") await store.db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  return said;
+  return results;
 }
 
 async function visibleOf(sql: Sql, { domainId, sourceId }: SourceKey, items: readonly ItemId[]): Promise<ItemId[]> {
@@ -399,8 +405,8 @@ function deadRows(
 
 const ACTIVE = "(SELECT active FROM state WHERE id = 1)";
 
-/** One page of the items that the active generation does not show and that may return, or that an earlier one shows. */
-export async function hiddenItems(
+/** Returns one page of items that are not visible but retained, or shown by an earlier generation. */
+export async function listHiddenItems(
   sql: Sql,
   { domainId, sourceId }: SourceKey,
   page: { readonly after: string; readonly limit: number },
@@ -409,7 +415,7 @@ export async function hiddenItems(
   const unseen = `h.item_id > $3 AND NOT EXISTS (
     SELECT 1 FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.item_id = h.item_id
       AND ${visibleAt(ACTIVE)})`;
-  // A page from either table, in the order of its index: a page costs what it has, however much is hidden.
+  // One page of each table, in index order: the cost does not depend on how much is hidden.
   const pageOf = (table: string, condition: string): string =>
     `SELECT * FROM (SELECT DISTINCT h.item_id FROM ${table} h
        WHERE h.domain_id = $1 AND h.source_id = $2 AND ${condition} ORDER BY h.item_id LIMIT $4) AS page`;
@@ -422,7 +428,7 @@ export async function hiddenItems(
   return rows.map(({ itemId }) => itemId);
 }
 
-/** Final: gone from every generation, not only from the active one. How many rows it had. */
+/** Deletes all documents of a file from every generation. Returns how many rows it had. */
 export async function deleteDocumentsOfFile(sql: Sql, store: Pick<Store, "texts">, fileId: string): Promise<number> {
   const rows = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
     `SELECT id, body_id AS "bodyId" FROM documents WHERE file_id = $1`,

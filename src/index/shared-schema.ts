@@ -1,10 +1,10 @@
-/** Files attached over the wire. Their one generation has number 0, so they are visible at once and in every generation. */
+/** Source id and generation of files attached over the wire. The generation has number 0, so they are visible at once and in every generation. */
 export const DIRECT_SOURCE = "_direct";
 export const DIRECT_GENERATION = 1;
 
 /**
- * Which crawl committed a generation: the same text for all that one crawl committed, "" when nobody knows. Added to tables
- * that may be there already; generations of before then each count as a crawl. `text` is what the database calls it.
+ * SQL for the column that says which crawl committed a generation; "" if unknown. Added to existing tables; generations without
+ * a value each count as a crawl. `text` is the type name of the database.
  */
 export function crawlColumn(text: string): string {
   return `
@@ -14,8 +14,8 @@ CREATE INDEX generations_crawl ON generations (crawl, number);
 }
 
 /**
- * Documents that were hidden and may return: their bodies are not cleaned up. Added to tables that may be there already.
- * `died` is the generation that hid them, which may be gone by now. `text` and `integer` are what the database calls these types.
+ * SQL for the table of documents that were hidden and may return: their bodies are not cleaned up. Added to existing tables. `died`
+ * is the generation that hid them, which may be deleted by now. `text` and `integer` are the type names of the database.
  */
 export function keptTable({ text, integer }: { readonly text: string; readonly integer: string }): string {
   return `

@@ -4,21 +4,21 @@ import type { SearchHit, SearchQuery } from "../contracts/search-index.ts";
 import type { Schema, Sql, SqlDatabase, Values } from "../lib/sql/sql.ts";
 
 /**
- * One vector store: its tables, which are the same in every database, and the two indexes over its passages, which each
- * database has in its own way. Everything below takes the Sql of the transaction it is to be part of.
+ * One vector store: its tables, which are the same in every database, and two indexes over its passages, which each database
+ * implements. All methods take the Sql of the caller's transaction.
  */
 export interface Store {
   readonly db: SqlDatabase;
   readonly texts: TextIndex;
   readonly vectors: VectorIndex;
   readonly spaces: SpaceKeeper;
-  /** The folder that paths of documents are relative to; see stored-path.ts. */
+  /** The folder that paths of documents are relative to; see storedPath. */
   readonly storageFolder: string;
-  /** Where the store is searched, when not on this thread. */
+  /** Searches the store on another thread; undefined: on this one. */
   readonly search?: (query: SearchQuery) => Promise<SearchHit[]>;
 }
 
-/** The words of something, as analyze() makes them: folded, stemmed, in reading order. */
+/** Words as analyze() returns them: folded, stemmed, in reading order. */
 export type Words = readonly string[];
 
 interface ChunkWords {
@@ -34,7 +34,7 @@ export interface LabelWords {
   readonly title: Words;
 }
 
-/** Words one after the other; `beginning`: the last one may go on (`reisekost` finds `reisekostenabrechnung`). */
+/** Consecutive words; `beginning`: the last one is a prefix (`reisekost` finds `reisekostenabrechnung`). */
 export interface Phrase {
   readonly words: Words;
   readonly beginning: boolean;
@@ -53,25 +53,25 @@ export interface Selection {
   readonly values: Values;
 }
 
-export interface Match {
+export interface TextMatch {
   readonly id: number;
   /** BM25, above 0. */
   readonly score: number;
 }
 
-/** Finds passages and documents by their words. */
+/** Full-text index over passages and document labels. */
 export interface TextIndex {
   addChunks(sql: Sql, chunks: readonly ChunkWords[]): Promise<void>;
   removeChunks(sql: Sql, chunkIds: readonly number[]): Promise<void>;
   addLabels(sql: Sql, labels: readonly LabelWords[]): Promise<void>;
   removeLabels(sql: Sql, documentIds: readonly number[]): Promise<void>;
-  /** Chunks, best first; headings count more. `among`: only chunks of these bodies. */
-  matchChunks(sql: Sql, query: WordQuery, limit: number, among?: Selection): Promise<Match[]>;
-  /** Documents by name, path and title, best first. `among`: only these documents. */
-  matchLabels(sql: Sql, query: WordQuery, limit: number, among?: Selection): Promise<Match[]>;
-  /** How many chunks have the word, for each that any has; of words that do not occur nothing is said. */
+  /** Returns chunks, best first; headings count more. `among`: only chunks of these bodies. */
+  matchChunks(sql: Sql, query: WordQuery, limit: number, among?: Selection): Promise<TextMatch[]>;
+  /** Returns documents by name, path and title, best first. `among`: only these documents. */
+  matchLabels(sql: Sql, query: WordQuery, limit: number, among?: Selection): Promise<TextMatch[]>;
+  /** Returns how many chunks have each word; words that do not occur are left out. */
   countWords(sql: Sql, words: readonly string[]): Promise<Map<string, number>>;
-  /** Words of the store that share character triples with this one, most first: candidates for typos and compounds. */
+  /** Returns words of the store that share character trigrams with this one, most first: candidates for typos and compounds. */
   similarWords(sql: Sql, word: string, limit: number): Promise<string[]>;
 }
 
@@ -82,29 +82,29 @@ export interface ChunkVector {
   readonly vector: Float32Array;
 }
 
-export interface Near {
+export interface VectorMatch {
   readonly chunkId: number;
   readonly bodyId: number;
   /** Cosine. */
   readonly similarity: number;
 }
 
-/** Finds passages by their vectors, within one space. */
+/** Vector index over passages, within one space. */
 export interface VectorIndex {
   add(sql: Sql, spaceId: number, vectors: readonly ChunkVector[]): Promise<void>;
-  /** From every space. */
+  /** Removes the chunks from every space. */
   remove(sql: Sql, chunkIds: readonly number[]): Promise<void>;
-  /** Everything of a space. */
+  /** Removes all vectors of a space. */
   drop(sql: Sql, spaceId: number): Promise<void>;
-  /** The closest first. `among`: only chunks of these bodies. */
+  /** Returns the nearest chunks, closest first. `among`: only chunks of these bodies. */
   nearest(
     sql: Sql,
     space: { readonly id: number; readonly dimensions: number },
     query: Float32Array,
     limit: number,
     among?: Selection,
-  ): Promise<Near[]>;
-  /** The cosines of these chunks, in their order; 0 where there is no vector. */
+  ): Promise<VectorMatch[]>;
+  /** Returns the cosines of these chunks, in their order; 0 where there is no vector. */
   similarities(
     sql: Sql,
     space: { readonly id: number; readonly dimensions: number },
@@ -113,30 +113,29 @@ export interface VectorIndex {
   ): Promise<number[]>;
 }
 
-/** A set of vectors made by one revision of one model. One space of a store is active: it answers, and new text goes into it. */
+/** The vectors made by one revision of one model. One space of a store is active: searches use it, and new text is added to it. */
 export interface Space {
   readonly id: number;
   readonly embedder: Embedder;
 }
 
 export interface SpaceKeeper {
-  /** The active space. Makes the first one in an empty store. */
+  /** Returns the active space; creates the first one of an empty store. */
   active(sql: Sql): Promise<Space>;
-  /** See Index.refreshVectors. Whenever it is killed, the space that was active goes on answering. */
+  /** See Index.refreshVectors. If it is killed, the active space stays active. */
   refresh(store: Store, report: (line: string) => void, signal: AbortSignal): Promise<void>;
 }
 
-/** Where vector stores live: a folder of SQLite files, or a PostgreSQL database with a schema for each store. */
-export interface StoreHouse {
+/** Opens vector stores: a folder of SQLite files, or a PostgreSQL database with one schema per store. */
+export interface StoreProvider {
   /**
-   * Makes the tables when they are not there. The same object for the same store, until it is dropped; it may be kept for
-   * any time. What it takes (files, memory) the house frees between uses: from the call of a statement or a transaction
-   * of its `db` to its end the store is in use.
+   * Opens a store; creates its tables if they are missing. Returns the same object until the store is dropped; callers may keep
+   * it. The provider frees its files and memory while no statement or transaction of its `db` is running.
    */
   open(id: VectorStoreId): Promise<Store>;
-  /** With everything in it. One that is not there is fine. */
+  /** Deletes the store and its contents. Succeeds if there is none. */
   drop(id: VectorStoreId): Promise<void>;
-  /** A set of tables beside the stores, made when they are not there: `catalog`, `queue`. */
+  /** Opens a set of tables beside the stores (`catalog`, `queue`); creates them if they are missing. */
   openTables(name: string, tables: (dialect: Sql["dialect"]) => Schema): Promise<SqlDatabase>;
   close(): Promise<void>;
 }

@@ -2,6 +2,7 @@ import type { Extractor } from "../contracts/document.ts";
 import type { Sql } from "../lib/sql/sql.ts";
 import {
   abandonBodies,
+  type BodyRow,
   beginBody,
   findBody,
   finishBody,
@@ -11,24 +12,23 @@ import {
   insertSections,
   type NewBody,
   type NewChunk,
-  type StoredBody,
   type UnfinishedBody,
 } from "./bodies.ts";
 import { passageText } from "./embedding/vector-model.ts";
 import { type BodySource, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
 import type { Space, Store } from "./store.ts";
-import { writeInTurn } from "./store-state.ts";
+import { writeLocked } from "./store-state.ts";
 
 /**
- * Runs `work` in a transaction in which the body of these bytes is in the store: the one that is there, or a new one.
- * Throws ExtractError when the bytes cannot be read, and whatever the embedder throws; then nothing was changed.
+ * Runs `work` in a transaction in which the store has the body of this file, an existing or a new one. Throws ExtractError if
+ * the file cannot be read, and errors of the embedder; nothing is changed then.
  */
 export async function withBody<T>(
   store: Store,
   extractor: Extractor,
   source: BodySource,
   signal: AbortSignal,
-  work: (sql: Sql, body: StoredBody) => Promise<T>,
+  work: (sql: Sql, body: BodyRow) => Promise<T>,
 ): Promise<T> {
   const key = bodyKey(extractor, source);
   let prepared: PreparedBody | undefined;
@@ -40,10 +40,10 @@ export async function withBody<T>(
     }
     const space = await store.spaces.active(store.db);
     const bodies = prepared ? await embedTogether(space, [prepared], signal) : [];
-    const done = await writeInTurn(store.db, async (sql) => {
+    const done = await writeLocked(store.db, async (sql) => {
       const known = await findBody(sql, key);
       if (known) return { result: await work(sql, known) };
-      // Cleaned up or embedded by an older model in the meantime: once more.
+      // Cleaned up, or embedded by an older model, meanwhile: try again.
       if (bodies.length === 0 || (await store.spaces.active(sql)).id !== space.id) return undefined;
       const [body] = await insertBodies(sql, store, bodies, space.id);
       return body && { result: await work(sql, body) };
@@ -55,10 +55,10 @@ export async function withBody<T>(
 async function withLargeBody<T>(
   store: Store,
   body: UnfinishedBody,
-  work: (sql: Sql, body: StoredBody) => Promise<T>,
+  work: (sql: Sql, body: BodyRow) => Promise<T>,
 ): Promise<T> {
   try {
-    return await writeInTurn(store.db, async (sql) => {
+    return await writeLocked(store.db, async (sql) => {
       const known = await findBody(sql, body.key);
       if (known) await abandonBodies(sql, [body.id]);
       else await finishBody(sql, body);
@@ -70,25 +70,25 @@ async function withLargeBody<T>(
   }
 }
 
-/** What one transaction takes of a body: some tenths of a second, for which other writers wait. */
+/** Slice of a body per transaction: other writers wait some tenths of a second. */
 const SLICE_CHUNKS = 500;
 const SLICE_SECTIONS = 1000;
 
-/** Too large to be written in one transaction together with the document. */
+/** Is the body too large to be written in one transaction with its document? */
 export function isLarge({ chunks, sections }: Pick<PreparedBody, "chunks" | "sections">): boolean {
   return chunks.length > SLICE_CHUNKS || sections.length > SLICE_SECTIONS;
 }
 
 /**
- * Embeds and writes all parts of a body, slice by slice. Nobody finds it before it is finished, which belongs into the
- * transaction that names it; if that never comes, cleanup takes it away. Throws what the embedder throws.
+ * Embeds and writes all parts of a body, slice by slice. No lookup finds it before the transaction that uses it finishes it; if
+ * that never happens, cleanup deletes it. Throws errors of the embedder.
  */
 export async function writeAhead(store: Store, body: PreparedBody, signal: AbortSignal): Promise<UnfinishedBody> {
   const { key, title } = body;
-  const id = await writeInTurn(store.db, (sql) => beginBody(sql, body));
+  const id = await writeLocked(store.db, (sql) => beginBody(sql, body));
   try {
     for (const sections of slicesOf(body.sections, SLICE_SECTIONS)) {
-      await writeInTurn(store.db, async (sql) => {
+      await writeLocked(store.db, async (sql) => {
         await growBody(sql, id);
         await insertSections(
           sql,
@@ -106,7 +106,7 @@ export async function writeAhead(store: Store, body: PreparedBody, signal: Abort
   }
 }
 
-/** false: another space has become the active one, and vectors of this one would never be found. What is written is in both. */
+/** Returns false if another space became active: vectors of this one would never be found. */
 async function writeSlice(
   store: Store,
   bodyId: number,
@@ -116,7 +116,7 @@ async function writeSlice(
   signal.throwIfAborted();
   const space = await store.spaces.active(store.db);
   const embedded = await embedChunks(space, chunks, signal);
-  return writeInTurn(store.db, async (sql) => {
+  return writeLocked(store.db, async (sql) => {
     await growBody(sql, bodyId);
     if ((await store.spaces.active(sql)).id !== space.id) return false;
     await insertChunks(
@@ -129,21 +129,21 @@ async function writeSlice(
   });
 }
 
-/** When it fails, the bodies are found stale later. */
+/** If this fails, cleanup finds the bodies stale later. */
 export async function abandon(store: Pick<Store, "db">, ids: readonly number[]): Promise<void> {
-  if (ids.length > 0) await writeInTurn(store.db, (sql) => abandonBodies(sql, ids)).catch(() => undefined);
+  if (ids.length > 0) await writeLocked(store.db, (sql) => abandonBodies(sql, ids)).catch(() => undefined);
 }
 
 function* slicesOf<T>(all: readonly T[], size: number): Generator<readonly T[]> {
   for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size);
 }
 
-/** Passages that are embedded in one call: remote models take them together, and the process gets its turn in between. */
+/** Passages per call of the embedder. Yields to the event loop in between. */
 const EMBED_CHUNKS = 256;
-/** After so many bodies in a row that fail alone, it is not the bodies. */
+/** If so many bodies in a row fail one by one, the embedder is at fault. */
 const MAX_FAILURES = 3;
 
-/** The bodies with their vectors, in order; in place of one that could not be embedded, why not. Throws only when aborted. */
+/** Returns the bodies with their vectors, in order, or the error of a body that could not be embedded. Throws only when aborted. */
 export async function embedBodies(
   space: Space,
   bodies: readonly PreparedBody[],
@@ -186,7 +186,7 @@ async function attempt(
   }
 }
 
-/** Throws what the embedder throws. */
+/** Throws errors of the embedder. */
 export async function embedTogether(
   space: Space,
   bodies: readonly PreparedBody[],
@@ -205,7 +205,7 @@ export async function embedTogether(
   });
 }
 
-/** Throws what the embedder throws. */
+/** Throws errors of the embedder. */
 async function embedChunks(
   { embedder }: Space,
   chunks: PreparedBody["chunks"],

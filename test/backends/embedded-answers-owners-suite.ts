@@ -22,14 +22,14 @@ export async function tell(backend: EmbeddedBackend, by: Principal, what: string
 }
 
 /** What one key leaves behind is bounded, whatever it asks, and takes nothing away from the others. */
-export function quotaSuite(name: string, openHouse: OpenHouse): void {
+export function quotaSuite(name: string, openStores: OpenHouse): void {
   describe(`a key has a quota for what it leaves: ${name}`, () => {
     let folder = "";
     let backend: EmbeddedBackend;
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), "answers-"));
       const quota = { answers: 3, conversations: 2, bytes: 20_000 };
-      backend = await openBackend(await openHouse(join(folder, "index")), join(folder, "files"), { quota });
+      backend = await openBackend(await openStores(join(folder, "index")), join(folder, "files"), { quota });
     });
     after(async () => {
       await backend?.close();

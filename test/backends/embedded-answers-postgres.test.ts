@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { NotFoundError } from "openai";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
-import { openPostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
+import { openPostgresStores } from "../../src/index/postgres/open-postgres-stores.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";
 import { quotaSuite } from "./embedded-answers-owners-suite.ts";
 import { type AnswersStage, answersStage, MODEL, TRAVEL } from "./embedded-answers-stage.ts";
@@ -17,7 +17,7 @@ describe("answers kept in PostgreSQL", () => {
   before(async () => {
     server = await startPostgres();
     const url = await server.createDatabase();
-    at = await answersStage(() => openPostgresHouse({ url, model, storageFolder: tmpdir(), maxConnections: 3 }));
+    at = await answersStage(() => openPostgresStores({ url, model, storageFolder: tmpdir(), maxConnections: 3 }));
   });
   after(async () => {
     await at?.close();
@@ -26,7 +26,7 @@ describe("answers kept in PostgreSQL", () => {
 
   quotaSuite("PostgreSQL", async () => {
     const url = await server.createDatabase();
-    return openPostgresHouse({ url, model, storageFolder: tmpdir(), maxConnections: 3 });
+    return openPostgresStores({ url, model, storageFolder: tmpdir(), maxConnections: 3 });
   });
 
   test("responses are answered, chained and deleted", async () => {

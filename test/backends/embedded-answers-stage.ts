@@ -21,10 +21,10 @@ export interface AnswersStage {
   close(): Promise<void>;
 }
 
-export async function answersStage(openHouse: OpenHouse = sqliteHouse): Promise<AnswersStage> {
+export async function answersStage(openStores: OpenHouse = sqliteHouse): Promise<AnswersStage> {
   const folder = await mkdtemp(join(tmpdir(), "answers-"));
   const open = async (): ReturnType<typeof openBackend> =>
-    openBackend(await openHouse(join(folder, "index")), join(folder, "files"));
+    openBackend(await openStores(join(folder, "index")), join(folder, "files"));
   let backend = await open();
   const served = await serveWire((request) => backend.wire(request));
   const client = clientOf(served);

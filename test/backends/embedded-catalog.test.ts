@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { catalogTables } from "../../src/backends/embedded/catalog-tables.ts";
-import { DEMO, LIBRARY, never, openHouse, writeDocument } from "../index/index-fixture.ts";
+import { DEMO, LIBRARY, never, openStores, writeDocument } from "../index/index-fixture.ts";
 import { clientOf, openBackend, openIndex, upload } from "./embedded-fixture.ts";
 import { serveWire } from "./embedded-serve.ts";
 
@@ -46,7 +46,7 @@ test("a catalog of the first release opens, with everything in it", async (t) =>
   old.exec(FORMAT_1);
   old.close();
   await writeFile(join(index, "vs_gone.sqlite"), "");
-  const backend = await openBackend(openHouse(index), index);
+  const backend = await openBackend(openStores(index), index);
   const served = await serveWire(backend.wire);
   t.after(async () => {
     await served.close();
@@ -73,7 +73,7 @@ test("a catalog of the first release opens, with everything in it", async (t) =>
 test("what a store of the second release holds is found and deleted, though its catalog did not say so", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "embedded-catalog-"));
   const index = join(folder, "index");
-  const before = await openBackend(openHouse(index), index);
+  const before = await openBackend(openStores(index), index);
   const servedBefore = await serveWire(before.wire);
   const attached = await upload(clientOf(servedBefore), "a.md", "# Albatross");
   const store = await before.createVectorStore("old");
@@ -86,7 +86,7 @@ test("what a store of the second release holds is found and deleted, though its 
   const catalog = new DatabaseSync(join(index, "catalog.sqlite"));
   catalog.exec("DROP TABLE attached_files; ALTER TABLE vector_stores DROP COLUMN crawled; PRAGMA user_version = 2");
   catalog.close();
-  const backend = await openBackend(openHouse(index), index);
+  const backend = await openBackend(openStores(index), index);
   const served = await serveWire(backend.wire);
   t.after(async () => {
     await served.close();

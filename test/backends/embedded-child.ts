@@ -1,10 +1,10 @@
-import { openHouse } from "../index/index-fixture.ts";
+import { openStores } from "../index/index-fixture.ts";
 import { openBackend } from "./embedded-fixture.ts";
 import { serveWire } from "./embedded-serve.ts";
 
 /** Run as a process of its own: serves the backend in the folder given, until it is killed. Tells its address, and on request the most memory it had. */
 const [folder = ""] = process.argv.slice(2);
-const backend = await openBackend(openHouse(folder), folder);
+const backend = await openBackend(openStores(folder), folder);
 const { url } = await serveWire(backend.wire);
 
 let most = 0;

@@ -11,17 +11,17 @@ import type { DomainId, SourceId, VectorStoreId } from "../../src/contracts/ids.
 import type { DocumentFile, Index } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
-import type { StoreHouse } from "../../src/index/store.ts";
-import { apply, DEMO, LIBRARY, never, openHouse, writeDocument } from "../index/index-fixture.ts";
+import type { StoreProvider } from "../../src/index/store.ts";
+import { apply, DEMO, LIBRARY, never, openStores, writeDocument } from "../index/index-fixture.ts";
 import { type ServedWire, serveWire } from "./embedded-serve.ts";
 import { createFaults, type Faults } from "./faults/faults.ts";
 import { createFaultyBackend } from "./faults/faulty-backend.ts";
 import { checkingFetch } from "./wire-schemas.ts";
 
 /** Where the stores of a test live: given the folder of its backend. */
-export type OpenHouse = (folder: string) => StoreHouse | Promise<StoreHouse>;
+export type OpenHouse = (folder: string) => StoreProvider | Promise<StoreProvider>;
 
-export const sqliteHouse: OpenHouse = (folder) => openHouse(folder);
+export const sqliteHouse: OpenHouse = (folder) => openStores(folder);
 
 /** A backend in a folder of its own behind a real port, with one vector store and its index. */
 export interface EmbeddedFixture {
@@ -54,7 +54,7 @@ export interface Answer {
 }
 
 export async function openBackend(
-  house: StoreHouse,
+  provider: StoreProvider,
   folder: string,
   {
     faults,
@@ -62,7 +62,7 @@ export async function openBackend(
   }: Partial<Pick<EmbeddedBackendOptions, "extractor" | "nowSeconds" | "quota">> & { faults?: Faults } = {},
 ): Promise<EmbeddedBackend> {
   const embedder = createNgramEmbedder();
-  const parts = { house, folder, extractor: createExtractor(), embedder: async () => embedder, ...options };
+  const parts = { provider, folder, extractor: createExtractor(), embedder: async () => embedder, ...options };
   return faults ? createFaultyBackend(parts, faults) : createEmbeddedBackend(parts);
 }
 

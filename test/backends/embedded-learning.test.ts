@@ -7,14 +7,14 @@ import { test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createLearntModel, LEARNT_MODEL } from "../../src/index/embedding/learnt-model.ts";
-import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
+import { openSqliteStores } from "../../src/index/sqlite/open-sqlite-stores.ts";
 import { clientOf, openBackend, upload } from "./embedded-fixture.ts";
 import { serveWire } from "./embedded-serve.ts";
 
 test("a store that is filled over the wire alone learns its vectors too", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "embedded-learning-"));
-  const house = openSqliteHouse(join(folder, "index"), { model: createLearntModel() });
-  const backend = await openBackend(house, join(folder, "index"));
+  const provider = openSqliteStores(join(folder, "index"), { model: createLearntModel() });
+  const backend = await openBackend(provider, join(folder, "index"));
   const served = await serveWire(backend.wire);
   t.after(async () => {
     await served.close();
@@ -23,7 +23,7 @@ test("a store that is filled over the wire alone learns its vectors too", async 
   });
   const client = clientOf(served);
   const store = await client.vectorStores.create({});
-  const { db } = await house.open(store.id as VectorStoreId);
+  const { db } = await provider.open(store.id as VectorStoreId);
   const activeModel = async (): Promise<string | undefined> =>
     (await db.get<{ model: string }>("SELECT model FROM spaces WHERE active = 1"))?.model;
   const topics = ["hotel night price", "train class ticket", "invoice payment bank", "holiday leave days"];

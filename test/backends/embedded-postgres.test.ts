@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { after, before } from "node:test";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
-import { openPostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
-import type { StoreHouse } from "../../src/index/store.ts";
+import { openPostgresStores } from "../../src/index/postgres/open-postgres-stores.ts";
+import type { StoreProvider } from "../../src/index/store.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";
 import { batchesSuite } from "./embedded-batches-suite.ts";
 import { filesSuite } from "./embedded-files-suite.ts";
@@ -20,11 +20,11 @@ before(async () => {
 });
 after(() => server.stop());
 
-async function postgresHouse(folder: string): Promise<StoreHouse> {
+async function postgresHouse(folder: string): Promise<StoreProvider> {
   const database = databases.get(folder) ?? server.createDatabase();
   databases.set(folder, database);
   const model = createFixedModel(createNgramEmbedder());
-  return openPostgresHouse({ url: await database, model, storageFolder: dirname(folder), maxConnections: 4 });
+  return openPostgresStores({ url: await database, model, storageFolder: dirname(folder), maxConnections: 4 });
 }
 
 for (const suite of [filesSuite, uploadsSuite, vectorStoresSuite, storeFilesSuite, batchesSuite]) {

@@ -9,7 +9,7 @@ import type OpenAI from "openai";
 import type { EmbeddedBackend } from "../../src/backends/embedded/embedded-backend.ts";
 import type { Extractor } from "../../src/contracts/document.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { openHouse } from "../index/index-fixture.ts";
+import { openStores } from "../index/index-fixture.ts";
 import { clientOf, openBackend, upload } from "./embedded-fixture.ts";
 import { type ServedWire, serveWire } from "./embedded-serve.ts";
 
@@ -23,7 +23,7 @@ describe("processing in the background", () => {
   let store: string;
 
   const start = async (extractor: Extractor): Promise<void> => {
-    backend = await openBackend(openHouse(index), index, { extractor });
+    backend = await openBackend(openStores(index), index, { extractor });
     served = await serveWire(backend.wire);
     client = clientOf(served);
   };

@@ -238,7 +238,7 @@ export function storeFilesSuite(name: string, open: OpenHouse): void {
       assert.deepEqual(await found(at.index, "zyzzomat"), []);
       assert.deepEqual(await found(at.index, "newwordium"), ["a.md"]);
       const { generations } = at.index;
-      const kept = (await generations?.kept()) ?? [];
+      const kept = (await generations?.list()) ?? [];
       const first = kept.at(-1)?.number ?? 0;
       assert.deepEqual(await found(at.index, "zyzzomat", first), ["a.md"], "an earlier generation still answers");
       assert.deepEqual(await found(at.index, "quibblet", first), [], "without what was deleted over the wire");

@@ -7,16 +7,16 @@ import { after, before, describe, test } from "node:test";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, Index } from "../../src/contracts/search-index.ts";
-import { DOMAIN, found, holdings, never, openUploadNotes, putAndCommit, SOURCE, sha256Of } from "./openai-bench.ts";
+import { DOMAIN, found, holdings, never, openUploadRecords, putAndCommit, SOURCE, sha256Of } from "./openai-bench.ts";
 import { startWireService, type WireService } from "./openai-wire-service.ts";
 
 describe("Azure OpenAI", () => {
   let folder = "";
   let service: WireService;
-  let notes: ReturnType<typeof openUploadNotes>;
+  let notes: ReturnType<typeof openUploadRecords>;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "lockstep-azure-"));
-    notes = openUploadNotes(folder);
+    notes = openUploadRecords(folder);
     service = await startWireService(join(folder, "service"), { azure: true });
   });
   after(async () => {

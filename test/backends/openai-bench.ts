@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach } from "node:test";
 import OpenAI from "openai";
-import { connect, type OpenAiOptions, type UploadNotes } from "../../src/backends/openai/connection.ts";
+import { connect, type OpenAiOptions, type UploadRecords } from "../../src/backends/openai/connection.ts";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
-import { removeLostUploads } from "../../src/backends/openai/vector-store-draft.ts";
+import { removeLostUploads } from "../../src/backends/openai/uploads.ts";
 import type { Backend } from "../../src/contracts/backend.ts";
 import { type FileId, type ItemId, parseDomainId, parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, Index } from "../../src/contracts/search-index.ts";
@@ -34,7 +34,7 @@ export interface Bench {
   readonly index: Index;
   /** Where the storage is that both `notes` and other processes open. */
   readonly storage: string;
-  readonly notes: UploadNotes;
+  readonly notes: UploadRecords;
   /** Another process that drives the same store: nothing in memory is shared with the first. */
   restart(): Promise<Index>;
   makeFile(item: string, text: string): Promise<DocumentFile>;
@@ -60,7 +60,7 @@ export function useVectorStore(more: Partial<Pick<OpenAiOptions, "model">> = {})
     const proxy = await startFaultProxy(wire.url);
     const clock = createVirtualClock({ patient: true });
     const storage = await mkdtemp(join(folder, "storage-"));
-    const { close: closeNotes, ...notes } = openUploadNotes(storage);
+    const { close: closeNotes, ...notes } = openUploadRecords(storage);
     closing.push(closeNotes);
     const open = () => {
       const options = { kind: "openai", apiKey: "test", baseUrl: `${proxy.url}/v1`, clock, ...more } as const;
@@ -89,7 +89,7 @@ export function useVectorStore(more: Partial<Pick<OpenAiOptions, "model">> = {})
 }
 
 /** As compose opens them for this storage. */
-export function openUploadNotes(storage: string): UploadNotes & { close(): Promise<void> } {
+export function openUploadRecords(storage: string): UploadRecords & { close(): Promise<void> } {
   const ledgers = openTestLedgers(join(storage, "crawler"));
   return { journals: ledgers.uploads, folder: join(storage, "index"), close: () => ledgers.close() };
 }

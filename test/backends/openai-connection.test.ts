@@ -5,11 +5,11 @@ import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { UploadNotes } from "../../src/backends/openai/connection.ts";
+import type { UploadRecords } from "../../src/backends/openai/connection.ts";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
 import { explain, RemoteError } from "../../src/contracts/errors.ts";
 import { parseDomainId, parseSourceId, type VectorStoreId } from "../../src/contracts/ids.ts";
-import { openUploadNotes } from "./openai-bench.ts";
+import { openUploadRecords } from "./openai-bench.ts";
 import { errorBody, type FaultProxy, startFaultProxy } from "./openai-fault-proxy.ts";
 import { createVirtualClock } from "./openai-virtual-clock.ts";
 
@@ -21,10 +21,10 @@ const rateLimited = errorBody("Slow down.", "rate_limit_exceeded", "requests");
 
 describe("the way to OpenAI", () => {
   let server: FaultProxy;
-  let notes: UploadNotes;
+  let notes: UploadRecords;
   before(async () => {
     // None of these tests uploads anything.
-    notes = openUploadNotes(join(tmpdir(), "lockstep-no-uploads"));
+    notes = openUploadRecords(join(tmpdir(), "lockstep-no-uploads"));
     server = await startFaultProxy();
   });
   after(() => server.close());

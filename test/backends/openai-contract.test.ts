@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
-import { openUploadNotes } from "./openai-bench.ts";
+import { openUploadRecords } from "./openai-bench.ts";
 import { startWireService } from "./openai-wire-service.ts";
 
 indexSuite("OpenAI over the network", async () => {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-openai-"));
   const service = await startWireService(folder);
-  const notes = openUploadNotes(folder);
+  const notes = openUploadRecords(folder);
   const backend = createOpenAiBackend({ kind: "openai", apiKey: "test", baseUrl: `${service.url}/v1` }, notes);
   const storeId = await backend.createVectorStore("demo");
   return {

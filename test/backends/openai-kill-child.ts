@@ -1,7 +1,7 @@
 import { createOpenAiBackend } from "../../src/backends/openai/openai-backend.ts";
 import type { ItemId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { DocumentFile } from "../../src/contracts/search-index.ts";
-import { DOMAIN, openUploadNotes, SOURCE } from "./openai-bench.ts";
+import { DOMAIN, openUploadRecords, SOURCE } from "./openai-bench.ts";
 
 /** What a child process is to bring a store to. */
 export interface ChildWork {
@@ -14,7 +14,7 @@ export interface ChildWork {
 
 /** One draft from beginning to end, in a process that may be killed at any moment. */
 async function bringInStep({ baseUrl, storage, storeId, put, remove }: ChildWork): Promise<void> {
-  const notes = openUploadNotes(storage);
+  const notes = openUploadRecords(storage);
   const backend = createOpenAiBackend({ kind: "openai", apiKey: "test", baseUrl }, notes);
   const index = await backend.openIndex(storeId, DOMAIN);
   const draft = await index?.draft(SOURCE);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { APIError } from "openai";
-import { createRateGate, createServiceCalls, createSlots } from "../../src/backends/openai/connection.ts";
+import { createRateLimiter, createSemaphore, createServiceCalls } from "../../src/backends/openai/connection.ts";
 import { readPages } from "../../src/backends/openai/read-pages.ts";
 import { CancelledError, RemoteError } from "../../src/contracts/errors.ts";
 import { createVirtualClock } from "./openai-virtual-clock.ts";
@@ -58,7 +58,7 @@ describe("pacing", () => {
 
   test("with patience, a wait that is too long is an error at once, for the others of its kind as well", async () => {
     const clock = createVirtualClock();
-    const calls = createServiceCalls({ clock, apiKey: "k", patienceMs: 20_000 });
+    const calls = createServiceCalls({ clock, apiKey: "k", timeoutMs: 20_000 });
     const refused = calls.run("search vector store vs_1", () => Promise.reject(refuseFor(3600)));
     const said =
       /^RemoteError: search vector store vs_1: too many requests \(429 Slow down\.\); it asks to come back in 3600 s/;
@@ -71,7 +71,7 @@ describe("pacing", () => {
 
   test("with patience, short waits are waited, and tries end with what the service said last", async () => {
     const clock = createVirtualClock();
-    const calls = createServiceCalls({ clock, apiKey: "k", patienceMs: 20_000 });
+    const calls = createServiceCalls({ clock, apiKey: "k", timeoutMs: 20_000 });
     const answered = calls.run("search", (attempt) =>
       attempt > 1 ? Promise.resolve("hits") : Promise.reject(refuseFor(3)),
     );
@@ -87,7 +87,7 @@ describe("pacing", () => {
   });
 
   test("with patience, a request without an answer is ended, and that is said", async () => {
-    const calls = createServiceCalls({ clock: createVirtualClock(), apiKey: "k", patienceMs: 20 });
+    const calls = createServiceCalls({ clock: createVirtualClock(), apiKey: "k", timeoutMs: 20 });
     const silent = calls.run(
       "search",
       (_attempt, signal) =>
@@ -123,27 +123,27 @@ describe("pacing", () => {
   });
 
   test("a slot goes to the next that still wants it", async () => {
-    const slots = createSlots(1);
-    const release = await slots.take("a", never);
+    const semaphore = createSemaphore(1);
+    const release = await semaphore.acquire("a", never);
     const impatient = new AbortController();
-    const second = slots.take("b", impatient.signal);
-    const third = slots.take("c", never);
+    const second = semaphore.acquire("b", impatient.signal);
+    const third = semaphore.acquire("c", never);
     impatient.abort();
     await assert.rejects(second, CancelledError);
     release();
     (await third)();
-    (await slots.take("d", never))();
+    (await semaphore.acquire("d", never))();
   });
 });
 
 describe("rates", () => {
   test("no minute sees more than the limit, wherever it begins, and weights count", async () => {
     const clock = createVirtualClock();
-    const gate = createRateGate(clock, 100);
+    const limiter = createRateLimiter(clock, 100);
     const passed: { at: number; weight: number }[] = [];
     for (let i = 0; i < 200; i++) {
       const weight = 1 + (i % 7);
-      await gate.pass(weight, "test", never);
+      await limiter.acquire(weight, "test", never);
       passed.push({ at: clock.now(), weight });
     }
     for (const { at: from } of passed) {
@@ -157,13 +157,13 @@ describe("rates", () => {
   });
 
   test("what is more than a whole minute's worth passes alone, and an abort ends the waiting", async () => {
-    const gate = createRateGate(createVirtualClock(), 10);
-    await gate.pass(50, "test", never);
+    const limiter = createRateLimiter(createVirtualClock(), 10);
+    await limiter.acquire(50, "test", never);
     const job = new AbortController();
     const impatient = { now: () => 0, sleep: async () => job.abort() };
-    const narrow = createRateGate(impatient, 1);
-    await narrow.pass(1, "test", job.signal);
-    await assert.rejects(narrow.pass(1, "test", job.signal), CancelledError);
+    const narrow = createRateLimiter(impatient, 1);
+    await narrow.acquire(1, "test", job.signal);
+    await assert.rejects(narrow.acquire(1, "test", job.signal), CancelledError);
   });
 });
 

@@ -4,7 +4,7 @@ import { appendFile, mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { toFile } from "openai";
-import { detachedUploads, noteDetached } from "../../src/backends/openai/uploads.ts";
+import { detachedUploads, recordDetached } from "../../src/backends/openai/uploads.ts";
 import type { SweptUploads } from "../../src/contracts/backend.ts";
 import type { FileId, ItemId, VectorStoreId } from "../../src/contracts/ids.ts";
 import { DOMAIN, never, putAndCommit, SOURCE, uploadedIds, useVectorStore } from "./openai-bench.ts";
@@ -56,7 +56,7 @@ describe("uploads that no vector store holds", () => {
     const gone = await put("b", "Beavers build.");
     await mkdir(at.notes.folder);
     await appendFile(join(at.notes.folder, "detached-uploads.txt"), "file-tor");
-    await noteDetached(at.notes.folder, [gone as FileId]);
+    await recordDetached(at.notes.folder, [gone as FileId]);
     const noted = await detachedUploads(at.notes.folder);
     assert.deepEqual([noted.has(gone as FileId), noted.has("file-tor" as FileId)], [true, true]);
     await remove("b");
@@ -123,7 +123,7 @@ describe("uploads that no vector store holds", () => {
     const held = await put("a", "Otters sleep.");
     await put("b", "Beavers build.");
     // As after a crash between the note and the detaching.
-    await noteDetached(at.notes.folder, [held as FileId]);
+    await recordDetached(at.notes.folder, [held as FileId]);
     const act = {
       kind: "rewrite",
       rewrite: (body: { data?: { id: string }[] }) => ({ ...body, data: body.data?.filter(({ id }) => id !== held) }),

@@ -5,7 +5,7 @@ import { getRequestListener } from "@hono/node-server";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
-import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
+import { openSqliteStores } from "../../src/index/sqlite/open-sqlite-stores.ts";
 import { createFaults, type Faults } from "./faults/faults.ts";
 import { createFaultyBackend } from "./faults/faulty-backend.ts";
 import { isDropped } from "./faults/with-faults.ts";
@@ -24,7 +24,7 @@ const FILE_TYPES = ".c .cs .cpp .css .doc .docx .html .java .js .json .md .pdf .
 export async function startWireService(folder: string, { azure = false } = {}): Promise<WireService> {
   const faults = createFaults();
   const parts = {
-    house: openSqliteHouse(join(folder, "index"), { model: createFixedModel(createNgramEmbedder()) }),
+    provider: openSqliteStores(join(folder, "index"), { model: createFixedModel(createNgramEmbedder()) }),
     folder: join(folder, "files"),
     extractor: createExtractor(),
     embedder: async () => createNgramEmbedder(),

@@ -8,7 +8,7 @@ import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, GenerationChange, Generations, Index } from "../../src/contracts/search-index.ts";
 import { sectionsOfDocument } from "../../src/index/bodies.ts";
 import { activateSpace, insertSpace } from "../../src/index/embedding/spaces.ts";
-import { writeInTurn } from "../../src/index/store-state.ts";
+import { writeLocked } from "../../src/index/store-state.ts";
 import { apply, countingEmbedder, DEMO, found, LIBRARY, never, OTHER, writeDocument } from "../index/index-fixture.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts } from "./store-under-test.ts";
 
@@ -64,7 +64,7 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
     };
     const count = async (sql: string): Promise<number> =>
       Number((await (await under.store()).db.get<{ n: number }>(`SELECT count(*) AS n FROM ${sql}`))?.n);
-    const numbers = async (): Promise<number[]> => (await generations.kept()).map((generation) => generation.number);
+    const numbers = async (): Promise<number[]> => (await generations.list()).map((generation) => generation.number);
     const difference = async (from: number, to: number): Promise<string[]> => {
       const changes: GenerationChange[] = [];
       for await (const page of generations.difference(from, to)) changes.push(...page);
@@ -144,7 +144,7 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       await generations.rollback(1);
       assert.deepEqual(await generations.state(), { active: 1, pinned: true });
       assert.deepEqual(
-        (await generations.kept()).map(({ number, visible }) => [number, visible]),
+        (await generations.list()).map(({ number, visible }) => [number, visible]),
         [
           [2, false],
           [1, true],
@@ -327,7 +327,7 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       assert.equal(ready.length, 450 + 420 - 1);
       assert.equal(await count("documents_active"), 450 + 420 - 1);
       assert.deepEqual(await found(index, "lastword"), ["p0.md"]);
-      const [generation] = await generations.kept();
+      const [generation] = await generations.list();
       assert.deepEqual([generation?.added, generation?.removed], [450 + 420 - 1, 0]);
     });
 
@@ -361,7 +361,7 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       }
       now += 2 * DAY;
       for (const source of [LIBRARY, OTHER]) await commit({ a: "The fiveword stands." }, source, index, "five");
-      const kept = await generations.kept();
+      const kept = await generations.list();
       assert.deepEqual(
         kept.map(({ number, crawl, intermediate }) => [number, crawl, intermediate]),
         [
@@ -475,7 +475,7 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       const { db } = await under.store();
       duringEmbed = async () => {
         duringEmbed = async () => undefined;
-        await writeInTurn(db, async (sql) => {
+        await writeLocked(db, async (sql) => {
           const row = { model: "another", revision: "1", dimensions: 8, learnt: null };
           await activateSpace(sql, (await insertSpace(sql, { ...row, active: 0 })).id);
         });

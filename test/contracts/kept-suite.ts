@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import type { Index, IndexDraft } from "../../src/contracts/search-index.ts";
 import { changeOwner } from "../../src/index/documents.ts";
-import { hiddenItems } from "../../src/index/retention.ts";
+import { listHiddenItems } from "../../src/index/retention.ts";
 import { apply, countingEmbedder, DEMO, found, LIBRARY, never, OTHER, writeDocument } from "../index/index-fixture.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts } from "./store-under-test.ts";
 
@@ -58,7 +58,7 @@ export function keptSuite(name: string, openStore: (parts: Parts) => Promise<Own
       }
     };
     const forget = async (...items: string[]): Promise<void> => {
-      await index.forget?.(LIBRARY, items as ItemId[]);
+      await index.retained?.purge(LIBRARY, items as ItemId[]);
     };
     const count = async (sql: string): Promise<number> =>
       Number((await (await under.store()).db.get<{ n: number }>(`SELECT count(*) AS n FROM ${sql}`))?.n);
@@ -139,7 +139,7 @@ export function keptSuite(name: string, openStore: (parts: Parts) => Promise<Own
       assert.deepEqual(await found(index, "shyword"), ["twin.md"], "of another source");
       assert.deepEqual(await parts(), KEPT, "the text of the twin, and 'a' may still return");
       assert.deepEqual(await found(index, "firstword", 1), ["a.md"]);
-      assert.equal((await index.generations?.kept())?.length, 4);
+      assert.equal((await index.generations?.list())?.length, 4);
       await index.generations?.rollback(1);
       assert.deepEqual([await found(index, "firstword"), await found(index, "shyword")], [["a.md"], []]);
     });
@@ -165,7 +165,7 @@ export function keptSuite(name: string, openStore: (parts: Parts) => Promise<Own
       const back = await index.draft(LIBRARY);
       await back.put(await writeDocument(folder, "shy", SHY), never);
       await flush(back);
-      assert.deepEqual(await index.forget?.(LIBRARY, ["a", "shy"] as ItemId[]), ["a"]);
+      assert.deepEqual(await index.retained?.purge(LIBRARY, ["a", "shy"] as ItemId[]), ["a"]);
       await back.commit(never);
       assert.deepEqual([await found(index, "newword"), await found(index, "shyword")], [["a.md"], ["shy.md"]]);
       assert.deepEqual(await found(index, "firstword", 1), ["a.md"]);
@@ -183,7 +183,7 @@ export function keptSuite(name: string, openStore: (parts: Parts) => Promise<Own
 
     test("let go, it is seen as long as a generation shows it, and no longer", async () => {
       await hide("shy");
-      await index.letGo?.(LIBRARY, ["shy"] as ItemId[]);
+      await index.retained?.endGracePeriod(LIBRARY, ["shy"] as ItemId[]);
       assert.equal(await count("kept_documents"), 0);
       assert.deepEqual(await found(index, "shyword", 1), ["shy.md"]);
       await pass();
@@ -193,7 +193,7 @@ export function keptSuite(name: string, openStore: (parts: Parts) => Promise<Own
     test("is listed while something is kept of it, and not when it is visible or another source's", async () => {
       const listed = async (): Promise<ItemId[]> => {
         const items: ItemId[] = [];
-        for await (const page of index.hidden?.(LIBRARY) ?? []) items.push(...page);
+        for await (const page of index.retained?.listHidden(LIBRARY) ?? []) items.push(...page);
         return items;
       };
       await commit({ gone: "The goneword stands.", back: "The backword stands.", twin: SHY });
@@ -205,7 +205,7 @@ export function keptSuite(name: string, openStore: (parts: Parts) => Promise<Own
       await commit({ back: "The newword stands." });
       assert.deepEqual(await listed(), ["gone", "shy", "twin"]);
       const { db } = await under.store();
-      const page = (after: string) => hiddenItems(db, { domainId: DEMO, sourceId: LIBRARY }, { after, limit: 2 });
+      const page = (after: string) => listHiddenItems(db, { domainId: DEMO, sourceId: LIBRARY }, { after, limit: 2 });
       assert.deepEqual([await page(""), await page("shy")], [["gone", "shy"], ["twin"]]);
       await pass();
       assert.deepEqual(await listed(), ["shy"]);
@@ -223,20 +223,20 @@ export function keptSuite(name: string, openStore: (parts: Parts) => Promise<Own
       const open = await index.draft(LIBRARY);
       await open.put(await writeDocument(folder, "draft", "The draftword stands."), never);
       await flush(open);
-      const told = await index.cleanUp?.({ dryRun: true });
-      assert.deepEqual(told, await index.cleanUp?.({ dryRun: true }), "asking changes nothing");
+      const told = await index.retained?.collectGarbage({ dryRun: true });
+      assert.deepEqual(told, await index.retained?.collectGarbage({ dryRun: true }), "asking changes nothing");
       const before = { documents: await count("documents"), texts: await count("bodies") };
       const checkpoint = async (): Promise<void> => {
         throw new Error("enough");
       };
-      await assert.rejects(async () => await index.cleanUp?.({ dryRun: false, checkpoint }), /enough/);
-      const left = await index.cleanUp?.({ dryRun: true });
+      await assert.rejects(async () => await index.retained?.collectGarbage({ dryRun: false, checkpoint }), /enough/);
+      const left = await index.retained?.collectGarbage({ dryRun: true });
       assert.ok((left?.documents ?? 0) > 0 && (left?.documents ?? 0) < (told?.documents ?? 0), "it stopped half-way");
-      assert.deepEqual(await index.cleanUp?.({ dryRun: false }), left);
+      assert.deepEqual(await index.retained?.collectGarbage({ dryRun: false }), left);
       const [documents, texts] = [await count("documents"), await count("bodies")];
       assert.deepEqual([told?.documents, told?.texts], [before.documents - documents, before.texts - texts]);
       assert.ok((told?.texts ?? 0) >= 450 && (told?.bytes ?? 0) >= 450 * "The word0 stands.".length);
-      assert.deepEqual(await index.cleanUp?.({ dryRun: true }), { documents: 0, texts: 0, bytes: 0 });
+      assert.deepEqual(await index.retained?.collectGarbage({ dryRun: true }), { documents: 0, texts: 0, bytes: 0 });
       assert.deepEqual(await parts(), KEPT);
       await open.commit(never);
       assert.deepEqual(await found(index, "draftword"), ["draft.md"]);

@@ -64,7 +64,7 @@ export function ownerSuite(name: string, openStore: () => Promise<OwnStoreUnderT
       assert.equal(held, 1200);
       assert.deepEqual(await found(index, "newword"), ["n0.md"]);
       assert.deepEqual(
-        (await index.generations?.kept())?.map(({ domainId }) => domainId),
+        (await index.generations?.list())?.map(({ domainId }) => domainId),
         [neighbour, HEIR, HEIR],
       );
       await index.generations?.rollback(1);

@@ -5,7 +5,7 @@ import type { Index } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { EmbeddedIndex } from "../../src/index/embedded-index.ts";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
-import type { Store, StoreHouse } from "../../src/index/store.ts";
+import type { Store, StoreProvider } from "../../src/index/store.ts";
 
 /** An empty vector store, and how to take it down again. */
 export interface StoreUnderTest {
@@ -19,7 +19,7 @@ export interface OwnStoreUnderTest extends StoreUnderTest {
   store(): Promise<Store>;
 }
 
-/** What a suite brings to watch what is done with it. The house is to be opened with the embedder. */
+/** What a suite brings to watch what is done with it. The provider is to be opened with the embedder. */
 export interface Parts {
   readonly embedder: Embedder;
   readonly extractor: Extractor;
@@ -34,14 +34,14 @@ export function defaultParts(): Parts {
   };
 }
 
-/** A store of this house for a suite; `close` takes down the house, and whatever it lives in. */
+/** A store of this provider for a suite; `close` takes down the provider, and whatever it lives in. */
 export function storeInHouse(
-  house: StoreHouse,
+  provider: StoreProvider,
   id: VectorStoreId,
   { extractor, nowSeconds }: Omit<Parts, "embedder">,
   close: () => Promise<void>,
 ): OwnStoreUnderTest {
-  const store = (): Promise<Store> => house.open(id);
+  const store = (): Promise<Store> => provider.open(id);
   return {
     store,
     openIndex: async (domain) => new EmbeddedIndex({ store, extractor, nowSeconds, domain }),

@@ -298,7 +298,7 @@ test("the embed step takes a text that is of these bytes, this type and this rev
   const file = { itemId: "doc_a" as ItemId, path: "/gone", sha256, bytes: 1, label };
   const run = { domainId: D, config: source.config };
   const ask = (wishes: Partial<typeof file>, revision = source.revision) =>
-    withStoredText({ ...file, ...wishes }, run, source.mirror).keptText?.(revision);
+    withStoredText({ ...file, ...wishes }, run, source.mirror).cachedText?.(revision);
   assert.equal((await ask({}))?.markdown, "# Alpha\n\nwords");
   assert.equal((await ask({}))?.title, "Alpha");
   assert.equal(await ask({}, "another"), undefined);

@@ -104,7 +104,7 @@ describe("maintenance beside others", () => {
     assert.equal(await stage.kept(docId), undefined);
     const hidden = await stage.index(async (index) => {
       const items: ItemId[] = [];
-      for await (const page of index.hidden?.(DOCS) ?? []) items.push(...page);
+      for await (const page of index.retained?.listHidden(DOCS) ?? []) items.push(...page);
       return items;
     });
     assert.deepEqual(hidden, []);

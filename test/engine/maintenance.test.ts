@@ -49,7 +49,7 @@ describe("maintenance", () => {
   const hidden = (): Promise<ItemId[]> =>
     stage.index(async (index) => {
       const all: ItemId[] = [];
-      for await (const page of index.hidden?.(DOCS) ?? []) all.push(...page);
+      for await (const page of index.retained?.listHidden(DOCS) ?? []) all.push(...page);
       return all;
     });
   const healthy = async (): Promise<void> => {

@@ -23,15 +23,15 @@ const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "repl
   "engine/retire-source.ts ledgers.forget": "leaves",
   "engine/retire-source.ts mirror.destroy": "leaves",
   "sources/web/site/site-crawl.ts members.remove": "leaves",
-  "engine/retired-sources.ts index.letGo": "purged",
-  "engine/retired-sources.ts index.forget": "purged",
-  "engine/purge-missing.ts index.forget": "purged",
+  "engine/retired-sources.ts retained.endGracePeriod": "purged",
+  "engine/retired-sources.ts retained.purge": "purged",
+  "engine/purge-missing.ts retained.purge": "purged",
   "engine/purge-missing.ts knowledge.remove": "purged",
   "engine/purge-missing.ts metadata.remove": "purged",
   "engine/maintain/maintain.ts manifest.drop": "purged",
-  "engine/maintain/maintain.ts index.cleanUp": "purged",
+  "engine/maintain/maintain.ts retained.collectGarbage": "purged",
   "engine/maintain/maintain.ts knowledge.remove": "garbage",
-  "engine/maintain/maintain.ts index.forget": "garbage",
+  "engine/maintain/maintain.ts retained.purge": "garbage",
   "engine/maintain/maintain.ts draft.remove": "garbage",
   "engine/maintain/maintain.ts indexed: null": "garbage",
   "engine/verify-mirror.ts mirror.remove": "garbage",
@@ -49,7 +49,7 @@ const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "repl
 };
 
 const CALLS =
-  /\b(mirror|draft|index|knowledge|base|manifest|ledgers|metadata|backend|registry|members)(?:\?)?\.(remove|destroy|letGo|forget|drop|dropStore|forgetDomain|forgetManifest|cleanUp|deleteVectorStore|delete)(?:\?\.)?\(|\b(forgetMembers)\(|\b(mirrored|indexed|seen): null\b/g;
+  /\b(mirror|draft|index|retained|knowledge|base|manifest|ledgers|metadata|backend|registry|members)(?:\?)?\.(remove|destroy|endGracePeriod|purge|collectGarbage|forget|drop|dropStore|forgetDomain|forgetManifest|deleteVectorStore|delete)(?:\?\.)?\(|\b(forgetMembers)\(|\b(mirrored|indexed|seen): null\b/g;
 const GUARDS = /\bheldBecause\(/;
 
 const SRC = resolve(import.meta.dirname, "../../src");

@@ -217,7 +217,7 @@ describe("the proxy, as the service sees it", () => {
     assert.deepEqual(Object.keys(error), ["message", "type", "param", "code"]);
     assert.match(String(error["message"]), /could not be reached \(ECONNREFUSED\)/);
     assert.doesNotMatch(gone.text, /127\.0\.0\.1/);
-    at.point({}, { silenceMs: 50 });
+    at.point({}, { idleTimeoutMs: 50 });
     at.service.answer = () => undefined;
     const silent = await ask(at.url, "GET /openai/v1/models");
     assert.equal(silent.status, 504);

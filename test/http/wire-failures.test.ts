@@ -76,7 +76,7 @@ describe("a failure on the way to the service", () => {
   });
 
   it("is in the log when it does not answer in time, or with a redirect", async () => {
-    at.point({}, { silenceMs: 50 });
+    at.point({}, { idleTimeoutMs: 50 });
     at.service.answer = () => undefined;
     assert.equal((await ask(at.url, "GET /openai/v1/models")).status, 504);
     at.point({});

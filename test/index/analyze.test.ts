@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { analyze, placeWords } from "../../src/index/analyzer.ts";
+import { analyze, tokenize } from "../../src/index/analyzer.ts";
 
 const TABLE: readonly (readonly [text: string, words: string, why: string])[] = [
   ["Hotels, costing the EARTH!", "hotel cost the earth", "case, punctuation, endings"],
@@ -44,7 +44,7 @@ describe("text becomes words", () => {
     fc.assert(
       fc.property(fc.array(unit), (parts) => {
         const text = parts.join("");
-        const placed = placeWords(text);
+        const placed = tokenize(text);
         assert.deepEqual(
           placed.map(({ word }) => word),
           analyze(text),

@@ -6,7 +6,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { apply, found, indexFixture, LIBRARY, never, openHouse, openIndexIn } from "./index-fixture.ts";
+import { apply, found, indexFixture, LIBRARY, never, openIndexIn, openStores } from "./index-fixture.ts";
 
 for (const killAfter of [3, 850]) {
   test(`a process killed after ${killAfter} puts leaves the old state, and the next draft converges`, async (t) => {
@@ -17,7 +17,7 @@ for (const killAfter of [3, 850]) {
     const drafts = await at.count("SELECT count(*) AS n FROM generations WHERE number IS NULL");
     if (killAfter > 800) assert.equal(drafts, 1, "a batch was written, so the draft of the killed process is on disk");
 
-    const reopened = openHouse(at.indexFolder);
+    const reopened = openStores(at.indexFolder);
     t.after(() => reopened.close());
     const index = openIndexIn(reopened);
     assert.deepEqual((await found(index, "oldword")).sort(), ["a1.md", "a2.md"]);

@@ -43,7 +43,7 @@ async function goBackOrRelease(at: IndexFixture, model: Model, pick: (below: num
     model.pinned = false;
     return;
   }
-  const kept = await generations.kept();
+  const kept = await generations.list();
   const to = kept[pick(kept.length)];
   if (!to) return;
   await generations.rollback(to.number);
@@ -55,11 +55,11 @@ async function forget({ index }: IndexFixture, model: Model): Promise<void> {
   if (model.pinned) return;
   const visible = model.snapshots[model.active];
   for (const source of [LIBRARY, OTHER]) {
-    for await (const items of index.hidden(source)) {
+    for await (const items of index.retained.listHidden(source)) {
       for (const item of items) assert.ok(!visible?.has(`${source}/${item}`));
-      await index.forget(source, items);
+      await index.retained.purge(source, items);
     }
-    for await (const items of index.hidden(source)) assert.fail(`${items.join(", ")} should be forgotten`);
+    for await (const items of index.retained.listHidden(source)) assert.fail(`${items.join(", ")} should be forgotten`);
   }
   model.snapshots = model.snapshots.map((shown) => new Map([...shown].filter(([key]) => visible?.has(key))));
 }
@@ -69,7 +69,7 @@ async function nothingKept(at: IndexFixture, model: Model): Promise<void> {
   if (model.pinned) await at.index.generations.release();
   model.pinned = false;
   for (const source of [LIBRARY, OTHER]) await (await at.index.draft(source)).discard();
-  await at.index.cleanUp({ dryRun: false });
+  await at.index.retained.collectGarbage({ dryRun: false });
   await forget(at, model);
   assert.equal(await at.count("SELECT count(*) AS n FROM kept_documents"), 0);
   assert.deepEqual(sorted(await shown(at, model.active)), sorted(model.snapshots[model.active]));
@@ -156,7 +156,7 @@ async function leaveBehind(at: IndexFixture, pick: (below: number) => number): P
 async function compare(at: IndexFixture, model: Model, pick: (below: number) => number): Promise<void> {
   const { index } = at;
   assert.deepEqual(await index.generations.state(), { active: model.active, pinned: model.pinned });
-  const kept = await index.generations.kept();
+  const kept = await index.generations.list();
   for (const { number } of kept) {
     assert.deepEqual(sorted(await shown(at, number)), sorted(model.snapshots[number]), `generation ${number}`);
   }
@@ -182,7 +182,7 @@ async function compare(at: IndexFixture, model: Model, pick: (below: number) => 
 }
 
 async function shown(at: IndexFixture, number: number): Promise<Snapshot> {
-  const { db } = await at.house.open(STORE);
+  const { db } = await at.provider.open(STORE);
   const rows = await db.all<{ key: string; shows: string }>(
     `SELECT d.source_id || '/' || d.item_id AS key, d.path || ': ' || c.text AS shows
      FROM documents d JOIN chunks c ON c.body_id = d.body_id WHERE d.domain_id = $1 AND ${visibleAt("$2")}`,

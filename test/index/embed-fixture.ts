@@ -8,8 +8,8 @@ import type { DocumentFile } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { EmbeddedIndex } from "../../src/index/embedded-index.ts";
 import type { VectorModel } from "../../src/index/embedding/vector-model.ts";
-import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
-import type { Store, StoreHouse } from "../../src/index/store.ts";
+import { openSqliteStores } from "../../src/index/sqlite/open-sqlite-stores.ts";
+import type { Store, StoreProvider } from "../../src/index/store.ts";
 
 export const never = new AbortController().signal;
 const SOURCE = "library" as SourceId;
@@ -33,20 +33,20 @@ export interface OpenStore {
   refresh(signal?: AbortSignal): Promise<string[]>;
 }
 
-/** Opens the house of a fixture's store, in its folder or in a database. */
-export type OpenHouse = (folder: string, model: VectorModel) => Promise<StoreHouse>;
+/** Opens the store provider of a fixture's store, in its folder or in a database. */
+export type OpenHouse = (folder: string, model: VectorModel) => Promise<StoreProvider>;
 
-const inSqlite: OpenHouse = async (folder, model) => openSqliteHouse(join(folder, "index"), { model });
+const inSqlite: OpenHouse = async (folder, model) => openSqliteStores(join(folder, "index"), { model });
 
-export async function embedFixture(openHouse: OpenHouse = inSqlite): Promise<EmbedFixture> {
+export async function embedFixture(openStores: OpenHouse = inSqlite): Promise<EmbedFixture> {
   const folder = await mkdtemp(join(tmpdir(), "embed-"));
   const closing: (() => Promise<void>)[] = [];
   return {
     folder,
     async open(model) {
-      const house = await openHouse(folder, model);
-      closing.push(() => house.close());
-      const store = await house.open("vs_test" as VectorStoreId);
+      const provider = await openStores(folder, model);
+      closing.push(() => provider.close());
+      const store = await provider.open("vs_test" as VectorStoreId);
       const index = new EmbeddedIndex({
         store: async () => store,
         extractor: createExtractor(),

@@ -1,6 +1,6 @@
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
-import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
+import { openSqliteStores } from "../../src/index/sqlite/open-sqlite-stores.ts";
 import { never, wordEmbedder } from "./embed-fixture.ts";
 
 /** Refreshes the store in the folder given, says "embedded" for every page of vectors, and never gets beyond the second. */
@@ -15,6 +15,6 @@ const stuck = {
     return embedder.embed(texts);
   },
 };
-const house = openSqliteHouse(folder, { model: createFixedModel(stuck) });
-const store = await house.open("vs_test" as VectorStoreId);
+const provider = openSqliteStores(folder, { model: createFixedModel(stuck) });
+const store = await provider.open("vs_test" as VectorStoreId);
 await store.spaces.refresh(store, () => undefined, never);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createLearntModel } from "../../src/index/embedding/learnt-model.ts";
-import { openPostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
+import { openPostgresStores } from "../../src/index/postgres/open-postgres-stores.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";
 import { embedFixture, type OpenHouse } from "./embed-fixture.ts";
 import { spacesSuite } from "./embed-spaces-suite.ts";
@@ -18,7 +18,7 @@ after(() => server.stop());
 const inPostgres: OpenHouse = async (folder, model) => {
   const url = databases.get(folder) ?? server.createDatabase();
   databases.set(folder, url);
-  return openPostgresHouse({ url: await url, model, storageFolder: folder });
+  return openPostgresStores({ url: await url, model, storageFolder: folder });
 };
 
 spacesSuite("PostgreSQL", inPostgres);

@@ -16,12 +16,12 @@ export function manyPassages(): Record<string, string> {
 export const SEA = [["otter", "seal"], ["number"]];
 export const LAND = [["fox"], ["number"], ["otter", "weasel"]];
 
-/** What every house promises about a change of model. `openHouse` opens the same store again for the same folder. */
-export function spacesSuite(name: string, openHouse?: OpenHouse): void {
+/** What every store provider promises about a change of model. `openStores` opens the same store again for the same folder. */
+export function spacesSuite(name: string, openStores?: OpenHouse): void {
   describe(`${name}: vectors and their models`, () => {
     let fixture: EmbedFixture;
     beforeEach(async () => {
-      fixture = await embedFixture(openHouse);
+      fixture = await embedFixture(openStores);
     });
     afterEach(() => fixture.close());
 

@@ -7,13 +7,13 @@ import { indexSuite } from "../contracts/index-suite.ts";
 import { keptSuite } from "../contracts/kept-suite.ts";
 import { ownerSuite } from "../contracts/owner-suite.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts, storeInHouse } from "../contracts/store-under-test.ts";
-import { openHouse, STORE } from "./index-fixture.ts";
+import { openStores, STORE } from "./index-fixture.ts";
 
 async function open(parts: Parts): Promise<OwnStoreUnderTest> {
   const folder = await mkdtemp(join(tmpdir(), "contract-"));
-  const house = openHouse(join(folder, "index"), parts.embedder);
-  return storeInHouse(house, STORE, parts, async () => {
-    await house.close();
+  const provider = openStores(join(folder, "index"), parts.embedder);
+  return storeInHouse(provider, STORE, parts, async () => {
+    await provider.close();
     await rm(folder, { recursive: true, force: true });
   });
 }

@@ -44,7 +44,7 @@ describe("generations in a SQLite file", () => {
   };
   /** Rows this process has ever written, by its writing connection. */
   const written = async (): Promise<number> => {
-    const { db } = await at.house.open(STORE);
+    const { db } = await at.provider.open(STORE);
     return db.write(async (sql) => Number((await sql.get<{ n: number }>("SELECT total_changes() AS n"))?.n));
   };
 
@@ -101,7 +101,7 @@ describe("generations in a SQLite file", () => {
     const [hit] = await at.index.search({ text: "secondword", limit: 1 });
     assert.equal(hit?.details?.modifiedAt, "2024-01-15T10:30:00Z");
     assert.ok((hit?.details?.parts.vector ?? 0) > 0.1, "the vectors of before answer");
-    const { db } = await at.house.open(STORE);
+    const { db } = await at.provider.open(STORE);
     const sections = await sectionsOfDocument(db, { domainId: DEMO, sourceId: LIBRARY, path: "a.md" });
     assert.deepEqual(
       sections.map(({ content }) => content),
@@ -120,7 +120,7 @@ describe("generations in a SQLite file", () => {
     assert.deepEqual(await found(at.index, "secondword"), ["again.md"]);
     assert.equal(await at.count("SELECT count(*) AS n FROM generations WHERE number IS NULL"), 0);
     assert.deepEqual(
-      (await at.index.generations.kept()).map(({ number, added, removed }) => [number, added, removed]),
+      (await at.index.generations.list()).map(({ number, added, removed }) => [number, added, removed]),
       [
         [3, 1, 1],
         [2, 2, 2],
@@ -134,7 +134,7 @@ describe("generations in a SQLite file", () => {
 
   test("a store of format 1 gets its domains from the marks of its documents", async () => {
     await writeFormat2();
-    await at.house.close();
+    await at.provider.close();
     makeFormat1(path);
     assert.deepEqual(
       (await holdings()).map(({ itemId }) => itemId),
@@ -149,19 +149,19 @@ describe("generations in a SQLite file", () => {
 
   test("words of another revision of the analyzer are made anew when the store is opened", async () => {
     await at.commit({ a: "The firstword stands." });
-    const { db } = await at.house.open(STORE);
+    const { db } = await at.provider.open(STORE);
     await db.run("DELETE FROM chunks_text");
     await db.run("DELETE FROM labels_text");
     assert.deepEqual((await at.index.search({ text: "firstword", limit: 5, using: "text" })).length, 0);
     await db.run("UPDATE state SET analyzer = 'of before'");
-    await at.house.close();
+    await at.provider.close();
     assert.deepEqual((await at.index.search({ text: "firstword", limit: 5, using: "text" })).length, 1);
     assert.deepEqual(await found(at.index, "a.md"), [], "a name is no text");
   });
 
   test("a store of format 3 goes on: each generation of before counts by itself", async () => {
     for (const word of ["first", "second", "third", "fourth"]) await at.commit({ a: `The ${word}word stands.` });
-    await at.house.close();
+    await at.provider.close();
     const file = new DatabaseSync(path);
     file.exec(
       "ALTER TABLE vectors DROP COLUMN checksum; DROP TABLE kept_documents; DROP INDEX generations_crawl; ALTER TABLE generations DROP COLUMN crawl; PRAGMA user_version = 3",
@@ -171,7 +171,7 @@ describe("generations in a SQLite file", () => {
     await draft.remove("a" as ItemId);
     await draft.commit(never, { allowEmpty: true });
     assert.deepEqual(
-      (await at.index.generations.kept()).map(({ number, crawl, intermediate }) => [number, crawl, intermediate]),
+      (await at.index.generations.list()).map(({ number, crawl, intermediate }) => [number, crawl, intermediate]),
       [
         [5, "jb_1", false],
         [4, "", false],
@@ -185,7 +185,7 @@ describe("generations in a SQLite file", () => {
 
   test("a store of a newer format is refused with a sentence", async () => {
     await at.commit({ a: "The firstword stands." });
-    await at.house.close();
+    await at.provider.close();
     const file = new DatabaseSync(path);
     file.exec("PRAGMA user_version = 99");
     file.close();

@@ -1,7 +1,7 @@
 // The words of a question are marked in a passage.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { placeWords } from "../../src/index/analyzer.ts";
+import { tokenize } from "../../src/index/analyzer.ts";
 import { parseQuery } from "../../src/index/search/parse-query.ts";
 import { highlight } from "../../src/index/search/search-store.ts";
 
@@ -10,7 +10,7 @@ function marked(text: string, question: string): string {
   const { quoted, phrases } = parseQuery(question);
   let shown = "";
   let last = 0;
-  for (const { start, end } of highlight(placeWords(text), [...quoted, ...phrases])) {
+  for (const { start, end } of highlight(tokenize(text), [...quoted, ...phrases])) {
     shown += `${text.slice(last, start)}[${text.slice(start, end)}]`;
     last = end;
   }

@@ -10,8 +10,8 @@ import { createExtractor } from "../../src/extract/extractor.ts";
 import { EmbeddedIndex } from "../../src/index/embedded-index.ts";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
-import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
-import type { StoreHouse } from "../../src/index/store.ts";
+import { openSqliteStores } from "../../src/index/sqlite/open-sqlite-stores.ts";
+import type { StoreProvider } from "../../src/index/store.ts";
 
 export const DEMO = "DEMO" as DomainId;
 export const LIBRARY = "library" as SourceId;
@@ -24,24 +24,24 @@ export interface IndexParts {
   readonly nowSeconds?: () => number;
 }
 
-export function openHouse(folder: string, embedder: Embedder = createNgramEmbedder()): StoreHouse {
-  return openSqliteHouse(folder, { model: createFixedModel(embedder) });
+export function openStores(folder: string, embedder: Embedder = createNgramEmbedder()): StoreProvider {
+  return openSqliteStores(folder, { model: createFixedModel(embedder) });
 }
 
 export function openIndexIn(
-  house: StoreHouse,
+  provider: StoreProvider,
   store = STORE,
   domain: DomainId | undefined = DEMO,
   parts: IndexParts = {},
 ): EmbeddedIndex {
-  return new EmbeddedIndex({ extractor: createExtractor(), ...parts, domain, store: () => house.open(store) });
+  return new EmbeddedIndex({ extractor: createExtractor(), ...parts, domain, store: () => provider.open(store) });
 }
 
 /** A vector store in a folder of its own, without the wire protocol around it. */
 export interface IndexFixture {
   readonly folder: string;
   readonly indexFolder: string;
-  readonly house: StoreHouse;
+  readonly provider: StoreProvider;
   readonly index: EmbeddedIndex;
   makeFile(item: string, text: string, attributes?: Attributes): Promise<DocumentFile>;
   /** One draft with these texts by item; null removes the item. */
@@ -54,14 +54,14 @@ export interface IndexFixture {
 export async function indexFixture(parts: IndexParts & { readonly embedder?: Embedder } = {}): Promise<IndexFixture> {
   const folder = await mkdtemp(join(tmpdir(), "index-"));
   const indexFolder = join(folder, "index");
-  const house = openHouse(indexFolder, parts.embedder);
-  const index = openIndexIn(house, STORE, DEMO, parts);
+  const provider = openStores(indexFolder, parts.embedder);
+  const index = openIndexIn(provider, STORE, DEMO, parts);
   const makeFile = (item: string, text: string, attributes: Attributes = {}): Promise<DocumentFile> =>
     writeDocument(folder, item, text, attributes);
   return {
     folder,
     indexFolder,
-    house,
+    provider,
     index,
     makeFile,
     async commit(items, source = LIBRARY) {
@@ -70,10 +70,10 @@ export async function indexFixture(parts: IndexParts & { readonly embedder?: Emb
       await draft.commit(never, { allowEmpty: true });
     },
     async count(sql) {
-      return Number((await (await house.open(STORE)).db.get<{ n: number }>(sql))?.n);
+      return Number((await (await provider.open(STORE)).db.get<{ n: number }>(sql))?.n);
     },
     async close() {
-      await house.close();
+      await provider.close();
       await rm(folder, { recursive: true, force: true });
     },
   };

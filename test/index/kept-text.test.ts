@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { DocumentFile, Index } from "../../src/contracts/search-index.ts";
 import { defaultParts, type StoreUnderTest, storeInHouse } from "../contracts/store-under-test.ts";
-import { DEMO, found, LIBRARY, never, openHouse, STORE, writeDocument } from "./index-fixture.ts";
+import { DEMO, found, LIBRARY, never, openStores, STORE, writeDocument } from "./index-fixture.ts";
 
 const parts = defaultParts();
 const extracted: string[] = [];
@@ -23,8 +23,8 @@ let index: Index;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "kept-text-"));
-  const house = openHouse(join(folder, "index"), parts.embedder);
-  under = storeInHouse(house, STORE, { ...parts, extractor }, () => house.close());
+  const provider = openStores(join(folder, "index"), parts.embedder);
+  under = storeInHouse(provider, STORE, { ...parts, extractor }, () => provider.close());
   index = await under.openIndex(DEMO);
 });
 after(async () => {
@@ -32,9 +32,9 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function put(item: string, text: string, keptText: NonNullable<DocumentFile["keptText"]>): Promise<void> {
+async function put(item: string, text: string, cachedText: NonNullable<DocumentFile["cachedText"]>): Promise<void> {
   const draft = await index.draft(LIBRARY);
-  await draft.put({ ...(await writeDocument(folder, item, text)), keptText }, never);
+  await draft.put({ ...(await writeDocument(folder, item, text)), cachedText }, never);
   const { failed } = await draft.commit(never);
   assert.deepEqual(failed, []);
 }

@@ -9,9 +9,9 @@ import { noteLooseBodies } from "../../src/index/bodies.ts";
 import { DEFAULT_CHUNKING } from "../../src/index/chunk-sections.ts";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { dropLooseBodies } from "../../src/index/retention.ts";
-import { writeInTurn } from "../../src/index/store-state.ts";
+import { writeLocked } from "../../src/index/store-state.ts";
 import { withBody } from "../../src/index/write-body.ts";
-import { apply, found, type IndexFixture, indexFixture, LIBRARY, never, openHouse, STORE } from "./index-fixture.ts";
+import { apply, found, type IndexFixture, indexFixture, LIBRARY, never, openStores, STORE } from "./index-fixture.ts";
 import { largeText } from "./large-text.ts";
 
 const CHUNKS = "SELECT count(*) AS n FROM chunks";
@@ -28,7 +28,7 @@ async function watchedFixture(seen: number[]): Promise<IndexFixture & { fail: bo
     embedder: {
       ...ngrams,
       async embed(texts, signal) {
-        const other = openHouse(at.indexFolder);
+        const other = openStores(at.indexFolder);
         seen.push(Number((await (await other.open(STORE)).db.get<{ n: number }>(CHUNKS))?.n));
         await other.close();
         if (state.fail && seen.length === 3) throw new Error("embed texts: the service is away");
@@ -94,7 +94,7 @@ test("what a killed process wrote of a large document is never found, and goes w
   assert.equal(await at.count(CHUNKS), 2 + 2 * SLICE, "another process may still be at it");
   await at.commit({ large: largeText(LARGE) });
   assert.equal(await at.count(CHUNKS), 2 + 2 * SLICE + LARGE);
-  const { db } = await at.house.open(STORE);
+  const { db } = await at.provider.open(STORE);
   await db.run("UPDATE bodies SET extractor = '1000' WHERE sha256 = 'unfinished'");
   await at.commit({ third: "The thirdword stands." });
   assert.equal(await at.count(CHUNKS), 3 + LARGE);
@@ -106,7 +106,7 @@ test("a large file attached over the wire is written in slices, and goes in slic
   const seen: number[] = [];
   const at = await watchedFixture(seen);
   t.after(() => at.close());
-  const store = await at.house.open(STORE);
+  const store = await at.provider.open(STORE);
   const { path, sha256 } = await at.makeFile("large", largeText(LARGE));
   const source = { path, sha256, fileType: "md", chunking: DEFAULT_CHUNKING };
   const ids: number[] = [];
@@ -117,7 +117,7 @@ test("a large file attached over the wire is written in slices, and goes in slic
   assert.equal(ids[0], ids[1]);
   assert.equal(await at.count(CHUNKS), LARGE);
 
-  await writeInTurn(store.db, (sql) => noteLooseBodies(sql, ids));
+  await writeLocked(store.db, (sql) => noteLooseBodies(sql, ids));
   await dropLooseBodies(store, { budget: 1 });
   assert.equal(await at.count(CHUNKS), LARGE - 1000);
   // Half of it is no answer to somebody who brings the same content.

@@ -1,5 +1,5 @@
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
-import { LIBRARY, never, openHouse, openIndexIn, writeDocument } from "./index-fixture.ts";
+import { LIBRARY, never, openIndexIn, openStores, writeDocument } from "./index-fixture.ts";
 import { largeText } from "./large-text.ts";
 
 /** Begins to write a large document, says after each slice that it is about to embed another, and stops for ever at the third. */
@@ -7,7 +7,7 @@ const [indexFolder = "", filesFolder = ""] = process.argv.slice(2);
 const ngrams = createNgramEmbedder();
 let slices = 0;
 const index = openIndexIn(
-  openHouse(indexFolder, {
+  openStores(indexFolder, {
     ...ngrams,
     embed(texts) {
       slices += 1;

@@ -8,15 +8,15 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import type { SourceId } from "../../src/contracts/ids.ts";
-import { found, never, OTHER, openHouse, openIndexIn, STORE, writeDocument } from "./index-fixture.ts";
+import { found, never, OTHER, openIndexIn, openStores, STORE, writeDocument } from "./index-fixture.ts";
 import { watchGaps } from "./longest-gap.ts";
 
 test("processes that open a new store at once and commit side by side lose nothing", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "parallel-"));
   const indexFolder = join(folder, "index");
-  const house = openHouse(indexFolder);
+  const provider = openStores(indexFolder);
   t.after(async () => {
-    await house.close();
+    await provider.close();
     await rm(folder, { recursive: true, force: true });
   });
   const script = join(import.meta.dirname, "writer-child.ts");
@@ -29,7 +29,7 @@ test("processes that open a new store at once and commit side by side lose nothi
     }),
   );
   assert.deepEqual(codes, [0, 0, 0]);
-  const index = openIndexIn(house);
+  const index = openIndexIn(provider);
   for (const source of sources) {
     let held = 0;
     for await (const refs of index.holdings(source as SourceId)) {
@@ -41,8 +41,8 @@ test("processes that open a new store at once and commit side by side lose nothi
     assert.ok(names.length >= 10 && names.every((name) => name.startsWith(source)), names.join());
   }
   assert.deepEqual(await found(index, "firstword"), []);
-  const { db } = await house.open(STORE);
-  const kept = await index.generations.kept();
+  const { db } = await provider.open(STORE);
+  const kept = await index.generations.list();
   assert.deepEqual(
     kept.map(({ number, added }) => [number, added]),
     [6, 5, 4, 3, 2, 1].map((number) => [number, 450]),
@@ -52,12 +52,12 @@ test("processes that open a new store at once and commit side by side lose nothi
 
 test("while one process writes a large document, another commits its own, and neither stands still", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "parallel-"));
-  const house = openHouse(join(folder, "index"));
+  const provider = openStores(join(folder, "index"));
   t.after(async () => {
-    await house.close();
+    await provider.close();
     await rm(folder, { recursive: true, force: true });
   });
-  const index = openIndexIn(house);
+  const index = openIndexIn(provider);
   await index.search({ text: "anything", limit: 1 });
   const args = [join(import.meta.dirname, "large-writer-child.ts"), join(folder, "index"), join(folder, "child")];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
-import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
+import { openSqliteStores } from "../../src/index/sqlite/open-sqlite-stores.ts";
 import { type SearchFixture, searchFixture } from "../contracts/search-fixture.ts";
 import { defaultParts, storeInHouse } from "../contracts/store-under-test.ts";
 
@@ -19,8 +19,10 @@ describe("a document among many alike", () => {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "names-"));
     const parts = defaultParts();
-    const house = openSqliteHouse(folder, { model: createFixedModel(parts.embedder) });
-    at = await searchFixture(async () => storeInHouse(house, "vs_1" as VectorStoreId, parts, () => house.close()));
+    const provider = openSqliteStores(folder, { model: createFixedModel(parts.embedder) });
+    at = await searchFixture(async () =>
+      storeInHouse(provider, "vs_1" as VectorStoreId, parts, () => provider.close()),
+    );
     const items: Record<string, string> = {};
     for (let i = 0; i < INVOICES; i++) {
       const number = String(i).padStart(4, "0");

@@ -6,8 +6,8 @@ import { after, before } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { createSearchThreads } from "../../src/index/search/search-threads.ts";
-import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
-import type { StoreHouse } from "../../src/index/store.ts";
+import { openSqliteStores } from "../../src/index/sqlite/open-sqlite-stores.ts";
+import type { StoreProvider } from "../../src/index/store.ts";
 import { filterSuite } from "../contracts/filter-suite.ts";
 import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
@@ -16,27 +16,27 @@ import { defaultParts, type OwnStoreUnderTest, type Parts, storeInHouse } from "
 import { STORE } from "./index-fixture.ts";
 
 /** As the product has it: written here, searched by another thread. */
-async function openHouse({ embedder }: Parts): Promise<{ house: StoreHouse; close: () => Promise<void> }> {
+async function openStores({ embedder }: Parts): Promise<{ provider: StoreProvider; close: () => Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "search-thread-"));
   const inside = join(folder, "index");
   const threads = createSearchThreads({ folder: inside, model: { kind: "built-in" } });
-  const house = openSqliteHouse(inside, { model: createFixedModel(embedder), threads });
+  const provider = openSqliteStores(inside, { model: createFixedModel(embedder), threads });
   const close = async (): Promise<void> => {
-    await house.close();
+    await provider.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { house, close };
+  return { provider, close };
 }
 
 /** With a thread of its own. */
 async function openAlone(parts: Parts): Promise<OwnStoreUnderTest> {
-  const { house, close } = await openHouse(parts);
-  return storeInHouse(house, STORE, parts, close);
+  const { provider, close } = await openStores(parts);
+  return storeInHouse(provider, STORE, parts, close);
 }
 
-let shared: Awaited<ReturnType<typeof openHouse>>;
+let shared: Awaited<ReturnType<typeof openStores>>;
 before(async () => {
-  shared = await openHouse(defaultParts());
+  shared = await openStores(defaultParts());
 });
 after(() => shared.close());
 
@@ -44,7 +44,7 @@ after(() => shared.close());
 let stores = 0;
 async function open(): Promise<OwnStoreUnderTest> {
   const id = `vs_${++stores}` as VectorStoreId;
-  return storeInHouse(shared.house, id, defaultParts(), () => shared.house.drop(id));
+  return storeInHouse(shared.provider, id, defaultParts(), () => shared.provider.drop(id));
 }
 
 searchSuite("SQLite, searched by another thread", open);

@@ -5,14 +5,14 @@ import type { Worker } from "node:worker_threads";
 import type { EmbeddedIndex } from "../../src/index/embedded-index.ts";
 import { openVectorModel, type VectorModelSettings } from "../../src/index/embedding/open-vector-model.ts";
 import { createSearchThreads } from "../../src/index/search/search-threads.ts";
-import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
-import type { StoreHouse } from "../../src/index/store.ts";
+import { openSqliteStores } from "../../src/index/sqlite/open-sqlite-stores.ts";
+import type { StoreProvider } from "../../src/index/store.ts";
 import { apply, LIBRARY, never, openIndexIn, writeDocument } from "./index-fixture.ts";
 
 /** A store that is written here and searched by another thread. */
 export interface SearchThreadFixture {
   readonly indexFolder: string;
-  readonly house: StoreHouse;
+  readonly provider: StoreProvider;
   readonly index: EmbeddedIndex;
   /** The threads that were started so far, dead ones too. */
   readonly workers: readonly Worker[];
@@ -27,14 +27,14 @@ export async function searchThreadFixture(
   const folder = await mkdtemp(join(tmpdir(), "search-thread-"));
   const indexFolder = join(folder, "index");
   const threads = createSearchThreads({ folder: indexFolder, model, ...limits });
-  const house = openSqliteHouse(indexFolder, { model: await openVectorModel(model), threads });
-  const index = openIndexIn(house);
+  const provider = openSqliteStores(indexFolder, { model: await openVectorModel(model), threads });
+  const index = openIndexIn(provider);
   const workers: Worker[] = [];
   const note = (worker: Worker): unknown => workers.push(worker);
   process.on("worker", note);
   return {
     indexFolder,
-    house,
+    provider,
     index,
     workers,
     async commit(items) {
@@ -44,7 +44,7 @@ export async function searchThreadFixture(
     },
     async close() {
       process.off("worker", note);
-      await house.close();
+      await provider.close();
       await rm(folder, { recursive: true, force: true });
     },
   };

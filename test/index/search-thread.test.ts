@@ -39,14 +39,14 @@ describe("a store that another thread searches", () => {
       assert.equal(error.message, "generation 7 is not kept; kept are 1");
       return true;
     });
-    const { db } = await at.house.open(STORE);
+    const { db } = await at.provider.open(STORE);
     await db.run("DROP TABLE chunks_text");
     await assert.rejects(at.index.search(QUERY), /no such fts5 table: main.chunks_text/);
   });
 
   test("one whose file is damaged says what to do", async () => {
     await at.commit({ a: "The otter sleeps." });
-    const store = await at.house.open(STORE);
+    const store = await at.provider.open(STORE);
     await store.db.close();
     await writeFile(join(at.indexFolder, `${STORE}.sqlite`), "This is no database.".repeat(1000));
     await assert.rejects(searchStore(store, QUERY), (error) => {
@@ -59,10 +59,10 @@ describe("a store that another thread searches", () => {
 
   test("one that was deleted meanwhile is not found, and not made again", async () => {
     await at.commit({ a: "The otter sleeps." });
-    const store = await at.house.open(STORE);
+    const store = await at.provider.open(STORE);
     await searchStore(store, QUERY);
     const asked = Promise.allSettled([searchStore(store, QUERY), searchStore(store, QUERY)]);
-    await at.house.drop(STORE);
+    await at.provider.drop(STORE);
     for (const outcome of await asked) {
       if (outcome.status === "rejected") assert.ok(outcome.reason instanceof NotFoundError, String(outcome.reason));
       else assert.equal(outcome.value[0]?.name, "a.md");
@@ -75,7 +75,7 @@ describe("a store that another thread searches", () => {
   test("when the thread dies, those who wait are told, and the next one to ask has another", async () => {
     await at.commit({ a: "The otter sleeps." });
     await at.index.search(QUERY);
-    const store = await at.house.open(STORE);
+    const store = await at.provider.open(STORE);
     const waiting = Promise.allSettled(Array.from({ length: 20 }, () => searchStore(store, QUERY)));
     await at.workers[0]?.terminate();
     const refused = (await waiting).flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
@@ -88,11 +88,11 @@ describe("a store that another thread searches", () => {
     assert.equal(at.workers.length, 2);
   });
 
-  test("after the house was closed nothing is searched, and no thread is left", async () => {
+  test("after the provider was closed nothing is searched, and no thread is left", async () => {
     await at.commit({ a: "The otter sleeps." });
-    const store = await at.house.open(STORE);
+    const store = await at.provider.open(STORE);
     await searchStore(store, QUERY);
-    await at.house.close();
+    await at.provider.close();
     assert.equal(at.workers[0]?.threadId, -1);
     await assert.rejects(searchStore(store, QUERY), /the index is closed/);
     assert.equal(at.workers.length, 1);
@@ -103,7 +103,7 @@ test("beyond so many that wait, the next one is refused, and those who wait are 
   const at = await searchThreadFixture({ maxWaiting: 2 });
   try {
     await at.commit({ a: "The otter sleeps." });
-    const store = await at.house.open(STORE);
+    const store = await at.provider.open(STORE);
     const outcomes = await Promise.allSettled([1, 2, 3].map(() => searchStore(store, QUERY)));
     assert.deepEqual(
       outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value.length : String(outcome.reason))),

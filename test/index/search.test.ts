@@ -9,7 +9,7 @@ import { explain } from "../../src/contracts/errors.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
-import { openSqliteHouse } from "../../src/index/sqlite/open-sqlite-house.ts";
+import { openSqliteStores } from "../../src/index/sqlite/open-sqlite-stores.ts";
 import { filterSuite } from "../contracts/filter-suite.ts";
 import { searchFixture } from "../contracts/search-fixture.ts";
 import { searchSuite } from "../contracts/search-suite.ts";
@@ -17,9 +17,9 @@ import { defaultParts, type StoreUnderTest, storeInHouse } from "../contracts/st
 
 async function openStore(embedder: Embedder = createNgramEmbedder()): Promise<StoreUnderTest> {
   const folder = await mkdtemp(join(tmpdir(), "search-store-"));
-  const house = openSqliteHouse(join(folder, "index"), { model: createFixedModel(embedder) });
-  return storeInHouse(house, "vs_search" as VectorStoreId, defaultParts(), async () => {
-    await house.close();
+  const provider = openSqliteStores(join(folder, "index"), { model: createFixedModel(embedder) });
+  return storeInHouse(provider, "vs_search" as VectorStoreId, defaultParts(), async () => {
+    await provider.close();
     await rm(folder, { recursive: true, force: true });
   });
 }

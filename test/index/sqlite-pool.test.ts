@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { sayDamage } from "../../src/index/sqlite/open-sqlite-house.ts";
+import { sayDamage } from "../../src/index/sqlite/open-sqlite-stores.ts";
 import { type PooledDatabase, SqlitePool } from "../../src/lib/sql/sqlite-pool.ts";
 
 const SCHEMA = { version: 1, sql: "CREATE TABLE birds (name TEXT NOT NULL)" };

@@ -1,10 +1,10 @@
-import { openHouse, openIndexIn } from "./index-fixture.ts";
+import { openIndexIn, openStores } from "./index-fixture.ts";
 import { watched, watchOnce } from "./swap-documents.ts";
 
 /** Searches without a pause until its standard input ends, and then says what it saw. */
 const [indexFolder = ""] = process.argv.slice(2);
-const house = openHouse(indexFolder);
-const index = openIndexIn(house);
+const provider = openStores(indexFolder);
+const index = openIndexIn(provider);
 let over = false;
 process.stdin.on("end", () => {
   over = true;
@@ -19,5 +19,5 @@ while (!over) {
   await new Promise((resolve) => setImmediate(resolve));
 }
 await watchOnce(index, seen);
-await house.close();
+await provider.close();
 process.stdout.write(`${JSON.stringify({ ...seen, seen: seen.seen.size })}\n`);

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import type { IndexDraft } from "../../src/contracts/search-index.ts";
-import { LIBRARY, never, openHouse, openIndexIn, writeDocument } from "./index-fixture.ts";
+import { LIBRARY, never, openIndexIn, openStores, writeDocument } from "./index-fixture.ts";
 import { SWAPPED, swapText } from "./swap-documents.ts";
 
 /**
@@ -9,8 +9,8 @@ import { SWAPPED, swapText } from "./swap-documents.ts";
  */
 const [indexFolder = "", filesFolder = "", from = "", to = "", hang = ""] = process.argv.slice(2);
 await mkdir(filesFolder, { recursive: true });
-const house = openHouse(indexFolder);
-const index = openIndexIn(house);
+const provider = openStores(indexFolder);
+const index = openIndexIn(provider);
 
 async function rewrite(draft: IndexDraft, generation: number): Promise<void> {
   for (let i = 0; i < SWAPPED; i++) {
@@ -33,5 +33,5 @@ if (hang !== "") {
   process.stdout.write("half-way\n");
   setInterval(() => undefined, 1000);
 } else {
-  await house.close();
+  await provider.close();
 }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { openHouse, openIndexIn, STORE } from "./index-fixture.ts";
+import { openIndexIn, openStores, STORE } from "./index-fixture.ts";
 import { SWAPPED, watched, watchOnce } from "./swap-documents.ts";
 
 const SWAPS = 50;
@@ -17,10 +17,10 @@ test("readers of two processes see one whole generation during 50 swaps, one of 
   const folder = await mkdtemp(join(tmpdir(), "swaps-"));
   const indexFolder = join(folder, "index");
   const children: ChildProcess[] = [];
-  const house = openHouse(indexFolder);
+  const provider = openStores(indexFolder);
   t.after(async () => {
     for (const child of children) child.kill("SIGKILL");
-    await house.close();
+    await provider.close();
     await rm(folder, { recursive: true, force: true });
   });
   const start = (script: string, ...args: string[]): ChildProcess & { lines: AsyncIterator<string> } => {
@@ -33,7 +33,7 @@ test("readers of two processes see one whole generation during 50 swaps, one of 
   const ended = async (child: ChildProcess): Promise<unknown> => (await once(child, "exit"))[0];
   assert.equal(await ended(start("swap-writer.ts", files, "1", "1")), 0);
 
-  const index = openIndexIn(house);
+  const index = openIndexIn(provider);
   const here = watched();
   const reader = start("swap-reader.ts");
   assert.equal((await reader.lines.next()).value, "reading");
@@ -68,6 +68,6 @@ test("readers of two processes see one whole generation during 50 swaps, one of 
   }
   assert.ok(here.seen.size > 2 && (there["seen"] ?? 0) > 2, "the readers saw swaps happen");
   assert.equal((await index.generations.state()).active, SWAPS);
-  const { db } = await house.open(STORE);
+  const { db } = await provider.open(STORE);
   assert.equal((await db.get<{ n: number }>("SELECT count(*) AS n FROM documents_active"))?.n, SWAPPED);
 });

@@ -8,7 +8,7 @@ import { createDotProducts, plainDotProducts } from "../../src/index/embedding/d
 import { createScanVectorIndex, VectorTable } from "../../src/index/embedding/scan-vector-index.ts";
 import { packVector } from "../../src/index/embedding/vectors.ts";
 import { STORE_TABLES } from "../../src/index/sqlite/store-tables.ts";
-import type { ChunkVector, Near } from "../../src/index/store.ts";
+import type { ChunkVector, VectorMatch } from "../../src/index/store.ts";
 import type { SqlDatabase } from "../../src/lib/sql/sql.ts";
 import { openSqlite } from "../../src/lib/sql/sqlite-database.ts";
 
@@ -38,7 +38,7 @@ describe("vectors in memory", () => {
       const vectors = Array.from({ length: 4099 }, () => unitVector(random, dimensions));
       const rows = vectors.map((vector, at) => ({ chunkId: at + 1, bodyId: at % 7, vector: packVector(vector) }));
       const query = unitVector(random, dimensions);
-      const answers = [createDotProducts(), plainDotProducts()].map((dots): Near[] => {
+      const answers = [createDotProducts(), plainDotProducts()].map((dots): VectorMatch[] => {
         const table = new VectorTable(dimensions, dots);
         table.add(rows.slice(0, 10));
         table.add(rows.slice(10));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { after, before } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
-import { openPostgresHouse, type PostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
+import { openPostgresStores, type PostgresStores } from "../../src/index/postgres/open-postgres-stores.ts";
 import { filterSuite } from "../contracts/filter-suite.ts";
 import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
@@ -15,28 +15,28 @@ import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 
 let server: PostgresServer;
 let url = "";
-let shared: PostgresHouse;
+let shared: PostgresStores;
 before(async () => {
   server = await startPostgres();
   url = await server.createDatabase();
-  shared = await openHouse(defaultParts());
+  shared = await openStores(defaultParts());
 });
 after(async () => {
   await shared.close();
   await server.stop();
 });
 
-function openHouse({ embedder }: Parts): Promise<PostgresHouse> {
-  return openPostgresHouse({ url, model: createFixedModel(embedder), storageFolder: tmpdir(), maxConnections: 4 });
+function openStores({ embedder }: Parts): Promise<PostgresStores> {
+  return openPostgresStores({ url, model: createFixedModel(embedder), storageFolder: tmpdir(), maxConnections: 4 });
 }
 
 let stores = 0;
 async function openAlone(parts: Parts): Promise<OwnStoreUnderTest> {
-  const house = await openHouse(parts);
+  const provider = await openStores(parts);
   const id = `vs_${++stores}` as VectorStoreId;
-  return storeInHouse(house, id, parts, async () => {
-    await house.drop(id);
-    await house.close();
+  return storeInHouse(provider, id, parts, async () => {
+    await provider.drop(id);
+    await provider.close();
   });
 }
 

@@ -5,10 +5,10 @@ import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { createScanVectorIndex } from "../../src/index/embedding/scan-vector-index.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
-import { openPostgresHouse, type PostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
+import { openPostgresStores, type PostgresStores } from "../../src/index/postgres/open-postgres-stores.ts";
 import { preparePgvector } from "../../src/index/postgres/pgvector-index.ts";
 import { STORE_TABLES } from "../../src/index/postgres/store-tables.ts";
-import type { ChunkVector, Near, Store } from "../../src/index/store.ts";
+import type { ChunkVector, Store, VectorMatch } from "../../src/index/store.ts";
 import type { Sql, SqlDatabase } from "../../src/lib/sql/sql.ts";
 import { Random } from "../stories/random.ts";
 import { startPglite } from "./start-pglite.ts";
@@ -17,9 +17,9 @@ const DIMENSIONS = 24;
 const SPACE = { id: 3, dimensions: DIMENSIONS };
 
 let pglite: Awaited<ReturnType<typeof startPglite>>;
-let house: PostgresHouse;
-const open = (indexFrom: number): Promise<PostgresHouse> =>
-  openPostgresHouse({
+let provider: PostgresStores;
+const open = (indexFrom: number): Promise<PostgresStores> =>
+  openPostgresStores({
     url: pglite.url,
     model: createFixedModel(createNgramEmbedder()),
     storageFolder: "/",
@@ -28,10 +28,10 @@ const open = (indexFrom: number): Promise<PostgresHouse> =>
   });
 before(async () => {
   pglite = await startPglite();
-  house = await open(300);
+  provider = await open(300);
 });
 after(async () => {
-  await house.close();
+  await provider.close();
   await pglite.stop();
 });
 
@@ -52,7 +52,7 @@ function manyVectors(count: number, seed: number): ChunkVector[] {
 }
 
 async function filled(id: string, vectors: readonly ChunkVector[]): Promise<Store> {
-  const store = await house.open(id as VectorStoreId);
+  const store = await provider.open(id as VectorStoreId);
   await store.db.write(async (sql) => {
     await store.vectors.add(sql, SPACE.id, vectors.slice(0, 100));
     await store.vectors.add(sql, SPACE.id, vectors.slice(100));
@@ -80,12 +80,12 @@ function exact(vectors: readonly ChunkVector[], query: Float32Array, limit: numb
     .map(({ chunkId }) => chunkId);
 }
 
-function shared(found: readonly Near[], expected: readonly number[]): number {
+function shared(found: readonly VectorMatch[], expected: readonly number[]): number {
   return found.filter(({ chunkId }) => expected.includes(chunkId)).length / expected.length;
 }
 
 test("with pgvector, a space that is large enough gets an HNSW index, and searches go through it", async () => {
-  assert.equal(house.vectorSearch, "pgvector");
+  assert.equal(provider.vectorSearch, "pgvector");
   const vectors = manyVectors(900, 1);
   const { db, vectors: index } = await filled("vs_indexed", vectors);
   const query = unit(new Random(99));
@@ -161,9 +161,9 @@ test("removed passages and dropped spaces are not found, and other spaces are no
 test("vectors written before the server had pgvector are taken along", async () => {
   const vectors = manyVectors(1500, 5);
   const name = "vs_earlier";
-  const plain = await house.openTables(name, () => STORE_TABLES);
+  const plain = await provider.openTables(name, () => STORE_TABLES);
   await plain.write((sql) => createScanVectorIndex().add(sql, SPACE.id, vectors));
-  const { db, vectors: index } = await house.open(name as VectorStoreId);
+  const { db, vectors: index } = await provider.open(name as VectorStoreId);
   const query = unit(new Random(7));
   assert.ok(shared(await index.nearest(db, SPACE, query, 20), exact(vectors, query, 20)) >= 0.9);
 });
@@ -174,7 +174,7 @@ test("whatever has no near vector gets one when the store is opened, and when so
   const expected = exact(vectors, query, 20);
   const name = "vs_halfway" as VectorStoreId;
   const { db, vectors: index } = await filled(name, vectors.slice(0, 1498));
-  const search = (): Promise<Near[]> => throughTheIndex(db, (sql) => index.nearest(sql, SPACE, query, 20));
+  const search = (): Promise<VectorMatch[]> => throughTheIndex(db, (sql) => index.nearest(sql, SPACE, query, 20));
   // As a kill in the middle leaves it, and a process that was started before the server had pgvector.
   await db.run("UPDATE vectors SET near = NULL WHERE chunk_id > 100");
   assert.ok(shared(await search(), expected) < 0.5, "the test would show nothing");
@@ -189,18 +189,18 @@ test("whatever has no near vector gets one when the store is opened, and when so
 
 test("a space that comes along with many vectors has its index before the first of them is filled in", async () => {
   const name = "vs_many";
-  const plain = await house.openTables(name, () => STORE_TABLES);
+  const plain = await provider.openTables(name, () => STORE_TABLES);
   await plain.write(async (sql) => {
     await createScanVectorIndex().add(sql, SPACE.id, manyVectors(400, 8));
     await sql.run(`INSERT INTO spaces VALUES (${SPACE.id}, 'm', '1', ${DIMENSIONS}, NULL, 400, 1, 0)`);
   });
-  const { db } = await house.open(name as VectorStoreId);
+  const { db } = await provider.open(name as VectorStoreId);
   assert.deepEqual(await db.get("SELECT to_regclass('vectors_near_3') IS NOT NULL AS there"), { there: 1 });
   assert.deepEqual(await db.all("SELECT chunk_id FROM vectors WHERE near IS NULL"), []);
 });
 
 test("text without any feature has a vector of length 0, which is close to nothing", async () => {
-  const { db, vectors: index } = await house.open("vs_empty" as VectorStoreId);
+  const { db, vectors: index } = await provider.open("vs_empty" as VectorStoreId);
   const vector = new Float32Array(DIMENSIONS);
   await db.write((sql) => index.add(sql, SPACE.id, [{ chunkId: 1, bodyId: 1, vector }]));
   assert.deepEqual(await index.nearest(db, SPACE, unit(new Random(1)), 5), []);

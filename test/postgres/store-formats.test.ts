@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { keptGenerations } from "../../src/index/generations.ts";
-import { openPostgresHouse, type PostgresHouse } from "../../src/index/postgres/open-postgres-house.ts";
+import { openPostgresStores, type PostgresStores } from "../../src/index/postgres/open-postgres-stores.ts";
 import { defaultParts } from "../contracts/store-under-test.ts";
 import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 
@@ -19,13 +19,13 @@ after(() => server.stop());
 
 const STORE = "vs_old" as VectorStoreId;
 
-function openHouse(): Promise<PostgresHouse> {
+function openStores(): Promise<PostgresStores> {
   const model = createFixedModel(defaultParts().embedder);
-  return openPostgresHouse({ url, model, storageFolder: tmpdir(), maxConnections: 2 });
+  return openPostgresStores({ url, model, storageFolder: tmpdir(), maxConnections: 2 });
 }
 
 test("a store of format 1 opens, and its generations count each by itself", async () => {
-  const earlier = await openHouse();
+  const earlier = await openStores();
   const { db } = await earlier.open(STORE);
   await db.run("ALTER TABLE vectors DROP COLUMN checksum");
   await db.run("DROP TABLE kept_documents");
@@ -35,9 +35,9 @@ test("a store of format 1 opens, and its generations count each by itself", asyn
   await db.run("INSERT INTO generations VALUES (2, 'DEMO', 'library', 1, 1000, 1000, 0, 0)");
   await db.run("UPDATE state SET active = 1, next_generation = 3");
   await earlier.close();
-  const house = await openHouse();
+  const provider = await openStores();
   try {
-    const { db } = await house.open(STORE);
+    const { db } = await provider.open(STORE);
     assert.deepEqual(await db.all("SELECT item_id FROM kept_documents"), []);
     const rows = await keptGenerations(db);
     assert.deepEqual(
@@ -45,6 +45,6 @@ test("a store of format 1 opens, and its generations count each by itself", asyn
       [[1, "", "library"]],
     );
   } finally {
-    await house.close();
+    await provider.close();
   }
 });

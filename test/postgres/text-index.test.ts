@@ -8,7 +8,7 @@ import { createPostgresTextIndex } from "../../src/index/postgres/postgres-text-
 import { STORE_TABLES as POSTGRES_TABLES } from "../../src/index/postgres/store-tables.ts";
 import { createSqliteTextIndex } from "../../src/index/sqlite/sqlite-text-index.ts";
 import { STORE_TABLES as SQLITE_TABLES } from "../../src/index/sqlite/store-tables.ts";
-import type { Match, Phrase, TextIndex, WordQuery } from "../../src/index/store.ts";
+import type { Phrase, TextIndex, TextMatch, WordQuery } from "../../src/index/store.ts";
 import { openPostgres, type Postgres } from "../../src/lib/sql/postgres-database.ts";
 import type { Sql, SqlDatabase } from "../../src/lib/sql/sql.ts";
 import { openSqlite } from "../../src/lib/sql/sqlite-database.ts";
@@ -78,8 +78,8 @@ async function fill(side: Side, seed: number): Promise<void> {
   });
 }
 
-function sameRanking(found: readonly Match[], expected: readonly Match[], about: string): void {
-  const shown = (matches: readonly Match[]): string[] =>
+function sameRanking(found: readonly TextMatch[], expected: readonly TextMatch[], about: string): void {
+  const shown = (matches: readonly TextMatch[]): string[] =>
     matches.map(({ id, score }) => `${score.toPrecision(9)} ${id}`).sort();
   assert.deepEqual(shown(found), shown(expected), about);
 }
@@ -101,7 +101,7 @@ const QUERIES: Readonly<Record<string, WordQuery>> = {
 test("both databases find the same passages and documents with the same scores", async () => {
   const [sqlite, pg] = await openBoth();
   for (const side of [sqlite, pg]) await fill(side, 7);
-  const ask = (side: Side, query: WordQuery): Promise<readonly [Match[], Match[]]> =>
+  const ask = (side: Side, query: WordQuery): Promise<readonly [TextMatch[], TextMatch[]]> =>
     side.db.read(async (sql) => [
       await side.texts.matchChunks(sql, query, 1000),
       await side.texts.matchLabels(sql, query, 1000),
@@ -124,7 +124,7 @@ test("a required phrase leaves out what does not have it, however well the rest 
   const query = { any: [one("w2"), one("w3")], all: [one("quibblet")] };
   const required = await pg.texts.matchChunks(pg.db, { any: [], all: query.all }, 1000);
   const both = await pg.texts.matchChunks(pg.db, query, 1000);
-  const ids = (matches: readonly Match[]): number[] => matches.map(({ id }) => id).sort((a, b) => a - b);
+  const ids = (matches: readonly TextMatch[]): number[] => matches.map(({ id }) => id).sort((a, b) => a - b);
   assert.deepEqual(ids(both), ids(required));
   assert.notDeepEqual(
     both.map(({ id }) => id),
@@ -138,7 +138,7 @@ test("a selection, a limit and a removal leave out the same in both", async () =
   const query = anyOf(one("zyzzomat"), one("w4"), one("w2", "w3"));
   const among = { sql: "SELECT id FROM bodies WHERE id > $1 AND id < $2", values: [20, 41] };
   const check = async (about: string): Promise<void> => {
-    const ask = async (side: Side): Promise<Match[]> => side.texts.matchChunks(side.db, query, 1000, among);
+    const ask = async (side: Side): Promise<TextMatch[]> => side.texts.matchChunks(side.db, query, 1000, among);
     const [expected, found] = [await ask(sqlite), await ask(pg)];
     // SQLite goes on counting the words of what is gone into the average length, so only what was found is compared.
     assert.deepEqual(found.map(({ id }) => id).sort(), expected.map(({ id }) => id).sort(), about);

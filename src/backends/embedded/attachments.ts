@@ -13,12 +13,12 @@ import {
 import { deleteDocumentsOfFile } from "../../index/retention.ts";
 import { DIRECT_GENERATION, DIRECT_SOURCE } from "../../index/shared-schema.ts";
 import type { Store } from "../../index/store.ts";
-import { bumpVisibleRevision, writeInTurn } from "../../index/store-state.ts";
+import { bumpVisibleRevision, writeLocked } from "../../index/store-state.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
-import { detachFile, findFiles, noteAttached, type WireFile } from "./file-repository.ts";
-import { type AttachTask, deleteTasks, filesWithTask, type Processing } from "./processing-queue.ts";
+import { detachFile, findFiles, recordAttached, type WireFile } from "./file-repository.ts";
+import { type AttachTask, deleteTasks, filesWithTask, type ProcessingQueue } from "./processing-queue.ts";
 
 /** A vector store that is open. */
 export interface OpenStore {
@@ -26,21 +26,21 @@ export interface OpenStore {
   readonly store: Store;
 }
 
-/** Files coming into vector stores and leaving them. */
+/** Attaches files to vector stores and detaches them. */
 export class Attachments {
   readonly #catalog: SqlDatabase;
-  readonly #processing: Processing;
+  readonly #processing: ProcessingQueue;
   readonly #nowSeconds: () => number;
 
-  constructor(catalog: SqlDatabase, processing: Processing, nowSeconds: () => number) {
+  constructor(catalog: SqlDatabase, processing: ProcessingQueue, nowSeconds: () => number) {
     this.#catalog = catalog;
     this.#processing = processing;
     this.#nowSeconds = nowSeconds;
   }
 
   /**
-   * When it returns, all of them are in the store, and being processed. `before` runs when what is to be done is noted
-   * already and nothing of it is visible yet. The ids of files that were deleted meanwhile are returned; they are not in.
+   * Adds the files to the store and queues them for processing. `before` runs when the tasks are recorded and nothing is
+   * visible yet. Returns the ids of files that were deleted meanwhile, which are not added.
    */
   async attach(
     { id, store }: OpenStore,
@@ -49,13 +49,13 @@ export class Attachments {
   ): Promise<FileId[]> {
     const ids = attachments.map(({ file }) => file.id);
     const taskOf = (fileId: FileId): AttachTask => ({ storeId: id, fileId });
-    const held = await heldDocuments(store.db, ids);
+    const held = await findDocuments(store.db, ids);
     const wanted = attachments.filter((attachment) => needsProcessing(held.get(attachment.file.id), attachment));
     const reserved = wanted.map(({ file }) => file.id);
-    await noteAttached(this.#catalog, id, ids);
+    await recordAttached(this.#catalog, id, ids);
     await this.#processing.reserve(reserved.map(taskOf));
     const begun = await this.#begin(store, attachments, reserved.map(taskOf), before);
-    // Somebody detached it since the look above: what was done already has to be done again.
+    // Detached since they were looked up: they have to be processed again.
     await this.#processing.reserve(begun.filter((fileId) => !reserved.includes(fileId)).map(taskOf));
     const known = await findFiles(this.#catalog, begun);
     const gone = begun.filter((fileId) => !known.has(fileId));
@@ -84,7 +84,7 @@ export class Attachments {
     return detachFile(this.#catalog, store, { storeId: id, fileId });
   }
 
-  /** What is done already stays. */
+  /** Cancels unfinished files; finished ones stay. */
   async cancel({ id, store }: OpenStore, fileIds: readonly FileId[]): Promise<void> {
     await deleteTasks(
       this.#catalog,
@@ -93,17 +93,17 @@ export class Attachments {
     await cancelFiles(store, fileIds);
   }
 
-  /** By file id. */
-  async look(open: OpenStore, fileIds: readonly string[]): Promise<Map<string, DocumentRow>> {
-    const rows = await heldDocuments(open.store.db, fileIds);
-    await this.noteLook(open, [...rows.values()]);
+  /** Returns the documents of these files, by file id. */
+  async find(open: OpenStore, fileIds: readonly string[]): Promise<Map<string, DocumentRow>> {
+    const rows = await findDocuments(open.store.db, fileIds);
+    await this.ensureProcessing(open, [...rows.values()]);
     return rows;
   }
 
-  /** Somebody who looks at files in progress makes sure that somebody works on them, whatever became of their tasks. */
-  async noteLook({ id }: OpenStore, rows: readonly DocumentRow[]): Promise<void> {
+  /** Queues files in progress again whose task was lost. Called whenever a client reads them. */
+  async ensureProcessing({ id }: OpenStore, rows: readonly DocumentRow[]): Promise<void> {
     const unfinished = rows.filter(({ status }) => status === "in_progress");
-    if (unfinished.length === 0 || !(await this.#processing.takeUp())) return;
+    if (unfinished.length === 0 || !(await this.#processing.takeOver())) return;
     const tasks = unfinished.map(({ fileId }): AttachTask => ({ storeId: id, fileId }));
     const known = await filesWithTask(this.#catalog, tasks);
     const lost = tasks.filter(({ fileId }) => !known.has(fileId));
@@ -114,14 +114,14 @@ export class Attachments {
 
 export interface Attachment {
   readonly file: WireFile;
-  /** undefined: none given, so a file that is attached already keeps its own. */
+  /** undefined: a file that is attached already keeps its own. */
   readonly attributes: Attributes | undefined;
-  /** undefined: none given, likewise. */
+  /** undefined: likewise. */
   readonly chunking: Chunking | undefined;
 }
 
-/** Documents of the store by their file ids; of each file the one that readers see. */
-export async function heldDocuments(sql: Sql, fileIds: readonly string[]): Promise<Map<string, DocumentRow>> {
+/** Returns the visible documents of these files, by file id. */
+export async function findDocuments(sql: Sql, fileIds: readonly string[]): Promise<Map<string, DocumentRow>> {
   const rows = await sql.all<DocumentRow>(
     `SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE ${isListed(sql, "file_id", "$1", "text")}`,
     [listOf(fileIds)],
@@ -130,8 +130,8 @@ export async function heldDocuments(sql: Sql, fileIds: readonly string[]): Promi
 }
 
 /**
- * Whether attaching it means that it has to be processed. Attaching a file again is no second document; what a crawl
- * brought stays the crawl's, whatever chunking is asked for.
+ * Returns whether attaching the file requires processing. A file attached again is no second document; a crawled document keeps
+ * its chunking.
  */
 function needsProcessing(held: DocumentRow | undefined, { chunking }: Attachment): boolean {
   if (!held) return true;
@@ -141,12 +141,12 @@ function needsProcessing(held: DocumentRow | undefined, { chunking }: Attachment
 }
 
 /**
- * The files are in the store from here on, in every generation; those that have to be processed are `in_progress`. What
- * search found of a file that is processed anew it goes on finding until then. Returns the ids of those in progress.
+ * Adds the files to every generation of the store; those that need processing are `in_progress`. A file that is processed again
+ * stays searchable meanwhile. Returns the ids of files in progress.
  */
 async function attachFiles(store: Store, attachments: readonly Attachment[], nowSeconds: number): Promise<FileId[]> {
-  return writeInTurn(store.db, async (sql) => {
-    const held = await heldDocuments(
+  return writeLocked(store.db, async (sql) => {
+    const held = await findDocuments(
       sql,
       attachments.map(({ file }) => file.id),
     );
@@ -177,15 +177,15 @@ async function attachFiles(store: Store, attachments: readonly Attachment[], now
 }
 
 export async function changeAttributes(store: Store, fileId: string, attributes: Attributes): Promise<void> {
-  await writeInTurn(store.db, async (sql) => {
+  await writeLocked(store.db, async (sql) => {
     await updateAttributes(sql, fileId, attributes);
     await bumpVisibleRevision(sql);
   });
 }
 
-/** What was not finished stays unfinished for good. */
+/** Marks unfinished files as cancelled, for good. */
 async function cancelFiles(store: Store, fileIds: readonly string[]): Promise<void> {
-  await writeInTurn(store.db, async (sql) => {
+  await writeLocked(store.db, async (sql) => {
     await sql.run(
       `UPDATE documents SET status = 'cancelled' WHERE status = 'in_progress' AND ${isListed(sql, "file_id", "$1", "text")}`,
       [listOf(fileIds)],

@@ -130,7 +130,7 @@ CREATE INDEX attach_tasks_owner ON attach_tasks (owner);
 `;
 }
 
-/** Which stores have to be asked for a file, so that not all of them are opened for one. */
+/** Tells which stores may hold a file, so that not all of them are opened to find it. */
 function holdingTables({ integer, end }: DialectWords): string {
   return `
 -- 0: attached_files names every file that is in the store. Of what earlier releases made that is not known.

@@ -5,7 +5,7 @@ import { changeOwner } from "../../index/documents.ts";
 import { EmbeddedIndex } from "../../index/embedded-index.ts";
 import { dropLooseBodies } from "../../index/retention.ts";
 import { searchStore } from "../../index/search/search-store.ts";
-import type { StoreHouse } from "../../index/store.ts";
+import type { StoreProvider } from "../../index/store.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import type { Quota } from "./answers/answer-context.ts";
 import { createAnswerers } from "./answers/answer-context.ts";
@@ -13,74 +13,72 @@ import type { ChatModel } from "./answers/answerer.ts";
 import { answersTables } from "./answers/answers-tables.ts";
 import { Attachments } from "./attachments.ts";
 import { catalogTables } from "./catalog-tables.ts";
-import { FileRemoval, FileShelf } from "./file-repository.ts";
-import { Processing, processFile, type Work } from "./processing-queue.ts";
+import { FileRepository } from "./file-repository.ts";
+import { ProcessingQueue, processFile, type Work } from "./processing-queue.ts";
 import { listStores, Stores, StoreUsage } from "./stores.ts";
-import { UploadShelf } from "./upload-repository.ts";
+import { UploadRepository } from "./upload-repository.ts";
 import type { WireContext } from "./wire/wire-context.ts";
-import { findLive } from "./wire/wire-context.ts";
+import { findOpenStore } from "./wire/wire-context.ts";
 import { createWire } from "./wire.ts";
 
 export interface EmbeddedBackendOptions {
-  /** Where the vector stores and all tables are. The backend closes it. */
-  readonly house: StoreHouse;
+  /** Opens vector stores and all other tables. The backend closes it. */
+  readonly provider: StoreProvider;
   /** Holds uploaded files. */
   readonly folder: string;
   readonly extractor: Extractor;
-  /** What new vector stores begin with; `/embeddings` answers with it. */
+  /** Embedder of new vector stores, and of `/embeddings`. */
   readonly embedder: () => Promise<Embedder>;
-  /** Writes answers; without one they are quoted. */
+  /** Writes answers; without one they are extractive. */
   readonly model?: ChatModel | undefined;
-  /** Where chats search; "" or none: in the only store, if there is just one. */
+  /** The store that chats search; "" or undefined: the only store, if there is just one. */
   readonly defaultStoreId?: string;
-  /** Stands between a file that waits and the work on it: where other services fail or dawdle, tests of their clients do. */
+  /** Wraps the processing of files. Tests inject failures and delays here. */
   readonly aroundWork?: (work: Work) => Work;
-  /** Lets in a few of everybody's searches at once; left out: all. */
+  /** Limits concurrent searches; undefined: no limit. */
   readonly searching?: Searching;
-  /** What each key may have kept of its answers and conversations. */
+  /** Limits for the stored answers and conversations of each key. */
   readonly quota?: Quota;
   /** The clock by which files, uploads and stores expire. */
   readonly nowSeconds?: () => number;
 }
 
-/** Far more than a person asks in a month, and little enough for a disk that many keys share. */
+/** Far more than a person asks in a month, and small enough for a disk that many keys share. */
 const QUOTA: Quota = { answers: 10_000, conversations: 10_000, bytes: 256 * 1024 * 1024 };
 
-/** Vector stores without a key and without a network: the crawler writes through `openIndex`, everybody else speaks `wire`. */
+/** Local vector stores: the crawler writes through `openIndex`, all other clients use `wire`. */
 export type EmbeddedBackend = Backend & {
-  /** The OpenAI wire protocol; paths as `/files` or `/v1/files`. Never rejects: trouble becomes an error response. */
+  /** The OpenAI wire protocol; paths as `/files` or `/v1/files`. Never rejects: errors become error responses. */
   readonly wire: Wire;
 };
 
 export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Promise<EmbeddedBackend> {
-  const { house, folder, extractor, aroundWork = (work) => work } = options;
+  const { provider, folder, extractor, aroundWork = (work) => work } = options;
   const nowSeconds = options.nowSeconds ?? ((): number => Math.floor(Date.now() / 1000));
-  const catalog = await house.openTables("catalog", catalogTables);
-  const stores = new Stores(house, catalog, nowSeconds);
-  const shelf = new FileShelf(folder, catalog, stores);
-  const removal = new FileRemoval(catalog, stores, shelf, nowSeconds);
-  const uploads = new UploadShelf(folder, catalog, shelf, nowSeconds);
-  const processing = new Processing(catalog, aroundWork(createFileWork(stores, extractor)));
+  const catalog = await provider.openTables("catalog", catalogTables);
+  const stores = new Stores(provider, catalog, nowSeconds);
+  const files = new FileRepository(folder, catalog, stores, nowSeconds);
+  const uploads = new UploadRepository(folder, catalog, files, nowSeconds);
+  const processing = new ProcessingQueue(catalog, aroundWork(createFileWork(stores, extractor)));
   const attachments = new Attachments(catalog, processing, nowSeconds);
   const usage = new StoreUsage();
   const searching: Searching = options.searching ?? ((_asking, work) => work());
   const search: WireContext["search"] = async (storeId, query, principal) => {
-    const entry = await findLive(context, storeId);
+    const entry = await findOpenStore(context, storeId);
     const asking = { principal, signal: query.signal };
     const hits = await searching(asking, async () => searchStore(await stores.open(entry), query));
-    await stores.noteActivity(entry);
+    await stores.recordActivity(entry);
     return hits;
   };
-  const files = { shelf, removal, uploads, attachments };
-  const context: WireContext = { catalog, stores, ...files, processing, usage, nowSeconds, search };
-  const db = await house.openTables("answers", answersTables);
+  const context: WireContext = { catalog, stores, files, uploads, attachments, processing, usage, nowSeconds, search };
+  const db = await provider.openTables("answers", answersTables);
   const { embedder, model } = options;
   const defaultStore = async (): Promise<string | undefined> => options.defaultStoreId || (await onlyStore(catalog));
   const quota = options.quota ?? QUOTA;
   const answers = { db, quota, answerers: createAnswerers(model), model, embedder, search, defaultStore };
   const wire = createWire(context, answers);
-  // What was half deleted must not be shown again, and usually there is nothing.
-  await Promise.allSettled([stores.sweepDeleted(), removal.sweepDeleted()]);
+  // Half-deleted stores and files must not be shown again; usually there are none.
+  await Promise.allSettled([stores.sweepDeleted(), files.sweepDeleted()]);
   const swept = sweep(context);
   let closed: Promise<void> | undefined;
   return {
@@ -95,7 +93,7 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
       const entry = await stores.entry(id);
       if (!entry || stores.isExpired(entry)) return undefined;
       const store = async (): ReturnType<Stores["get"]> => {
-        await removal.sweepExpired();
+        await files.sweepExpired();
         return stores.getForIndex(id, { crawls: domain !== undefined });
       };
       return new EmbeddedIndex({ extractor, domain, store });
@@ -106,7 +104,7 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
     },
     wire,
     close() {
-      closed ??= swept.then(() => processing.close()).then(() => house.close());
+      closed ??= swept.then(() => processing.close()).then(() => provider.close());
       return closed;
     },
   };
@@ -117,16 +115,16 @@ async function onlyStore(catalog: SqlDatabase): Promise<string | undefined> {
   return hasMore ? undefined : rows[0]?.id;
 }
 
-/** What earlier processes left behind. Nobody has to wait for it, and what it cannot do now it will do next time. */
-async function sweep({ shelf, removal, uploads, processing }: WireContext): Promise<void> {
-  const chores = [shelf.sweepAbandoned(), removal.sweepExpired(), uploads.sweepExpired(), processing.takeUp()];
+/** Cleans up after earlier processes, in the background. What fails is done at the next start. */
+async function sweep({ files, uploads, processing }: WireContext): Promise<void> {
+  const chores = [files.sweepAbandoned(), files.sweepExpired(), uploads.sweepExpired(), processing.takeOver()];
   await Promise.allSettled(chores);
 }
 
-/** What files that were processed anew left behind, at most so many at a time. */
+/** Bodies left by files that were processed again, cleaned up at most this many at a time. */
 const LOOSE_BODIES = 1000;
 
-/** What is done with a file that waits in a store. */
+/** The work of the processing queue. */
 function createFileWork(stores: Stores, extractor: Extractor): Work {
   return {
     async process(task, failure, signal) {

@@ -5,7 +5,7 @@ import { activeDocument, actualPath, DOCUMENT_COLUMNS, type DocumentRow } from "
 import { deleteDocumentsOfFile, dropLooseBodies } from "../../index/retention.ts";
 import { DIRECT_SOURCE } from "../../index/shared-schema.ts";
 import type { Store } from "../../index/store.ts";
-import { bumpVisibleRevision, writeInTurn } from "../../index/store-state.ts";
+import { bumpVisibleRevision, writeLocked } from "../../index/store-state.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { withFileType } from "../../lib/file-type.ts";
 import { hashFile } from "../../lib/hash-file.ts";
@@ -22,27 +22,34 @@ export interface WireFile extends UploadedFile {
 
 const CRAWLED_PURPOSE = "assistants";
 const ABANDONED_MS = 24 * 3600 * 1000;
+/** How long a deletion stays on record. Attaching a file takes less, so an attach under way learns of it. */
+const DELETION_RECORD_SECONDS = 3600;
+/** A file lives an hour at least, so what expires within a minute is known a minute ahead. */
+const EXPIRY_CHECK_SECONDS = 60;
 
-/** All files of the backend: the catalog has the uploaded ones, each store has its own crawled ones. */
-export class FileShelf {
+/** All files of the backend. Uploaded files are rows of the catalog; crawled files are known only to their store. */
+export class FileRepository {
   readonly #folder: string;
   readonly #catalog: SqlDatabase;
   readonly #stores: Stores;
+  readonly #nowSeconds: () => number;
+  #expiry = { checkedAt: Number.NEGATIVE_INFINITY, next: null as number | null };
 
-  constructor(folder: string, catalog: SqlDatabase, stores: Stores) {
+  constructor(folder: string, catalog: SqlDatabase, stores: Stores, nowSeconds: () => number) {
     this.#folder = join(folder, "files");
     this.#catalog = catalog;
     this.#stores = stores;
+    this.#nowSeconds = nowSeconds;
   }
 
-  /** Where an upload is received; `keep` makes it a file. */
+  /** Returns the path that an upload is written to. `save` makes it a file. */
   async incomingPath(id: FileId): Promise<string> {
     await mkdir(this.#folder, { recursive: true });
     return `${this.pathOf(id)}.part`;
   }
 
-  /** `record` writes it into the catalog, by default as it is. What it throws leaves no file. */
-  async keep(file: UploadedFile, record = (): Promise<void> => insertFile(this.#catalog, file)): Promise<void> {
+  /** Moves a received upload into place. `record` writes it to the catalog; if that throws, no file is left. */
+  async save(file: UploadedFile, record = (): Promise<void> => insertFile(this.#catalog, file)): Promise<void> {
     await rename(await this.incomingPath(file.id), this.pathOf(file.id));
     try {
       await record();
@@ -53,15 +60,15 @@ export class FileShelf {
   }
 
   /**
-   * A crawled file that somebody attaches elsewhere gets a life of its own, independent of what the crawl does next.
-   * undefined when its bytes are gone. Whoever calls it looks afterwards whether the file was deleted meanwhile.
+   * Copies a crawled file that a client attaches to another store, so that it does not depend on the next crawl. Returns
+   * undefined if its bytes are gone. The caller checks afterwards whether the file was deleted meanwhile.
    */
   async adopt(file: WireFile): Promise<WireFile | undefined> {
     if (await findFile(this.#catalog, file.id)) return file;
     const path = await this.verifiedPath(file);
     if (path === undefined) return undefined;
     await copyFile(path, await this.incomingPath(file.id));
-    await this.keep(file);
+    await this.save(file);
     return { ...file, path: this.pathOf(file.id) };
   }
 
@@ -75,7 +82,7 @@ export class FileShelf {
     return undefined;
   }
 
-  /** undefined when the bytes are not on disk any more, or are by now those of something else. */
+  /** Returns undefined if the bytes are no longer on disk, or were replaced by others. */
   async verifiedPath(file: WireFile): Promise<string | undefined> {
     try {
       if ((await stat(file.path)).size !== file.bytes) return undefined;
@@ -86,16 +93,16 @@ export class FileShelf {
     }
   }
 
-  /** One list over catalog and stores; on equal seconds the catalog comes first, then the stores by age. */
+  /** Merges catalog and stores into one list. Within a second the catalog comes first, then the stores by age. undefined: unknown cursor. */
   async list(
     request: { readonly limit: number; readonly order: "asc" | "desc"; readonly after: string | undefined },
     purpose: string | undefined,
   ): Promise<Page<WireFile> | undefined> {
-    const cursor = request.after === undefined ? undefined : await this.#place(request.after);
+    const cursor = request.after === undefined ? undefined : await this.#positionOf(request.after);
     if (request.after !== undefined && !cursor) return undefined;
     const { limit, order } = request;
     const pageFor = (origin: number): PageRequest => ({ limit, order, after: cursor && keyWithin(cursor, origin) });
-    const found = new Map<string, Placed>();
+    const found = new Map<string, PositionedFile>();
     const uploaded = await listFiles(this.#catalog, pageFor(0), purpose);
     for (const row of uploaded.rows) {
       found.set(row.id, { file: { ...row, path: this.pathOf(row.id) }, key: row, origin: 0 });
@@ -116,11 +123,38 @@ export class FileShelf {
       }
     }
     const sign = order === "asc" ? 1 : -1;
-    const rows = [...found.values()].sort((a, b) => sign * comparePlaces(a, b)).map(({ file }) => file);
+    const rows = [...found.values()].sort((a, b) => sign * comparePositions(a, b)).map(({ file }) => file);
     return { rows: rows.slice(0, limit), hasMore: more || rows.length > limit };
   }
 
-  /** Uploads that never ended, from processes that are gone. */
+  /**
+   * Deletes a file from the catalog, every store and disk; returns false if there is none. The catalog row goes first: an
+   * attach under way then either finds the deletion, or has its rows in the stores before they are searched here.
+   */
+  async delete(id: string): Promise<boolean> {
+    if (!(await this.find(id))) return false;
+    await deleteFile(this.#catalog, id, this.#nowSeconds());
+    await this.#finishDeletion(id);
+    return true;
+  }
+
+  /** Finishes deletions that a crash cut short. */
+  async sweepDeleted(): Promise<void> {
+    for (const id of await halfDeleted(this.#catalog)) await this.#finishDeletion(id);
+  }
+
+  /** Deletes expired files. Called before anything is shown. */
+  async sweepExpired(): Promise<void> {
+    const now = this.#nowSeconds();
+    if (now >= this.#expiry.checkedAt + EXPIRY_CHECK_SECONDS) {
+      this.#expiry = { checkedAt: now, next: await nextExpiry(this.#catalog) };
+    }
+    if (this.#expiry.next === null || this.#expiry.next > now) return;
+    for (const id of await expiredFiles(this.#catalog, now)) await this.delete(id);
+    this.#expiry = { checkedAt: now, next: await nextExpiry(this.#catalog) };
+  }
+
+  /** Deletes partial uploads of processes that ended. */
   async sweepAbandoned(): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [])) {
       if (!name.endsWith(".part")) continue;
@@ -134,7 +168,15 @@ export class FileShelf {
     return join(this.#folder, id);
   }
 
-  async #place(id: string): Promise<Place | undefined> {
+  async #finishDeletion(id: string): Promise<void> {
+    for await (const { store, entry } of this.#stores.mayHold(id)) {
+      await detachFile(this.#catalog, store, { storeId: entry.id, fileId: id });
+    }
+    await rm(this.pathOf(id), { force: true });
+    await endDeletion(this.#catalog, id, this.#nowSeconds() - DELETION_RECORD_SECONDS);
+  }
+
+  async #positionOf(id: string): Promise<Position | undefined> {
     const key = await keyOfFile(this.#catalog, id);
     if (key) return { key, origin: 0 };
     for await (const { store, entry } of this.#stores.crawled()) {
@@ -145,21 +187,23 @@ export class FileShelf {
   }
 }
 
-interface Place {
+/** Where a file stands in the merged list. */
+interface Position {
   readonly key: ListKey;
+  /** 0 for the catalog, else the number of the store. */
   readonly origin: number;
 }
 
-interface Placed extends Place {
+interface PositionedFile extends Position {
   readonly file: WireFile;
 }
 
-function comparePlaces(a: Place, b: Place): number {
+function comparePositions(a: Position, b: Position): number {
   return a.key.createdAt - b.key.createdAt || a.origin - b.origin || a.key.seq - b.key.seq;
 }
 
-/** The cursor as a row of another origin sees it: in the same second, all of that origin lies on one side of it. */
-function keyWithin(cursor: Place, origin: number): ListKey {
+/** Translates the cursor for a list of another origin: within the same second, all rows of that origin lie on one side of it. */
+function keyWithin(cursor: Position, origin: number): ListKey {
   if (origin === cursor.origin) return cursor.key;
   return { createdAt: cursor.key.createdAt, seq: origin > cursor.origin ? -1 : Number.MAX_SAFE_INTEGER };
 }
@@ -191,65 +235,9 @@ function toWireFile(row: DocumentRow, store: Store): WireFile {
   return { id, filename, purpose: CRAWLED_PURPOSE, bytes, sha256, createdAt, expiresAt: null, path };
 }
 
-/** Attaching a file takes less. */
-const NOTE_SECONDS = 3600;
-/** A file lives an hour at least, so what expires within a minute is known a minute ahead. */
-const EXPIRY_LOOK_SECONDS = 60;
-
-/** How files leave the backend: by hand, or when their time is over. */
-export class FileRemoval {
-  readonly #catalog: SqlDatabase;
-  readonly #stores: Stores;
-  readonly #shelf: FileShelf;
-  readonly #nowSeconds: () => number;
-  #expiry = { lookedAt: Number.NEGATIVE_INFINITY, next: null as number | null };
-
-  constructor(catalog: SqlDatabase, stores: Stores, shelf: FileShelf, nowSeconds: () => number) {
-    this.#catalog = catalog;
-    this.#stores = stores;
-    this.#shelf = shelf;
-    this.#nowSeconds = nowSeconds;
-  }
-
-  /**
-   * Gone from every store and from search when it returns; false when there was no such file. The file itself goes first:
-   * whoever attaches it at this moment either finds that out, or is in time for its rows to be taken out of the stores.
-   */
-  async delete(id: string): Promise<boolean> {
-    if (!(await this.#shelf.find(id))) return false;
-    await deleteFile(this.#catalog, id, this.#nowSeconds());
-    await this.#takeOut(id);
-    return true;
-  }
-
-  /** Deletions that a crash cut short. */
-  async sweepDeleted(): Promise<void> {
-    for (const id of await halfDeleted(this.#catalog)) await this.#takeOut(id);
-  }
-
-  /** To be called before anything is shown: what has expired is deleted, like by hand. */
-  async sweepExpired(): Promise<void> {
-    const now = this.#nowSeconds();
-    if (now >= this.#expiry.lookedAt + EXPIRY_LOOK_SECONDS) {
-      this.#expiry = { lookedAt: now, next: await nextExpiry(this.#catalog) };
-    }
-    if (this.#expiry.next === null || this.#expiry.next > now) return;
-    for (const id of await expiredFiles(this.#catalog, now)) await this.delete(id);
-    this.#expiry = { lookedAt: now, next: await nextExpiry(this.#catalog) };
-  }
-
-  async #takeOut(id: string): Promise<void> {
-    for await (const { store, entry } of this.#stores.toAsk(id)) {
-      await detachFile(this.#catalog, store, { storeId: entry.id, fileId: id });
-    }
-    await rm(this.#shelf.pathOf(id), { force: true });
-    await endDeletion(this.#catalog, id, this.#nowSeconds() - NOTE_SECONDS);
-  }
-}
-
 /**
- * Final in all generations of the store. false when it did not hold the file. The task goes first: whoever is processing
- * the file finds no document to complete.
+ * Deletes a file from all generations of a store; returns false if the store did not hold it. The task is deleted first, so
+ * that a worker that is processing the file finds no document to complete.
  */
 export async function detachFile(
   catalog: Sql,
@@ -258,7 +246,7 @@ export async function detachFile(
 ): Promise<boolean> {
   if (!(await store.db.get("SELECT id FROM documents WHERE file_id = $1 LIMIT 1", [fileId]))) return false;
   await deleteTasks(catalog, [{ storeId, fileId: fileId as FileId }]);
-  const deleted = await writeInTurn(store.db, async (sql) => {
+  const deleted = await writeLocked(store.db, async (sql) => {
     await bumpVisibleRevision(sql);
     return deleteDocumentsOfFile(sql, store, fileId);
   });
@@ -300,13 +288,13 @@ export async function findFiles(sql: Sql, ids: readonly string[]): Promise<Reado
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Before they are in the store: whoever deletes a file asks the stores that are noted. */
-export async function noteAttached(sql: Sql, storeId: VectorStoreId, fileIds: readonly FileId[]): Promise<void> {
+/** Records which store a file goes to, before it is there: a deletion searches the recorded stores. */
+export async function recordAttached(sql: Sql, storeId: VectorStoreId, fileIds: readonly FileId[]): Promise<void> {
   const rows = fileIds.map((fileId) => [fileId, storeId]);
   await sql.insert("attached_files (file_id, store_id)", rows, "ON CONFLICT DO NOTHING");
 }
 
-/** From here on the file does not exist. The note stays, so that work on it that had begun already finds out. */
+/** From here on the file does not exist. The record of its deletion stays, for attaches that had begun before. */
 async function deleteFile(db: SqlDatabase, id: string, nowSeconds: number): Promise<void> {
   await db.write(async (sql) => {
     await sql.run("DELETE FROM files WHERE id = $1", [id]);
@@ -318,18 +306,18 @@ async function deleteFile(db: SqlDatabase, id: string, nowSeconds: number): Prom
   });
 }
 
-/** It is out of every store, and its bytes are gone. Notes from before `keptSince` have told everybody. */
-async function endDeletion(sql: Sql, id: string, keptSince: number): Promise<void> {
+/** The file is out of every store, and its bytes are gone. Records of deletions before `since` are not needed any more. */
+async function endDeletion(sql: Sql, id: string, since: number): Promise<void> {
   await sql.run("DELETE FROM attached_files WHERE file_id = $1", [id]);
   await sql.run("UPDATE deleted_files SET done = 1 WHERE id = $1", [id]);
-  await sql.run("DELETE FROM deleted_files WHERE done = 1 AND deleted_at < $1", [keptSince]);
+  await sql.run("DELETE FROM deleted_files WHERE done = 1 AND deleted_at < $1", [since]);
 }
 
 export async function isDeleted(sql: Sql, id: string): Promise<boolean> {
   return (await sql.get("SELECT id FROM deleted_files WHERE id = $1", [id])) !== undefined;
 }
 
-/** What a crash left half deleted. */
+/** Returns the files whose deletion a crash cut short. */
 async function halfDeleted(sql: Sql): Promise<string[]> {
   const rows = await sql.all<{ id: string }>("SELECT id FROM deleted_files WHERE done = 0");
   return rows.map(({ id }) => id);

@@ -2,11 +2,11 @@ import { ExtractError, type Extractor } from "../../contracts/document.ts";
 import { explain } from "../../contracts/errors.ts";
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import { labelWords } from "../../index/analyzer.ts";
-import { noteLooseBodies, type StoredBody } from "../../index/bodies.ts";
+import { type BodyRow, noteLooseBodies } from "../../index/bodies.ts";
 import { parseChunkingKey } from "../../index/chunk-sections.ts";
 import { activeDocument, actualPath, type DocumentRow } from "../../index/documents.ts";
 import type { Store } from "../../index/store.ts";
-import { bumpVisibleRevision, writeInTurn } from "../../index/store-state.ts";
+import { bumpVisibleRevision, writeLocked } from "../../index/store-state.ts";
 import { withBody } from "../../index/write-body.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "../../lib/process-identity.ts";
 import { randomId } from "../../lib/random-id.ts";
@@ -17,8 +17,8 @@ import { nowSeconds } from "../../lib/time.ts";
 const AT_ONCE = 4;
 const CLAIM_SECONDS = 60;
 const RENEW_MS = 20_000;
-const LOOK_EVERY_MS = 1000;
-/** A file that took the process down this often is not tried again. */
+const CHECK_EVERY_MS = 1000;
+/** A file that crashed the process this often is not retried. */
 const MAX_INTERRUPTIONS = 3;
 const INTERRUPTED: Failure = {
   code: "server_error",
@@ -26,17 +26,17 @@ const INTERRUPTED: Failure = {
 };
 
 export interface Work {
-  /** Does the work of one task; with a `failure` there is nothing left to do but to tell it. Throws when it is to be tried again. */
+  /** Processes one task; with a `failure` it only records it. Throws if the task is to be retried. */
   process(task: AttachTask, failure: Failure | undefined, signal: AbortSignal): Promise<void>;
-  /** When there is nothing left to do: what is worth doing once after many files. May fail; it will come again. */
+  /** Called when the queue is empty, for work that is done once after many files. May fail; it is called again. */
   finish(storeId: VectorStoreId, signal: AbortSignal): Promise<void>;
 }
 
 /**
- * Files are processed in the background, a few at a time. What has to be done is in the catalog, so it survives a restart:
- * tasks of a process that is gone are taken up by whoever looks next.
+ * Processes files in the background, a few at a time. Tasks are in the catalog, so they survive a restart: tasks of a dead
+ * process are taken over by the next process that reads their files.
  */
-export class Processing {
+export class ProcessingQueue {
   readonly #catalog: SqlDatabase;
   readonly #work: Work;
   readonly #owner = JSON.stringify({ ...thisProcess(), backend: randomId("") });
@@ -45,14 +45,14 @@ export class Processing {
   readonly #changed = new Set<VectorStoreId>();
   readonly #closing = new AbortController();
   #renewing: NodeJS.Timeout | undefined;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #checkedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(catalog: SqlDatabase, work: Work) {
     this.#catalog = catalog;
     this.#work = work;
   }
 
-  /** Nobody else touches the tasks from here on; `start` follows once there is something to work on. */
+  /** Claims the tasks for this process; `start` begins the work. */
   async reserve(tasks: readonly AttachTask[]): Promise<void> {
     await insertTasks(this.#catalog, tasks, this.#claim());
   }
@@ -63,13 +63,13 @@ export class Processing {
   }
 
   /**
-   * Takes up what others left unfinished. To be called whenever somebody looks at a file in progress; false: nothing was
-   * done, because it is too soon after the last time.
+   * Takes over tasks of dead processes. Called whenever a client reads a file in progress. Returns false if nothing was done
+   * because the last check was less than a second ago.
    */
-  async takeUp(): Promise<boolean> {
+  async takeOver(): Promise<boolean> {
     const now = performance.now();
-    if (this.#closing.signal.aborted || now - this.#lookedAtMs < LOOK_EVERY_MS) return false;
-    this.#lookedAtMs = now;
+    if (this.#closing.signal.aborted || now - this.#checkedAtMs < CHECK_EVERY_MS) return false;
+    this.#checkedAtMs = now;
     for (const { owner, claimedUntil } of await otherOwners(this.#catalog, this.#owner)) {
       if (owner !== "" && claimedUntil >= nowSeconds() && !isGone(owner)) continue;
       const taken = await this.#catalog.write((sql) => claimTasksOf(sql, owner, this.#claim()));
@@ -79,7 +79,7 @@ export class Processing {
     return true;
   }
 
-  /** What is under way ends or is interrupted; what is left is handed back. */
+  /** Interrupts running tasks, and releases the rest for other processes. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#waiting.length = 0;
@@ -126,7 +126,7 @@ export class Processing {
       await this.#work.process(task, failure, signal);
       await deleteTasks(this.#catalog, [task]);
     } catch {
-      // Handed back, so that the next look tries again; while closing, everything is.
+      // Released for a retry; while closing, all tasks are.
       if (!signal.aborted) await releaseInterrupted(this.#catalog, task).catch(() => undefined);
     }
   }
@@ -148,16 +148,14 @@ function isGone(owner: string): boolean {
   }
 }
 
-/** Claims are between processes, so they go by the real clock, whatever clock the backend was given. */
-
 export interface Failure {
   readonly code: "unsupported_file" | "invalid_file" | "server_error";
   readonly message: string;
 }
 
 /**
- * Makes an attached file searchable, or says in its row why it cannot be. Does nothing when it was detached, cancelled or
- * attached otherwise meanwhile. `failure`: it has failed already, and only has to be told so.
+ * Makes an attached file searchable, or records in its row why that failed. Does nothing if the file was detached, cancelled
+ * or attached again meanwhile. `failure`: given if the file has failed already; it is only recorded.
  */
 export async function processFile(
   store: Store,
@@ -167,7 +165,7 @@ export async function processFile(
   const row = await activeDocument(store.db, fileId);
   if (row?.status !== "in_progress") return;
   const failure = how.failure ?? (await tryToProcess(store, row, how));
-  if (failure) await writeInTurn(store.db, (sql) => fail(sql, row, failure));
+  if (failure) await writeLocked(store.db, (sql) => fail(sql, row, failure));
 }
 
 async function tryToProcess(
@@ -187,9 +185,9 @@ async function tryToProcess(
   }
 }
 
-async function complete(sql: Sql, store: Store, row: DocumentRow, body: StoredBody): Promise<void> {
+async function complete(sql: Sql, store: Store, row: DocumentRow, body: BodyRow): Promise<void> {
   const now = await current(sql, row);
-  // A body without a document would never be cleaned up.
+  // A body without a document must be noted as loose, or it would never be cleaned up.
   await noteLooseBodies(
     sql,
     now && now.bodyId !== null && now.bodyId !== body.id ? [now.bodyId] : now ? [] : [body.id],
@@ -205,7 +203,7 @@ async function complete(sql: Sql, store: Store, row: DocumentRow, body: StoredBo
   await bumpVisibleRevision(sql);
 }
 
-/** Nothing outdated is served: what an earlier processing made of the file goes. */
+/** Records the failure and drops the body of an earlier processing: nothing outdated is served. */
 async function fail(sql: Sql, row: DocumentRow, failure: Failure): Promise<void> {
   const now = await current(sql, row);
   if (!now) return;
@@ -217,7 +215,7 @@ async function fail(sql: Sql, row: DocumentRow, failure: Failure): Promise<void>
   await bumpVisibleRevision(sql);
 }
 
-/** undefined when the row is not any more what was begun with. */
+/** Returns undefined if the row has changed since processing began. */
 async function current(sql: Sql, row: DocumentRow): Promise<Pick<DocumentRow, "bodyId"> | undefined> {
   return sql.get<Pick<DocumentRow, "bodyId">>(
     `SELECT body_id AS "bodyId" FROM documents WHERE id = $1 AND status = 'in_progress' AND chunking = $2`,
@@ -225,19 +223,19 @@ async function current(sql: Sql, row: DocumentRow): Promise<Pick<DocumentRow, "b
   );
 }
 
-/** A file that is to be made searchable in a store. There is one for every attached file that is `in_progress`. */
+/** A file to be processed for a store. There is one for every attached file that is `in_progress`. */
 export interface AttachTask {
   readonly storeId: VectorStoreId;
   readonly fileId: FileId;
 }
 
 interface WaitingTask extends AttachTask {
-  /** "": handed back. */
+  /** "": released. */
   readonly owner: string;
   readonly interruptions: number;
 }
 
-/** Claimed from the start: until its file is in the store, nobody else may look at it. */
+/** Inserts tasks already claimed: no other process may work on one before its file is in the store. */
 async function insertTasks(
   sql: Sql,
   tasks: readonly AttachTask[],
@@ -251,7 +249,7 @@ async function insertTasks(
   );
 }
 
-/** Of files of one store: those that have a task. */
+/** Returns those of the files that have a task. All are of one store. */
 export async function filesWithTask(sql: Sql, tasks: readonly AttachTask[]): Promise<ReadonlySet<FileId>> {
   const rows = await sql.all<{ fileId: FileId }>(
     `SELECT file_id AS "fileId" FROM attach_tasks WHERE store_id = $1 AND ${isListed(sql, "file_id", "$2", "text")}`,
@@ -260,7 +258,7 @@ export async function filesWithTask(sql: Sql, tasks: readonly AttachTask[]): Pro
   return new Set(rows.map(({ fileId }) => fileId));
 }
 
-/** Owners of tasks, other than this one. */
+/** Returns the owners of tasks, other than this one. */
 async function otherOwners(
   sql: Sql,
   owner: string,
@@ -271,7 +269,7 @@ async function otherOwners(
   );
 }
 
-/** Takes over all tasks of an owner. */
+/** Takes over all tasks of another owner. */
 async function claimTasksOf(
   sql: Sql,
   former: string,
@@ -300,7 +298,7 @@ export async function deleteTasks(sql: Sql, tasks: readonly AttachTask[]): Promi
   }
 }
 
-/** Handed back after it went wrong half-way. */
+/** Releases a task that failed half-way. */
 async function releaseInterrupted(sql: Sql, { storeId, fileId }: AttachTask): Promise<void> {
   await sql.run(
     `UPDATE attach_tasks SET owner = '', claimed_until = 0, interruptions = interruptions + 1

@@ -1,6 +1,6 @@
 import type { Sql, SqlValue, Values } from "../../lib/sql/sql.ts";
 
-/** Where a row stands in a list: by its second, then by the order in which rows came. */
+/** Sort key of a row: its second, then its sequence number. */
 export interface ListKey {
   readonly createdAt: number;
   readonly seq: number;
@@ -29,22 +29,22 @@ export interface ListQuery {
   readonly values?: Values;
 }
 
-/** One page beyond `after`, or the one that ends just short of `before`, always in the order asked for. */
+/** Returns the page after `after`, or the one that ends before `before`, in the requested order. */
 export async function readPage<T>(sql: Sql, query: ListQuery, request: PageRequest): Promise<Page<T>> {
   const backwards = request.before !== undefined && request.after === undefined;
   const ascending = (request.order === "asc") !== backwards;
   const conditions = [query.where ?? "1 = 1"];
   const values: SqlValue[] = [...(query.values ?? [])];
-  const place = (value: number): string => `$${values.push(value)}`;
+  const bind = (value: number): string => `$${values.push(value)}`;
   const bound = (key: ListKey, operator: ">" | "<"): void => {
-    conditions.push(`(${query.createdAt}, ${query.seq}) ${operator} (${place(key.createdAt)}, ${place(key.seq)})`);
+    conditions.push(`(${query.createdAt}, ${query.seq}) ${operator} (${bind(key.createdAt)}, ${bind(key.seq)})`);
   };
   if (request.after) bound(request.after, request.order === "asc" ? ">" : "<");
   if (request.before) bound(request.before, request.order === "asc" ? "<" : ">");
   const direction = ascending ? "ASC" : "DESC";
   const rows = await sql.all<T>(
     `SELECT ${query.columns} FROM ${query.from} WHERE ${conditions.join(" AND ")}
-     ORDER BY ${query.createdAt} ${direction}, ${query.seq} ${direction} LIMIT ${place(request.limit + 1)}`,
+     ORDER BY ${query.createdAt} ${direction}, ${query.seq} ${direction} LIMIT ${bind(request.limit + 1)}`,
     values,
   );
   const hasMore = rows.length > request.limit;

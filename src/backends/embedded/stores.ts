@@ -1,6 +1,6 @@
 import { NotFoundError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
-import type { Store, StoreHouse } from "../../index/store.ts";
+import type { Store, StoreProvider } from "../../index/store.ts";
 import { readState } from "../../index/store-state.ts";
 import { randomId } from "../../lib/random-id.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
@@ -10,23 +10,23 @@ import { type ListKey, type Page, type PageRequest, readPage } from "./read-page
 type NewStore = Pick<StoreEntry, "name" | "description" | "metadata" | "expiresAfterDays">;
 
 /** A vector store with what the catalog says of it. */
-interface EnteredStore {
+interface CatalogedStore {
   readonly store: Store;
   readonly entry: StoreEntry;
 }
 
 const ACTIVITY_SECONDS = 60;
 
-/** All vector stores. The catalog is asked before every use, since another process may have deleted a store. */
+/** All vector stores. Checks the catalog before every use, since another process may have deleted a store. */
 export class Stores {
-  readonly #house: StoreHouse;
+  readonly #provider: StoreProvider;
   readonly #catalog: SqlDatabase;
   readonly #nowSeconds: () => number;
-  /** Only these may be closed or dropped when they are gone: an id that somebody made up must reach no file. */
+  /** Stores opened here. Only these are dropped when their entry is gone: an arbitrary id must not reach any file. */
   readonly #opened = new Set<VectorStoreId>();
 
-  constructor(house: StoreHouse, catalog: SqlDatabase, nowSeconds: () => number) {
-    this.#house = house;
+  constructor(provider: StoreProvider, catalog: SqlDatabase, nowSeconds: () => number) {
+    this.#provider = provider;
     this.#catalog = catalog;
     this.#nowSeconds = nowSeconds;
   }
@@ -47,13 +47,13 @@ export class Stores {
     return at !== null && at <= this.#nowSeconds();
   }
 
-  /** Activity counts by the minute: a store that is searched all the time need not be written all the time. */
-  async noteActivity(entry: StoreEntry): Promise<void> {
+  /** Records activity at most once a minute: a store that is searched all the time need not be written all the time. */
+  async recordActivity(entry: StoreEntry): Promise<void> {
     const now = this.#nowSeconds();
     if (entry.lastActiveAt < now - ACTIVITY_SECONDS) await touchStore(this.#catalog, entry.id, now);
   }
 
-  /** undefined when there is no such store (any more). */
+  /** Returns undefined if the store does not exist (any more). */
   async find(id: string): Promise<Store | undefined> {
     const entry = await this.#present(id);
     return entry && this.open(entry);
@@ -65,31 +65,31 @@ export class Stores {
     return store;
   }
 
-  /** For whoever works on the store past the wire, which is activity; a crawl brings files that nobody attaches. */
+  /** Opens a store for an index, which counts as activity. A crawl adds files that are not in the catalog. */
   async getForIndex(id: string, use: { readonly crawls: boolean }): Promise<Store> {
     const entry = await this.#present(id);
     if (!entry) throw noStore(id);
-    if (!this.isExpired(entry)) await this.noteActivity(entry);
+    if (!this.isExpired(entry)) await this.recordActivity(entry);
     if (use.crawls && !entry.crawled) await markCrawled(this.#catalog, id);
     return this.open(entry);
   }
 
   open({ id }: StoreEntry): Promise<Store> {
     this.#opened.add(id);
-    return this.#house.open(id);
+    return this.#provider.open(id);
   }
 
-  /** Stores that may hold files which nobody attached: oldest first, each with its place among the stores. */
-  async *crawled(): AsyncGenerator<EnteredStore> {
+  /** Yields stores that may hold crawled files, oldest first. */
+  async *crawled(): AsyncGenerator<CatalogedStore> {
     for (const entry of await crawledStores(this.#catalog)) yield { store: await this.open(entry), entry };
   }
 
-  /** Stores that may hold the file, likewise. */
-  async *toAsk(fileId: string): AsyncGenerator<EnteredStore> {
-    for (const entry of await storesToAsk(this.#catalog, fileId)) yield { store: await this.open(entry), entry };
+  /** Yields stores that may hold the file, oldest first. */
+  async *mayHold(fileId: string): AsyncGenerator<CatalogedStore> {
+    for (const entry of await storesThatMayHold(this.#catalog, fileId)) yield { store: await this.open(entry), entry };
   }
 
-  /** false when it was gone already. */
+  /** Returns false if it did not exist. */
   async delete(id: string): Promise<boolean> {
     const entry = await this.entry(id);
     if (!entry || !(await deleteStore(this.#catalog, id))) return false;
@@ -98,7 +98,7 @@ export class Stores {
     return true;
   }
 
-  /** What a crash left between the deletion of an entry and that of its tables. */
+  /** Drops tables whose entry was deleted before a crash. */
   async sweepDeleted(): Promise<void> {
     for (const id of await deletedStores(this.#catalog)) {
       await this.#drop(id);
@@ -114,7 +114,7 @@ export class Stores {
 
   async #drop(id: VectorStoreId): Promise<void> {
     this.#opened.delete(id);
-    await this.#house.drop(id);
+    await this.#provider.drop(id);
   }
 }
 
@@ -143,11 +143,11 @@ const COUNTED = {
   cancelled: "cancelled",
 } as const;
 
-/** Counting a large store takes a while and nothing changes without its revision, so the last count is remembered. */
+/** Caches counts by the revision of the store: counting a large one takes a while. */
 export class StoreUsage {
   readonly #counts = new Map<string, { readonly revision: number; readonly usage: Usage }>();
 
-  /** What the active generation shows. */
+  /** Counts the files of the active generation. */
   async of(id: string, store: Store): Promise<Usage> {
     return store.db.read(async (sql) => {
       const { visibleRevision: revision } = await readState(sql);
@@ -171,7 +171,7 @@ export class StoreUsage {
   }
 }
 
-/** A vector store. One that is not in the catalog does not exist, whatever else is there. Times are Unix seconds. */
+/** A vector store. A store without an entry does not exist, even if its tables are there. Times are Unix seconds. */
 export interface StoreEntry {
   readonly seq: number;
   readonly id: VectorStoreId;
@@ -182,7 +182,7 @@ export interface StoreEntry {
   readonly lastActiveAt: number;
   /** Counted from the last activity; null: it never expires. */
   readonly expiresAfterDays: number | null;
-  /** It may hold files that nobody attached, so that nothing but the store itself knows of them. */
+  /** It may hold crawled files, which only the store itself knows. */
   readonly crawled: boolean;
 }
 
@@ -219,8 +219,8 @@ async function crawledStores(sql: Sql): Promise<StoreEntry[]> {
   return rows.map(toEntry);
 }
 
-/** All that may hold the file. */
-async function storesToAsk(sql: Sql, fileId: string): Promise<StoreEntry[]> {
+/** Returns all stores that may hold the file. */
+async function storesThatMayHold(sql: Sql, fileId: string): Promise<StoreEntry[]> {
   const rows = await sql.all<StoreRow>(
     `SELECT ${COLUMNS} FROM vector_stores
      WHERE crawled = 1 OR id IN (SELECT store_id FROM attached_files WHERE file_id = $1) ORDER BY seq`,
@@ -258,7 +258,7 @@ async function markCrawled(sql: Sql, id: string): Promise<void> {
   await sql.run("UPDATE vector_stores SET crawled = 1 WHERE id = $1", [id]);
 }
 
-/** From here on the store does not exist; the note stays until its tables are dropped, which a crash may delay. */
+/** From here on the store does not exist. The record of its deletion stays until its tables are dropped, which a crash may delay. */
 async function deleteStore(db: SqlDatabase, id: string): Promise<boolean> {
   return db.write(async (sql) => {
     const deleted = await sql.run("DELETE FROM vector_stores WHERE id = $1", [id]);

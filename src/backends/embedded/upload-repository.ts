@@ -8,56 +8,56 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { FileId } from "../../contracts/ids.ts";
 import { randomId } from "../../lib/random-id.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
-import { type FileShelf, insertFile, type UploadedFile } from "./file-repository.ts";
+import { type FileRepository, insertFile, type UploadedFile } from "./file-repository.ts";
 
 const LIFETIME_SECONDS = 3600;
 
 type NewUpload = Pick<Upload, "filename" | "purpose" | "mimeType" | "bytes" | "fileExpiresSeconds">;
 
-/** Files that arrive in parts, each part a file of its own until all are joined. */
-export class UploadShelf {
+/** Files that are uploaded in parts. Each part is a file until all are joined. */
+export class UploadRepository {
   readonly #folder: string;
   readonly #catalog: SqlDatabase;
-  readonly #shelf: FileShelf;
+  readonly #files: FileRepository;
   readonly #nowSeconds: () => number;
 
-  constructor(folder: string, catalog: SqlDatabase, shelf: FileShelf, nowSeconds: () => number) {
+  constructor(folder: string, catalog: SqlDatabase, files: FileRepository, nowSeconds: () => number) {
     this.#folder = join(folder, "uploads");
     this.#catalog = catalog;
-    this.#shelf = shelf;
+    this.#files = files;
     this.#nowSeconds = nowSeconds;
   }
 
-  async create(asked: NewUpload): Promise<Upload> {
+  async create(options: NewUpload): Promise<Upload> {
     const createdAt = this.#nowSeconds();
     const life = { createdAt, expiresAt: createdAt + LIFETIME_SECONDS };
-    const upload: Upload = { id: randomId("upload_"), ...asked, ...life, status: "pending", fileId: null };
+    const upload: Upload = { id: randomId("upload_"), ...options, ...life, status: "pending", fileId: null };
     await insertUpload(this.#catalog, upload);
     return upload;
   }
 
-  /** As the wire shows it: what nobody completed in time has expired. */
+  /** Returns the status as the wire shows it: an upload that was not completed in time has expired. */
   statusOf({ status, expiresAt }: Upload): Upload["status"] | "expired" {
     return status === "pending" && expiresAt <= this.#nowSeconds() ? "expired" : status;
   }
 
-  /** Where a part is received; `keepPart` makes it one. */
+  /** Returns the path that a part is written to. `savePart` records it. */
   async incomingPath(upload: Upload, partId: string): Promise<string> {
     await mkdir(join(this.#folder, upload.id), { recursive: true });
     return this.#pathOf(upload.id, partId);
   }
 
-  async keepPart(upload: Upload, partId: string, bytes: number): Promise<UploadPart> {
+  async savePart(upload: Upload, partId: string, bytes: number): Promise<UploadPart> {
     const part = { id: partId, uploadId: upload.id, bytes, createdAt: this.#nowSeconds() };
     await insertPart(this.#catalog, part);
     return part;
   }
 
-  /** BadInputError says what does not fit; the upload is then as it was, and can be completed otherwise. */
+  /** Throws BadInputError if the parts do not fit; the upload is unchanged then, and can be completed with others. */
   async complete(upload: Upload, partIds: readonly string[], md5: string | undefined): Promise<UploadedFile> {
     const parts = await this.#orderedParts(upload, partIds);
     const id = randomId("file-") as FileId;
-    const path = await this.#shelf.incomingPath(id);
+    const path = await this.#files.incomingPath(id);
     try {
       const joined = await this.#join(parts, path);
       if (joined.bytes !== upload.bytes) throw wrongLength(upload, joined.bytes);
@@ -68,7 +68,7 @@ export class UploadShelf {
       const createdAt = this.#nowSeconds();
       const expiresAt = fileExpiresSeconds === null ? null : createdAt + fileExpiresSeconds;
       const file: UploadedFile = { id, filename, purpose, bytes, sha256: joined.sha256, createdAt, expiresAt };
-      await this.#shelf.keep(file, () => this.#record(upload, file));
+      await this.#files.save(file, () => this.#record(upload, file));
       await this.#dropParts(upload.id);
       return file;
     } catch (error) {
@@ -83,7 +83,7 @@ export class UploadShelf {
     return ended;
   }
 
-  /** Parts of uploads that can not be completed any more. */
+  /** Deletes parts of uploads that can no longer be completed. */
   async sweepExpired(): Promise<void> {
     for (const id of await readdir(this.#folder).catch(() => [])) {
       const upload = await findUpload(this.#catalog, id);
@@ -136,7 +136,7 @@ export class UploadShelf {
     return { bytes, sha256: sha256.digest("hex"), md5: md5.digest("hex") };
   }
 
-  /** Rows first: as long as the folder is there, the next sweep finds what a crash left of it. */
+  /** Deletes the rows first: as long as the folder is there, the next sweep finds what a crash left. */
   async #dropParts(uploadId: string): Promise<void> {
     await deleteParts(this.#catalog, uploadId);
     await rm(join(this.#folder, uploadId), { recursive: true, force: true });
@@ -151,7 +151,7 @@ function wrongLength(upload: Upload, bytes: number): BadInputError {
   return new BadInputError(`The parts have ${bytes} bytes together; the upload was announced with ${upload.bytes}.`);
 }
 
-/** A file that arrives in parts. Times are Unix seconds. */
+/** A file that is uploaded in parts. Times are Unix seconds. */
 export interface Upload {
   readonly id: string;
   readonly filename: string;
@@ -201,7 +201,7 @@ export async function findUpload(sql: Sql, id: string): Promise<Upload | undefin
   return sql.get<Upload>(`SELECT ${COLUMNS} FROM uploads WHERE id = $1`, [id]);
 }
 
-/** false: it was not pending any more. Of two that end an upload at the same time, one gets true. */
+/** Returns false if it was not pending any more. Of two concurrent calls, one gets true. */
 async function endUpload(
   sql: Sql,
   id: string,

@@ -9,7 +9,7 @@ import {
   RemoteError,
 } from "../../contracts/errors.ts";
 import { FilterError } from "../../lib/attribute-filter.ts";
-import type { AnswerParts } from "./answers/answer-context.ts";
+import type { AnswerContext } from "./answers/answer-context.ts";
 import { assistantRoutes, threadRoutes } from "./wire/assistant-routes.ts";
 import { batchRoutes } from "./wire/batch-routes.ts";
 import { chatRoutes } from "./wire/chat-routes.ts";
@@ -27,10 +27,10 @@ import { errorResponse, WireError, withHeaders } from "./wire/wire-error.ts";
 const UNEXPECTED = "Something went wrong on the server. The reason is in its log.";
 
 /** The wire protocol over the embedded index. */
-export function createWire(context: WireContext, answers: AnswerParts): Wire {
+export function createWire(context: WireContext, answers: AnswerContext): Wire {
   const api = new Hono();
   api.use(async (_, next) => {
-    await context.removal.sweepExpired();
+    await context.files.sweepExpired();
     await next();
   });
   api.route("/files", fileRoutes(context));
@@ -91,8 +91,8 @@ export async function drainBody(request: Request): Promise<void> {
   }
 }
 
-/** Everything of the wire protocol that is not about files and vector stores. */
-function mountAnswers(api: Hono, parts: AnswerParts): void {
+/** Mounts all routes that are not about files and vector stores. */
+function mountAnswers(api: Hono, parts: AnswerContext): void {
   api.route("/responses", responseRoutes(parts));
   api.route("/chat", chatRoutes(parts));
   api.route("/conversations", conversationRoutes(parts));

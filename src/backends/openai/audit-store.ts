@@ -1,27 +1,27 @@
 import type { DomainId, SourceId } from "../../contracts/ids.ts";
 import type { DocumentAudit, IndexAudit, IndexDifference, IndexLeftover } from "../../contracts/index-audit.ts";
 import type { DocumentFile } from "../../contracts/search-index.ts";
-import type { Survey } from "./survey.ts";
+import type { StoreSnapshot } from "./store-snapshot.ts";
 import { type StoreFile, toWireAttributes } from "./wire-codec.ts";
 
 const PAGE = 500;
 
 /** The service shows of a document its state and its attributes; its text and vectors are the service's own. */
 export function openStoreAudit(
-  survey: Survey,
+  snapshot: StoreSnapshot,
   { domainId, sourceId }: { readonly domainId: DomainId; readonly sourceId: SourceId },
 ): IndexAudit {
   return {
     basis: "files, states, attributes",
     async check(file) {
-      const current = survey.items.get(file.itemId)?.current;
+      const current = snapshot.items.get(file.itemId)?.current;
       if (!current) return auditOf([{ part: "document", detail: "the vector store has no completed file of it" }]);
       const marks = { domainId, sourceId, itemId: file.itemId, sha256: file.sha256 };
       return auditOf(compareAttributes(current, toWireAttributes(marks, file.label), file));
     },
     async *leftovers() {
       const all: IndexLeftover[] = [];
-      for (const [itemId, { strays, ghosts }] of survey.items) {
+      for (const [itemId, { strays, ghosts }] of snapshot.items) {
         for (const { fileId, status } of strays) {
           all.push({ itemId, fileId, detail: `the vector store has another file of it (${status})` });
         }

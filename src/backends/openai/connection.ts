@@ -6,7 +6,7 @@ import type { UploadJournals } from "../../contracts/uploads.ts";
 import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { sleep } from "../../lib/time.ts";
-import { Refusal, toRefusal } from "./refusal.ts";
+import { ServiceError, toServiceError } from "./service-error.ts";
 
 export interface OpenAiOptions {
   readonly kind: "openai" | "azure_openai";
@@ -23,80 +23,80 @@ export interface OpenAiOptions {
   readonly clock?: Clock;
 }
 
-/** What is written down of uploads. */
-export interface UploadNotes {
-  /** Those under way, so that a run after a crash finds them again. */
+/** What is recorded of uploads. */
+export interface UploadRecords {
+  /** Uploads in progress, so that a run after a crash finds them again. */
   readonly journals: UploadJournals;
-  /** Here, those that were taken out of vector stores. */
+  /** Has the list of uploads that were taken out of vector stores. */
   readonly folder: string;
 }
 
 type Fetch = NonNullable<ClientOptions["fetch"]>;
 
-/** The way to the service, shared by all indexes of a backend. */
+/** Connection to the service, shared by all indexes of a backend. */
 export interface Connection {
   readonly client: OpenAI;
-  /** Of crawls: they wait as long as the service asks. */
+  /** Calls of crawls: they wait as long as the service asks. */
   readonly calls: ServiceCalls;
-  /** Of people who wait for an answer. Apart from the others, so that what an upload is told holds up no search. */
-  readonly questions: ServiceCalls;
+  /** Calls that a person waits for, with a timeout. Separate, so that a Retry-After of an upload delays no search. */
+  readonly interactiveCalls: ServiceCalls;
   readonly clock: Clock;
-  /** Files whose bytes are being sent. */
-  readonly uploads: Slots;
+  /** Limits concurrent uploads. */
+  readonly uploads: Semaphore;
   readonly limits: Limits;
-  /** What turned out not to be there; asked once, then remembered. */
-  readonly lacks: { search: boolean; batches: boolean };
+  /** Endpoints that the service turned out not to support. */
+  readonly unsupported: { search: boolean; batches: boolean };
   readonly model: string;
-  /** The setting that gives the model, for people. */
+  /** Name of the setting for the model, for messages. */
   readonly modelSetting: string;
-  readonly notes: UploadNotes;
+  readonly records: UploadRecords;
   close(): Promise<void>;
 }
 
-/** What the service allows per minute. */
+/** Rate limits of the service, per minute. */
 interface Limits {
-  readonly uploads: RateGate;
-  /** Requests that attach, however many files they carry. */
-  attachCalls(store: VectorStoreId): RateGate;
-  /** Files, over all stores. */
-  readonly attachedFiles: RateGate;
+  readonly uploads: RateLimiter;
+  /** Attach requests, whatever their number of files. */
+  attachCalls(store: VectorStoreId): RateLimiter;
+  /** Attached files, over all stores. */
+  readonly attachedFiles: RateLimiter;
 }
 
 const KEY_NAMES = { openai: "OPENAI_API_KEY", azure_openai: "AZURE_OPENAI_API_KEY" };
 const MODEL_NAMES = { openai: "OPENAI_DEFAULT_MODEL_NAME", azure_openai: "AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME" };
 const MAX_UPLOADS_AT_ONCE = 16;
-/** Nine tenths of what is published: the service's clock is not ours, and others may use the same account. */
+/** Nine tenths of the published limits: clocks differ, and others may use the same account. */
 const PER_MINUTE = { uploads: 900, attachCalls: 270, attachedFiles: 1800 };
 const REQUEST_TIMEOUT_MS = 120_000;
-/** Whoever searches rather reads why there is no answer than waits for longer. */
-const QUESTION_PATIENCE_MS = 20_000;
+/** After this, a person rather reads an error than waits on. */
+const INTERACTIVE_TIMEOUT_MS = 20_000;
 
-export function connect(options: OpenAiOptions, notes: UploadNotes): Connection {
+export function connect(options: OpenAiOptions, records: UploadRecords): Connection {
   if (!options.apiKey) throw new BadInputError(`${KEY_NAMES[options.kind]} is missing: the key of the backend.`);
   const clock = options.clock ?? systemClock;
   const network = options.fetch ? { fetch: options.fetch, close: async () => {} } : openNetwork();
   return {
     client: createClient(options, network.fetch),
     calls: createServiceCalls({ clock, apiKey: options.apiKey }),
-    questions: createServiceCalls({ clock, apiKey: options.apiKey, patienceMs: QUESTION_PATIENCE_MS }),
+    interactiveCalls: createServiceCalls({ clock, apiKey: options.apiKey, timeoutMs: INTERACTIVE_TIMEOUT_MS }),
     clock,
-    uploads: createSlots(MAX_UPLOADS_AT_ONCE),
+    uploads: createSemaphore(MAX_UPLOADS_AT_ONCE),
     limits: createLimits(clock),
-    lacks: { search: false, batches: false },
+    unsupported: { search: false, batches: false },
     model: options.model ?? "",
     modelSetting: MODEL_NAMES[options.kind],
-    notes,
+    records,
     close: network.close,
   };
 }
 
 function createLimits(clock: Clock): Limits {
-  const perStore = new Map<VectorStoreId, RateGate>();
+  const perStore = new Map<VectorStoreId, RateLimiter>();
   return {
-    uploads: createRateGate(clock, PER_MINUTE.uploads),
-    attachedFiles: createRateGate(clock, PER_MINUTE.attachedFiles),
+    uploads: createRateLimiter(clock, PER_MINUTE.uploads),
+    attachedFiles: createRateLimiter(clock, PER_MINUTE.attachedFiles),
     attachCalls(store) {
-      const gate = perStore.get(store) ?? createRateGate(clock, PER_MINUTE.attachCalls);
+      const gate = perStore.get(store) ?? createRateLimiter(clock, PER_MINUTE.attachCalls);
       perStore.set(store, gate);
       return gate;
     },
@@ -105,7 +105,7 @@ function createLimits(clock: Clock): Limits {
 
 /** undici's own fetch instead of Node's, which keeps a whole upload in memory. HTTPS_PROXY and NO_PROXY are honoured. */
 function openNetwork(): { fetch: Fetch; close: () => Promise<void> } {
-  // The client's timeout rules; undici's five minutes without a header would cut off a slow answer before it.
+  // The client's own timeout applies; undici's would cut off a slow response earlier.
   const dispatcher = createProxyAgent({ headersTimeout: 0, bodyTimeout: REQUEST_TIMEOUT_MS });
   const viaUndici = (input: Parameters<Fetch>[0], init: Parameters<Fetch>[1]): unknown =>
     undiciFetch(input as Parameters<typeof undiciFetch>[0], { ...(init as object), dispatcher });
@@ -120,7 +120,7 @@ function createClient(options: OpenAiOptions, fetch: Fetch): OpenAI {
     fetch,
     // A redirect would carry the key to another host.
     fetchOptions: { redirect: "manual" },
-    // The client ignores a Retry-After of more than a minute, so service-calls.ts does the waiting.
+    // The client ignores a Retry-After of more than a minute, so ServiceCalls retries instead.
     maxRetries: 0,
     timeout: REQUEST_TIMEOUT_MS,
     logLevel: "off",
@@ -139,28 +139,28 @@ function createClient(options: OpenAiOptions, fetch: Fetch): OpenAI {
   });
 }
 
-/** People copy the endpoint with and without the path that follows it. */
+/** Accepts the endpoint with and without the path that follows it. */
 export function readAzureEndpoint(text: string | undefined): string {
   if (!text) throw new BadInputError("AZURE_OPENAI_ENDPOINT is missing: the address of the Azure OpenAI resource.");
   return text.replace(/\/+$/, "").replace(/\/openai(\/v1)?$/, "");
 }
 
-interface RateGate {
+interface RateLimiter {
   /** Waits until `weight` more fit into the last minute; CancelledError when the signal aborts. */
-  pass(weight: number, what: string, signal?: AbortSignal): Promise<void>;
+  acquire(weight: number, what: string, signal?: AbortSignal): Promise<void>;
 }
 
 const WINDOW_MS = 60_000;
 
 /**
- * Lets at most `limit` through in any minute. Services count in minutes of their own, which begin when they like, so the
- * window slides instead of starting afresh.
+ * Lets at most `limit` through in any minute. The window slides: it is unknown when the minutes begin that a service counts
+ * by.
  */
-export function createRateGate(clock: Clock, limit: number): RateGate {
+export function createRateLimiter(clock: Clock, limit: number): RateLimiter {
   const passed: { readonly atMs: number; readonly weight: number }[] = [];
   let used = 0;
 
-  function forget(): void {
+  function dropExpired(): void {
     for (let oldest = passed[0]; oldest && oldest.atMs + WINDOW_MS <= clock.now(); oldest = passed[0]) {
       used -= oldest.weight;
       passed.shift();
@@ -168,10 +168,10 @@ export function createRateGate(clock: Clock, limit: number): RateGate {
   }
 
   return {
-    async pass(weight, what, signal) {
-      for (forget(); used + weight > limit; forget()) {
+    async acquire(weight, what, signal) {
+      for (dropExpired(); used + weight > limit; dropExpired()) {
         const oldest = passed[0];
-        // More than fits into an empty window is let through alone: to refuse it for ever would help nobody.
+        // More than fits into an empty window passes alone; otherwise it would wait for ever.
         if (!oldest) break;
         await pause(clock, oldest.atMs + WINDOW_MS - clock.now(), what, signal);
       }
@@ -181,12 +181,12 @@ export function createRateGate(clock: Clock, limit: number): RateGate {
   };
 }
 
-interface Slots {
-  /** Waits for a free slot, first come first served; call the result once to free it. CancelledError when the signal aborts. */
-  take(what: string, signal: AbortSignal): Promise<() => void>;
+interface Semaphore {
+  /** Waits for a permit, first come first served. Returns its release. Throws CancelledError when the signal aborts. */
+  acquire(what: string, signal: AbortSignal): Promise<() => void>;
 }
 
-export function createSlots(count: number): Slots {
+export function createSemaphore(count: number): Semaphore {
   let free = count;
   const waiting = new Set<() => void>();
 
@@ -215,22 +215,21 @@ export function createSlots(count: number): Slots {
     });
   }
 
-  async function take(what: string, signal: AbortSignal): Promise<() => void> {
+  async function acquire(what: string, signal: AbortSignal): Promise<() => void> {
     throwIfCancelled(what, signal);
     if (free > 0) free--;
     else if ((await queue(signal)) === "given up") throw new CancelledError(`${what}: cancelled`);
     return release;
   }
 
-  return { take };
+  return { acquire };
 }
 
 interface ServiceCalls {
   /**
-   * Runs one request, again while the refusal may pass. Ends with CancelledError on abort, with Refusal when the service
-   * did not do its part, and with any other error (an unreadable file) as it is. `work` must be ready to run again:
-   * a stream is reopened, not replayed, and a try without an answer may have been carried out. The signal it is given
-   * also aborts when patience ends.
+   * Runs one request, with retries while the error is transient. Throws CancelledError on abort, ServiceError if the service
+   * failed, and any other error (an unreadable file) as it is. `work` may run several times: it must reopen streams, and a
+   * try without a response may have taken effect. The signal it is given also aborts at the timeout.
    */
   run<T>(
     what: string,
@@ -242,37 +241,37 @@ interface ServiceCalls {
 interface ServiceCallsOptions {
   readonly clock: Clock;
   readonly apiKey: string;
-  /** A call that cannot be over by then ends with what the service said last; without it a call waits as it is told. */
-  readonly patienceMs?: number;
+  /** A call that takes longer throws the last error of the service. undefined: it waits as long as the service asks. */
+  readonly timeoutMs?: number;
 }
 
 const RETRIES: RetryLimits = { attempts: 8, firstMs: 500, longestMs: 30_000 };
-/** Longer than this is no pacing any more; a timer of more than 24 days would even fire at once. */
+/** A longer Retry-After is an outage; timers of more than 24 days would even fire at once. */
 const LONGEST_WAIT_MS = 24 * 3600 * 1000;
 
-export function createServiceCalls({ clock, apiKey, patienceMs }: ServiceCallsOptions): ServiceCalls {
-  // A Retry-After is meant for all of a kind: what runs beside waits too instead of collecting refusals of its own.
-  let nobodyBeforeMs = 0;
-  let closedBy: Refusal | undefined;
-  const longestWaitMs = Math.min(patienceMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS);
+export function createServiceCalls({ clock, apiKey, timeoutMs }: ServiceCallsOptions): ServiceCalls {
+  // A Retry-After applies to all calls: concurrent ones wait too instead of being rejected one by one.
+  let pausedUntilMs = 0;
+  let pausedBy: ServiceError | undefined;
+  const longestWaitMs = Math.min(timeoutMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS);
 
-  async function waitForTurn(what: string, giveUpAtMs: number, signal?: AbortSignal): Promise<void> {
+  async function waitForPause(what: string, giveUpAtMs: number, signal?: AbortSignal): Promise<void> {
     throwIfCancelled(what, signal);
-    while (clock.now() < nobodyBeforeMs) {
-      const waitMs = nobodyBeforeMs - clock.now();
-      if (nobodyBeforeMs > giveUpAtMs && closedBy) throw tooLong(closedBy, waitMs, what);
+    while (clock.now() < pausedUntilMs) {
+      const waitMs = pausedUntilMs - clock.now();
+      if (pausedUntilMs > giveUpAtMs && pausedBy) throw tooLong(pausedBy, waitMs, what);
       await pause(clock, waitMs, what, signal);
     }
   }
 
-  function chooseWait(refusal: Refusal, attempt: number, giveUpAtMs: number): number {
-    const waitMs = refusal.retryAfterMs ?? jitter(backoffMs(attempt, RETRIES));
-    if (refusal.retryAfterMs !== undefined && waitMs <= LONGEST_WAIT_MS && clock.now() + waitMs > nobodyBeforeMs) {
-      nobodyBeforeMs = clock.now() + waitMs;
-      closedBy = refusal;
+  function chooseWait(failure: ServiceError, attempt: number, giveUpAtMs: number): number {
+    const waitMs = failure.retryAfterMs ?? jitter(backoffMs(attempt, RETRIES));
+    if (failure.retryAfterMs !== undefined && waitMs <= LONGEST_WAIT_MS && clock.now() + waitMs > pausedUntilMs) {
+      pausedUntilMs = clock.now() + waitMs;
+      pausedBy = failure;
     }
-    if (refusal.retryAfterMs !== undefined && waitMs > longestWaitMs) throw tooLong(refusal, waitMs);
-    if (clock.now() + waitMs > giveUpAtMs) throw refusal;
+    if (failure.retryAfterMs !== undefined && waitMs > longestWaitMs) throw tooLong(failure, waitMs);
+    if (clock.now() + waitMs > giveUpAtMs) throw failure;
     return waitMs;
   }
 
@@ -281,22 +280,22 @@ export function createServiceCalls({ clock, apiKey, patienceMs }: ServiceCallsOp
     work: (attempt: number, signal: AbortSignal | undefined) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T> {
-    const giveUpAtMs = clock.now() + (patienceMs ?? Number.POSITIVE_INFINITY);
-    const late = patienceMs === undefined ? undefined : AbortSignal.timeout(patienceMs);
+    const giveUpAtMs = clock.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    const late = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
     const until = signal && late ? AbortSignal.any([signal, late]) : (signal ?? late);
-    let last: Refusal | undefined;
+    let last: ServiceError | undefined;
     for (let attempt = 1; ; attempt++) {
-      await waitForTurn(what, giveUpAtMs, signal);
+      await waitForPause(what, giveUpAtMs, signal);
       try {
         return await work(attempt, until);
       } catch (error) {
         if (signal?.aborted) throw new CancelledError(`${what}: cancelled`, { cause: error });
-        if (late?.aborted) throw last ?? silence(what, patienceMs ?? 0, error);
-        const refusal = toRefusal(error, { what, tries: attempt, nowMs: clock.now(), apiKey });
-        if (!refusal) throw error;
-        if (!refusal.retryable || attempt >= RETRIES.attempts) throw refusal;
-        last = refusal;
-        await pause(clock, chooseWait(refusal, attempt, giveUpAtMs), what, signal);
+        if (late?.aborted) throw last ?? noResponse(what, timeoutMs ?? 0, error);
+        const failure = toServiceError(error, { what, tries: attempt, nowMs: clock.now(), apiKey });
+        if (!failure) throw error;
+        if (!failure.retryable || attempt >= RETRIES.attempts) throw failure;
+        last = failure;
+        await pause(clock, chooseWait(failure, attempt, giveUpAtMs), what, signal);
       }
     }
   }
@@ -304,20 +303,20 @@ export function createServiceCalls({ clock, apiKey, patienceMs }: ServiceCallsOp
   return { run };
 }
 
-/** `what`: of another call than the one that was refused. */
-function tooLong(refusal: Refusal, waitMs: number, what?: string): Refusal {
-  const { message, status, cause } = refusal;
+/** `what`: given if the error belongs to another call. */
+function tooLong(failure: ServiceError, waitMs: number, what?: string): ServiceError {
+  const { message, status, cause } = failure;
   const said = what === undefined || message.startsWith(`${what}:`) ? message : `${what}: ${message}`;
-  return new Refusal(`${said}; it asks to come back in ${inWords(waitMs)}`, { status, concernsAll: true, cause });
+  return new ServiceError(`${said}; it asks to come back in ${inWords(waitMs)}`, { status, isFatal: true, cause });
 }
 
 function inWords(ms: number): string {
   return ms < 2 * 3_600_000 ? `${Math.ceil(ms / 1000)} seconds` : `${Math.round(ms / 3_600_000)} hours`;
 }
 
-function silence(what: string, patienceMs: number, cause: unknown): Refusal {
-  const message = `${what}: no answer from the service within ${Math.round(patienceMs / 1000)} seconds`;
-  return new Refusal(message, { status: undefined, cause });
+function noResponse(what: string, timeoutMs: number, cause: unknown): ServiceError {
+  const message = `${what}: no answer from the service within ${Math.round(timeoutMs / 1000)} seconds`;
+  return new ServiceError(message, { status: undefined, cause });
 }
 
 /** Time as retries and polling see it, so that a test can let an hour of Retry-After pass at once. */

@@ -9,12 +9,12 @@ import {
 } from "../../lib/attach-files.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { pause } from "./connection.ts";
-import { hasStatus, Refusal } from "./refusal.ts";
+import { hasStatus, ServiceError } from "./service-error.ts";
 import {
   assertStoreExists,
   detachFile,
   listStoreFiles,
-  lookAtFile,
+  pollFile,
   type Store,
   type WireAttributes,
 } from "./store-files.ts";
@@ -27,20 +27,20 @@ export type Embedded =
   /** permanent: the same bytes will fail again. */
   | { readonly status: "failed"; readonly reason: string; readonly permanent: boolean };
 
-/** Attaches the files and waits until a search can find them, or the service said why not. An outcome for every file. */
+/** Attaches the files and waits until a search finds them or the service reports a failure. Returns an outcome for every file. */
 export async function embedFiles(
   store: Store,
   files: readonly Attachment[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<FileId, Embedded>> {
   const outcomes = await embedOnce(store, files, signal);
-  const again = files.filter(({ fileId }) => isPassing(outcomes.get(fileId)));
+  const again = files.filter(({ fileId }) => isTransient(outcomes.get(fileId)));
   if (again.length === 0) return readAll(outcomes);
   for (const { fileId } of again) await detachFile(store, fileId, signal);
   return readAll(new Map([...outcomes, ...(await embedOnce(store, again, signal))]));
 }
 
-type Outcome = AttachResult<FileId, StoreFile, Refusal>;
+type Outcome = AttachResult<FileId, StoreFile, ServiceError>;
 
 async function embedOnce(
   store: Store,
@@ -55,21 +55,21 @@ async function embedOnce(
   const waitedFor = [...outcomes.values()].filter((outcome) => !("refused" in outcome));
   const isLost = waitedFor.some((outcome) => "unfinished" in outcome && outcome.unfinished === "lost");
   if (isLost) await assertStoreExists(store, "attach to", undefined, signal);
-  refuseStandstill(store, waitedFor);
+  assertProgress(store, waitedFor);
   return outcomes;
 }
 
-/** When not one of many got done, it is the service that stands still, and the next slice would wait as long for nothing. */
-function refuseStandstill({ storeId }: Store, outcomes: readonly Outcome[]): void {
+/** Throws if none of many files was processed: the service is stuck, and the next slice would wait as long for nothing. */
+function assertProgress({ storeId }: Store, outcomes: readonly Outcome[]): void {
   const [first] = outcomes;
   if (!first || outcomes.length < MANY || outcomes.some((outcome) => "state" in outcome)) return;
   const why = "unfinished" in first ? UNFINISHED[first.unfinished] : "";
   const message = `attach to vector store ${storeId}: not one of ${outcomes.length} files was taken in (${why}); run again later`;
-  throw new Refusal(message, { status: undefined, concernsAll: true });
+  throw new ServiceError(message, { status: undefined, isFatal: true });
 }
 
-/** An internal error of the service has been seen to pass at the next try; what it says about the file does not. */
-function isPassing(outcome: Outcome | undefined): boolean {
+/** Internal errors of the service have been seen to pass at the next try; its verdicts on a file do not. */
+function isTransient(outcome: Outcome | undefined): boolean {
   return outcome !== undefined && "state" in outcome && outcome.state.error?.code === "server_error";
 }
 
@@ -79,7 +79,7 @@ function readAll(outcomes: ReadonlyMap<FileId, Outcome>): ReadonlyMap<FileId, Em
 
 function read(outcome: Outcome): Embedded {
   if ("refused" in outcome) {
-    return { status: "failed", reason: outcome.refused.message, permanent: outcome.refused.concernsFile };
+    return { status: "failed", reason: outcome.refused.message, permanent: outcome.refused.rejectsFile };
   }
   if ("unfinished" in outcome) return { status: "failed", reason: UNFINISHED[outcome.unfinished], permanent: false };
   const { status, error } = outcome.state;
@@ -101,25 +101,28 @@ export interface Attachment {
   readonly attributes: WireAttributes;
 }
 
-/** Rejects when a refusal is not about files at all. */
-function attachRequests(store: Store, signal: AbortSignal): AttachRequests<FileId, Attachment, StoreFile, Refusal> {
-  const { clock, calls, lacks } = store.connection;
+/** Rejects if an error is not about files. */
+function attachRequests(
+  store: Store,
+  signal: AbortSignal,
+): AttachRequests<FileId, Attachment, StoreFile, ServiceError> {
+  const { clock, calls, unsupported } = store.connection;
   const giveUpAtMs = clock.now() + SETTLING_MS;
   return {
     now: () => clock.now(),
     pause: (ms) => pause(clock, ms, `wait for files of vector store ${store.storeId}`, signal),
     async attachBatch(files) {
-      if (lacks.batches) return "refused";
-      const batch = await settling(store, giveUpAtMs, () => sendBatch(store, files, signal), signal);
-      return batch instanceof Refusal ? "refused" : { batchId: batch };
+      if (unsupported.batches) return "refused";
+      const batch = await retryWhileSettling(store, giveUpAtMs, () => sendBatch(store, files, signal), signal);
+      return batch instanceof ServiceError ? "refused" : { batchId: batch };
     },
     onBatchesUnsupported() {
-      lacks.batches = true;
+      unsupported.batches = true;
     },
     async attachOne(file) {
-      const answer = await settling(store, giveUpAtMs, () => sendOne(store, file, signal), signal);
-      if (!(answer instanceof Refusal)) return undefined;
-      // A service may refuse what is attached already, as after a try whose answer was lost.
+      const answer = await retryWhileSettling(store, giveUpAtMs, () => sendOne(store, file, signal), signal);
+      if (!(answer instanceof ServiceError)) return undefined;
+      // A service may reject a file that is attached already, as after a try whose response was lost.
       if (answer.status === 400 && (await findMissing(store, [file], signal)).length === 0) return undefined;
       return answer;
     },
@@ -128,32 +131,32 @@ function attachRequests(store: Store, signal: AbortSignal): AttachRequests<FileI
         return (await listStoreFiles(store, batchId, signal)).map((file) => [file.fileId, file] as const);
       } catch (error) {
         // Without the list, files are polled one by one.
-        const stops = error instanceof CancelledError || (error instanceof Refusal && error.concernsAll);
+        const stops = error instanceof CancelledError || (error instanceof ServiceError && error.isFatal);
         if (stops || !(error instanceof RemoteError)) throw error;
         return [];
       }
     },
     async poll(fileId) {
-      const look = () => lookAtFile(store, fileId, signal);
-      const { file, pollAfterMs } = await calls.run(`look at file ${fileId}`, look, signal);
+      const poll = () => pollFile(store, fileId, signal);
+      const { file, pollAfterMs } = await calls.run(`look at file ${fileId}`, poll, signal);
       return { state: file, pollAfterMs };
     },
   };
 }
 
-/** Again while it may only be too early; a refusal that is about the request is returned, anything else thrown. */
-async function settling<T>(
+/** Retries 404s until `giveUpAtMs`. Returns an error that is about the request, and throws any other. */
+async function retryWhileSettling<T>(
   store: Store,
   giveUpAtMs: number,
   attach: () => Promise<T>,
   signal: AbortSignal,
-): Promise<T | Refusal> {
+): Promise<T | ServiceError> {
   const { clock } = store.connection;
   for (let waitMs = POLL_INTERVALS.firstMs; ; waitMs = Math.min(waitMs * 1.5, LONGEST_ATTACH_WAIT_MS)) {
     try {
       return await attach();
     } catch (error) {
-      if (!(error instanceof Refusal) || !hasStatus(error, 400, 404, 405, 413, 422) || error.concernsAll) throw error;
+      if (!(error instanceof ServiceError) || !hasStatus(error, 400, 404, 405, 413, 422) || error.isFatal) throw error;
       await assertStoreExists(store, "attach to", error, signal);
       if (error.status !== 404 || clock.now() >= giveUpAtMs) return error;
       await pause(clock, waitMs, `attach to vector store ${store.storeId}`, signal);
@@ -167,11 +170,11 @@ function sendBatch(store: Store, files: readonly Attachment[], signal: AbortSign
   return calls.run(
     what,
     async (attempt) => {
-      // The try before may have been carried out without our hearing of it, and what a second attach does is nowhere said.
+      // The last try may have succeeded without a response, and what a second attach does is undocumented.
       const missing = attempt > 1 ? await findMissing(store, files, signal) : files;
       if (missing.length === 0) return undefined;
-      await limits.attachCalls(store.storeId).pass(1, what, signal);
-      await limits.attachedFiles.pass(missing.length, what, signal);
+      await limits.attachCalls(store.storeId).acquire(1, what, signal);
+      await limits.attachedFiles.acquire(missing.length, what, signal);
       const wanted = missing.map(({ fileId, attributes }) => ({ file_id: fileId, attributes }));
       return readBatchId(await client.vectorStores.fileBatches.create(store.storeId, { files: wanted }, { signal }));
     },
@@ -183,8 +186,8 @@ async function findMissing(store: Store, files: readonly Attachment[], signal: A
   const missing: Attachment[] = [];
   const { calls } = store.connection;
   await forEachConcurrent(files, AT_ONCE, async (file) => {
-    const look = () => lookAtFile(store, file.fileId, signal);
-    if (!(await calls.run(`look at file ${file.fileId}`, look, signal)).file) missing.push(file);
+    const poll = () => pollFile(store, file.fileId, signal);
+    if (!(await calls.run(`look at file ${file.fileId}`, poll, signal)).file) missing.push(file);
   });
   return missing;
 }
@@ -195,9 +198,9 @@ function sendOne(store: Store, { fileId, attributes }: Attachment, signal: Abort
   return calls.run(
     what,
     async (attempt) => {
-      if (attempt > 1 && (await lookAtFile(store, fileId, signal)).file) return;
-      await limits.attachCalls(store.storeId).pass(1, what, signal);
-      await limits.attachedFiles.pass(1, what, signal);
+      if (attempt > 1 && (await pollFile(store, fileId, signal)).file) return;
+      await limits.attachCalls(store.storeId).acquire(1, what, signal);
+      await limits.attachedFiles.acquire(1, what, signal);
       await client.vectorStores.files.create(store.storeId, { file_id: fileId, attributes }, { signal });
     },
     signal,

@@ -1,35 +1,35 @@
 import type { Backend, OwnerChange, SweptUploads, UploadSweep, Watch } from "../../contracts/backend.ts";
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { type Connection, connect, type OpenAiOptions, type UploadNotes } from "./connection.ts";
-import { hasStatus } from "./refusal.ts";
+import { type Connection, connect, type OpenAiOptions, type UploadRecords } from "./connection.ts";
+import { hasStatus } from "./service-error.ts";
 import { findStore, listStoreFiles, type Store, updateAttributes } from "./store-files.ts";
 import {
   deleteUpload,
   detachedUploads,
-  everyStore,
+  dropDetachedRecords,
   findUpload,
-  forgetDetached,
   isInUse,
+  listAllStores,
   listUploads,
-  noteDetached,
+  recordDetached,
 } from "./uploads.ts";
 import { VectorStoreIndex } from "./vector-store-index.ts";
-import { hasMarks, isOfDomain, readStore, type UploadedFile } from "./wire-codec.ts";
+import { hasOwnerAttributes, isOfDomain, readStore, type UploadedFile } from "./wire-codec.ts";
 
 /** What file search takes in: text, code and documents; no tables, no images. */
 const ACCEPTED_TYPES: ReadonlySet<string> = new Set(
   "c cpp cs css doc docx go html java js json md pdf php pptx py rb sh tex ts txt".split(" "),
 );
 
-/** Vector stores at OpenAI or Azure OpenAI. No request is made before the first verb. */
-export function createOpenAiBackend(options: OpenAiOptions, notes: UploadNotes): Backend {
-  const connection = connect(options, notes);
+/** Vector stores at OpenAI or Azure OpenAI. Makes no request before the first call. */
+export function createOpenAiBackend(options: OpenAiOptions, records: UploadRecords): Backend {
+  const connection = connect(options, records);
   return {
     acceptedTypes: ACCEPTED_TYPES,
     commits: "gradual",
 
-    /** A lost answer is asked for again and may leave an empty store of the same name; only the id counts. */
+    /** If a response is lost, the retry may leave an empty store of the same name. Only the id counts. */
     async createVectorStore(name) {
       const body = await connection.calls.run(`create vector store '${name}'`, () =>
         connection.client.vectorStores.create({ name }),
@@ -39,7 +39,7 @@ export function createOpenAiBackend(options: OpenAiOptions, notes: UploadNotes):
 
     async deleteVectorStore(storeId) {
       try {
-        await noteMarked({ storeId, connection });
+        await recordOwnFiles({ storeId, connection });
         await connection.calls.run(`delete vector store ${storeId}`, () =>
           connection.client.vectorStores.delete(storeId),
         );
@@ -59,9 +59,9 @@ export function createOpenAiBackend(options: OpenAiOptions, notes: UploadNotes):
     },
 
     async forgetDomain(domainId) {
-      const files = await notes.journals.files(domainId);
-      await noteDetached(
-        notes.folder,
+      const files = await records.journals.files(domainId);
+      await recordDetached(
+        records.folder,
         files.map(({ fileId }) => fileId),
       );
     },
@@ -72,11 +72,11 @@ export function createOpenAiBackend(options: OpenAiOptions, notes: UploadNotes):
   };
 }
 
-/** Nobody detaches them one by one when their store goes. */
-async function noteMarked(store: Store): Promise<void> {
-  const files = (await listStoreFiles(store)).filter(hasMarks);
-  await noteDetached(
-    store.connection.notes.folder,
+/** Deleting a store detaches its files without a record of each. */
+async function recordOwnFiles(store: Store): Promise<void> {
+  const files = (await listStoreFiles(store)).filter(hasOwnerAttributes);
+  await recordDetached(
+    store.connection.records.folder,
     files.map(({ fileId }) => fileId),
   );
 }
@@ -85,8 +85,8 @@ const AT_ONCE = 8;
 const REPORT_EVERY = 100;
 
 /**
- * Our files in the store carry the domain's id, one request each; nothing is uploaded or embedded. What carries the new
- * id already is left alone, so it may be interrupted anywhere.
+ * Changes the domain id in the attributes of our files, one request each; nothing is uploaded or embedded. Files with the new
+ * id are skipped, so it may be interrupted anywhere.
  */
 async function changeOwner(store: Store, change: OwnerChange, { signal, report }: Watch): Promise<void> {
   const files = (await listStoreFiles(store, undefined, signal)).filter((file) => isOfDomain(file, change.from));
@@ -95,7 +95,7 @@ async function changeOwner(store: Store, change: OwnerChange, { signal, report }
     try {
       await updateAttributes(store, fileId, { ...attributes, domain_id: change.to }, signal);
     } catch (error) {
-      // Somebody took it out of the store meanwhile.
+      // It was detached meanwhile.
       if (!hasStatus(error, 404)) throw error;
     }
     done += 1;
@@ -104,22 +104,22 @@ async function changeOwner(store: Store, change: OwnerChange, { signal, report }
 }
 
 const DELETIONS_AT_ONCE = 4;
-/** Whoever is about to attach an upload, or to take one over, does so before. */
-const SETTLED_WITHIN_MS = 24 * 3600_000;
+/** An upload is attached or reused within this time. */
+const ATTACHED_WITHIN_MS = 24 * 3600_000;
 
 /**
- * Deletes the uploads of ours that no vector store of the account holds. Ours are those whose ids we wrote down: when the
- * service answered an upload, or before we detached a file. The lists only point to them: each is asked for in every store.
+ * Deletes our uploads that no vector store of the account holds. Ours are those whose ids were recorded: when the service
+ * confirmed an upload, or before a file was detached. Lists only give candidates: each is looked up in every store.
  */
 async function sweepUploads(connection: Connection, sweep: UploadSweep): Promise<SweptUploads> {
-  const { folder } = connection.notes;
+  const { folder } = connection.records;
   const { dryRun, signal, report, checkpoint } = sweep;
-  const storeIds = await everyStore(connection, await existing(connection, sweep), signal);
+  const storeIds = await listAllStores(connection, await existing(connection, sweep), signal);
   const attached = await attachedFiles(connection, storeIds, signal);
   const loose = (await listUploads(connection, signal)).filter(({ fileId }) => !attached.has(fileId));
-  const { ours, underWay } = await knownUploads(connection);
+  const { ours, inProgress } = await knownUploads(connection);
   const removed: UploadedFile[] = [];
-  const candidates = loose.filter(({ fileId }) => ours.has(fileId) && !underWay.has(fileId));
+  const candidates = loose.filter(({ fileId }) => ours.has(fileId) && !inProgress.has(fileId));
   await forEachConcurrent(candidates, DELETIONS_AT_ONCE, async (upload) => {
     await checkpoint?.();
     if (await isInUse(connection, storeIds, upload.fileId, signal)) return;
@@ -127,12 +127,13 @@ async function sweepUploads(connection: Connection, sweep: UploadSweep): Promise
     removed.push(upload);
     if (removed.length % 100 === 0) report(`[ ${removed.length} / ${candidates.length} ] Uploads that no store holds`);
   });
-  if (!dryRun) await forgetDetached(folder, await goneOf(connection, folder, { loose, attached, removed }, signal));
-  const unknown = loose.filter(({ fileId }) => !ours.has(fileId) && !underWay.has(fileId)).length;
+  if (!dryRun)
+    await dropDetachedRecords(folder, await goneOf(connection, folder, { loose, attached, removed }, signal));
+  const unknown = loose.filter(({ fileId }) => !ours.has(fileId) && !inProgress.has(fileId)).length;
   return { removed: removed.map(({ fileId, bytes }) => ({ fileId, bytes: Math.max(0, bytes) })), unknown };
 }
 
-/** Of the stores that we know of, those that are there: the list must have them. */
+/** Returns the known stores that exist: the list of stores must contain them. */
 async function existing(connection: Connection, { stores, signal }: UploadSweep): Promise<VectorStoreId[]> {
   const found = await Promise.all(stores.map((storeId) => findStore(connection, storeId, signal)));
   return found.flatMap((store) => (store ? [store.storeId] : []));
@@ -151,17 +152,17 @@ async function attachedFiles(
 }
 
 async function knownUploads({
-  notes: { folder, journals },
-}: Connection): Promise<{ readonly ours: ReadonlySet<FileId>; readonly underWay: ReadonlySet<FileId> }> {
+  records: { folder, journals },
+}: Connection): Promise<{ readonly ours: ReadonlySet<FileId>; readonly inProgress: ReadonlySet<FileId> }> {
   const files = await journals.files();
-  const young = files.filter(({ startedAtMs }) => Date.now() - startedAtMs < SETTLED_WITHIN_MS);
+  const young = files.filter(({ startedAtMs }) => Date.now() - startedAtMs < ATTACHED_WITHIN_MS);
   const detached = await detachedUploads(folder);
   const ours = new Set([...detached, ...files.map(({ fileId }) => fileId)]);
-  // What was detached since is not on its way any more.
-  return { ours, underWay: new Set(young.map(({ fileId }) => fileId).filter((id) => !detached.has(id))) };
+  // A detached file is not in progress any more.
+  return { ours, inProgress: new Set(young.map(({ fileId }) => fileId).filter((id) => !detached.has(id))) };
 }
 
-/** Those that were written down and do not exist any more, by whoever's hand. */
+/** Returns recorded uploads that no longer exist, whoever deleted them. */
 async function goneOf(
   connection: Connection,
   folder: string,

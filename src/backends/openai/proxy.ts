@@ -8,16 +8,16 @@ import { isJsonObject } from "../../lib/json-object.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { type OpenAiOptions, readAzureEndpoint } from "./connection.ts";
 
-/** Passes requests on to the service, and its answers back, as they come. */
+/** Reverse proxy: streams requests to the service, and its responses back. */
 interface Proxy {
-  /** Paths as `/files`. Never rejects: what goes wrong on the way becomes an error response, and `tell` hears the reason. */
+  /** Paths as `/files`. Never rejects: errors become error responses, and `tell` gets the cause. */
   forward(request: Request, tell?: (failure: unknown) => void): Promise<Response>;
   close(): Promise<void>;
 }
 
 export interface ProxyLimits {
-  /** How long the service may think before its answer begins, and be silent within it. */
-  readonly silenceMs?: number;
+  /** Time until the response begins, and between two chunks of it. */
+  readonly idleTimeoutMs?: number;
 }
 
 const ASSISTANTS_BETA = /^\/(assistants|threads|vector_stores)(\/|$)/;
@@ -25,7 +25,7 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const FIRST_PIECE_MS = 10;
 const FILE_CONTENT = /\/files\/[^/]+\/content\/?$/;
 const NOTHING = new Uint8Array();
-const UNPACKERS: Readonly<Record<string, () => Transform>> = {
+const DECOMPRESSORS: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   "x-gzip": createGunzip,
   deflate: createInflate,
@@ -33,22 +33,22 @@ const UNPACKERS: Readonly<Record<string, () => Transform>> = {
 };
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
-export function createProxy(options: OpenAiOptions, { silenceMs = 300_000 }: ProxyLimits = {}): Proxy {
+export function createProxy(options: OpenAiOptions, { idleTimeoutMs = 300_000 }: ProxyLimits = {}): Proxy {
   const service = serviceAddress(options);
   const deployment = { deployments: service.deployments, model: options.model ?? "" };
-  const dispatcher = createProxyAgent({ headersTimeout: silenceMs, bodyTimeout: silenceMs, allowH2: false });
+  const dispatcher = createProxyAgent({ headersTimeout: idleTimeoutMs, bodyTimeout: idleTimeoutMs, allowH2: false });
 
   async function forward(request: Request): Promise<Response> {
     const { pathname, search } = new URL(request.url);
     if (addressOf(service, pathname, search) === undefined) return noSuchPath();
     const body = request.body ? Readable.fromWeb(request.body as Parameters<typeof Readable.fromWeb>[0]) : null;
-    const asked = {
+    const incoming = {
       method: request.method,
       path: pathname,
       contentType: request.headers.get("content-type") ?? "",
       body,
     };
-    const routed = await withDeployment(asked, deployment);
+    const routed = await withDeployment(incoming, deployment);
     if ("status" in routed) return proxyError(routed.status, routed.message, routed.param);
     const address = addressOf(service, routed.path, search);
     if (address === undefined) return noSuchPath();
@@ -66,10 +66,10 @@ export function createProxy(options: OpenAiOptions, { silenceMs = 300_000 }: Pro
         return await forward(request);
       } catch (error) {
         tell?.(error);
-        return noAnswer(error);
+        return toErrorResponse(error);
       }
     },
-    // Streams under way are cut off: whoever closes the server has waited for them already.
+    // Cuts off open streams: the server waits for them before it closes the proxy.
     close: () => dispatcher.destroy(),
   };
 }
@@ -78,18 +78,18 @@ function noSuchPath(): Response {
   return proxyError(400, "The path is not one of the service's: it leads out of it.");
 }
 
-interface Answered {
+interface ResponseContext {
   readonly method: string;
   readonly path: string;
   readonly key: string;
 }
 
-/** Contents of files are theirs, whatever is in them; everything else that the service says may repeat what it was sent. */
-async function toResponse(answer: Dispatcher.ResponseData, { method, path, key }: Answered): Promise<Response> {
+/** Hides the key in all responses except file contents: the service may repeat what it was sent. */
+async function toResponse(answer: Dispatcher.ResponseData, { method, path, key }: ResponseContext): Promise<Response> {
   const { statusCode: status, body } = answer;
   if (REDIRECTS.has(status)) {
     await body.dump();
-    // Following it would carry the key to another address; handing it on would send the client past this server.
+    // Following it would send the key to another address; returning it would send the client past this server.
     throw new RemoteError("The service behind this server answered with a redirect: its address is not set right.");
   }
   const headers = responseHeaders(answer.headers);
@@ -101,29 +101,29 @@ async function toResponse(answer: Dispatcher.ResponseData, { method, path, key }
   const isContent = status < 300 && FILE_CONTENT.test(path);
   const hider = isContent ? undefined : createKeyHider(key);
   if (!hider) return new Response(asStream(body), { status, headers });
-  const plain = unpacked(body, headers);
+  const plain = decompressed(body, headers);
   return new Response(asStream(plain, hider), { status, headers });
 }
 
-/** Services are asked not to pack. What one packs all the same is unpacked, to be looked into. */
-function unpacked(body: Readable, headers: Headers): Readable {
+/** Decompresses a response that the service compressed although it was asked not to, so that the key can be found in it. */
+function decompressed(body: Readable, headers: Headers): Readable {
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (encoding === "identity" || encoding === "") return body;
-  const unpack = UNPACKERS[encoding];
-  if (!unpack) {
+  const create = DECOMPRESSORS[encoding];
+  if (!create) {
     body.on("error", () => undefined).destroy();
     throw new RemoteError("The service behind this server packed its answer in a way that was not asked for.");
   }
   headers.delete("content-encoding");
   headers.delete("content-length");
-  const unpacker = unpack();
-  pipeline(body, unpacker, () => undefined);
-  return unpacker;
+  const decompressor = create();
+  pipeline(body, decompressor, () => undefined);
+  return decompressor;
 }
 
-/** Reads a piece when one is asked for. Breaks where the service breaks off; the service is told when nobody listens any more. */
+/** Reads a chunk when the client wants one. Fails where the service breaks off; closes the connection when the client leaves. */
 function asStream(body: Readable, hider?: KeyHider): ReadableStream<Uint8Array> {
-  // Whoever reads the pieces hears of it; nobody may be reading yet, or any more.
+  // The reader of the chunks gets the error; there may be no reader yet, or any more.
   body.on("error", () => undefined);
   const pieces = body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
   return new ReadableStream<Uint8Array>(
@@ -145,7 +145,7 @@ function asStream(body: Readable, hider?: KeyHider): ReadableStream<Uint8Array> 
   );
 }
 
-/** The server takes an error that comes with the first piece for the end of the answer, and cuts the connection for any later one. */
+/** The server takes an error with the first chunk for the end of the response, and cuts the connection for any later one. */
 async function brokenOff(): Promise<never> {
   await setTimeout(FIRST_PIECE_MS);
   throw new RemoteError("The service behind this server broke off its answer.");
@@ -163,10 +163,10 @@ interface KeyHider {
   end(): Uint8Array;
 }
 
-/** Asterisks take its place, as many, so that lengths stay what they say. undefined: there is nothing to hide. */
+/** Replaces the key by as many asterisks, so that content-length stays right. Returns undefined if there is no key. */
 function createKeyHider(key: string): KeyHider | undefined {
   if (!isSecret(key)) return undefined;
-  // As it is, and as JSON may spell it.
+  // Plain, and as JSON may escape it.
   const spellings = [key, JSON.stringify(key).slice(1, -1), key.replaceAll("/", "\\/")];
   const needles = [...new Set(spellings)].map((text) => Buffer.from(text));
   let held = Buffer.alloc(0);
@@ -194,7 +194,7 @@ function mask(bytes: Buffer, needle: Buffer): void {
   }
 }
 
-/** How many of the last bytes may be the beginning of the needle. */
+/** Returns how many of the last bytes may be the beginning of the needle. */
 function beginningOf(needle: Buffer, bytes: Buffer): number {
   for (let length = Math.min(needle.length - 1, bytes.length); length > 0; length--) {
     if (bytes.subarray(bytes.length - length).equals(needle.subarray(0, length))) return length;
@@ -204,7 +204,7 @@ function beginningOf(needle: Buffer, bytes: Buffer): number {
 
 type Pairs = Iterable<readonly [string, string]>;
 
-/** They are about one connection, not about the message. */
+/** Headers of one connection, not of the message. */
 const HOP_BY_HOP = [
   "connection",
   "keep-alive",
@@ -218,8 +218,8 @@ const HOP_BY_HOP = [
   "http2-settings",
 ];
 
-/** What concerns us and the client alone: who they are, where they come from, and which account is used. */
-const OURS: ReadonlySet<string> = new Set([
+/** Request headers that are not forwarded: the client's identity and origin, and the account to use. */
+const DROPPED_REQUEST_HEADERS: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   "host",
   "expect",
@@ -238,10 +238,10 @@ const OURS: ReadonlySet<string> = new Set([
   "x-http-method-override",
   "x-method-override",
 ]);
-const OURS_BEGIN = /^(sec-|x-forwarded-)/;
+const DROPPED_REQUEST_PREFIX = /^(sec-|x-forwarded-)/;
 
-/** What would be taken for our own word: cookies, who may read across sites, where and how we are to be reached. */
-const THEIRS: ReadonlySet<string> = new Set([
+/** Response headers that a browser would take for ours: cookies, CORS, where and how this server is reached. */
+const DROPPED_RESPONSE_HEADERS: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   "set-cookie",
   "set-cookie2",
@@ -249,25 +249,28 @@ const THEIRS: ReadonlySet<string> = new Set([
   "clear-site-data",
   "strict-transport-security",
 ]);
-const THEIRS_BEGIN = /^access-control-/;
+const DROPPED_RESPONSE_PREFIX = /^access-control-/;
 
-// Header values are bytes; whatever else came out of decoding them cannot be sent on.
+// Header values are bytes; other characters cannot be sent.
 const SENDABLE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** The client's headers as the service may see them. */
+/** Returns the client's headers that the service may see, with our credentials. */
 function requestHeaders(given: Headers, credentials: Readonly<Record<string, string>>): Record<string, string> {
-  const passed = pass(given, (name) => OURS.has(name) || OURS_BEGIN.test(name));
-  // Uncompressed: nothing on the way holds tokens back to pack them, and length and encoding stay what they say.
+  const passed = pass(given, (name) => DROPPED_REQUEST_HEADERS.has(name) || DROPPED_REQUEST_PREFIX.test(name));
+  // Uncompressed: no hop holds tokens back to compress them, and length and encoding stay right.
   return { ...Object.fromEntries(passed), "accept-encoding": "identity", ...credentials };
 }
 
-/** The service's headers as the client may see them. */
+/** Returns the service's headers that the client may see. */
 function responseHeaders(given: Readonly<Record<string, string | string[] | undefined>>): Headers {
   const pairs = Object.entries(given).flatMap(([name, value]) =>
     [value ?? []].flat().map((one) => [name.toLowerCase(), one] as const),
   );
   const headers = new Headers();
-  for (const [name, value] of pass(pairs, (one) => THEIRS.has(one) || THEIRS_BEGIN.test(one))) {
+  for (const [name, value] of pass(
+    pairs,
+    (one) => DROPPED_RESPONSE_HEADERS.has(one) || DROPPED_RESPONSE_PREFIX.test(one),
+  )) {
     if (SENDABLE.test(value)) headers.append(name, value);
   }
   return headers;
@@ -281,7 +284,7 @@ function pass(given: Pairs, isDropped: (name: string) => boolean): (readonly [st
   return pairs.filter(([name]) => !isDropped(name) && !named.includes(name));
 }
 
-/** A refusal of our own, in the one shape that clients of the protocol read. */
+/** Makes an error response of the protocol. */
 function proxyError(status: number, message: string, param: string | null = null): Response {
   const type = status >= 500 ? "server_error" : "invalid_request_error";
   return Response.json({ error: { message, type, param, code: null } }, { status });
@@ -289,8 +292,8 @@ function proxyError(status: number, message: string, param: string | null = null
 
 const TIMEOUTS: ReadonlySet<string> = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"]);
 
-/** The service did not answer. Of the reason only its name is told: the rest has addresses in it that are not the client's business. */
-function noAnswer(error: unknown): Response {
+/** Shows the client the error code only: the rest of the message has internal addresses. */
+function toErrorResponse(error: unknown): Response {
   if (error instanceof RemoteError) return proxyError(502, error.message);
   const code = codeOf(error);
   const why = code ? ` (${code})` : "";
@@ -307,7 +310,7 @@ function codeOf(error: unknown): string {
   return "";
 }
 
-/** Where requests go, and what the service wants of them. */
+/** Address and credentials of the service. */
 interface ServiceAddress {
   /** Without a slash at its end. */
   readonly baseUrl: string;
@@ -323,7 +326,7 @@ function serviceAddress(options: OpenAiOptions): ServiceAddress {
   if (kind === "openai") {
     const baseUrl = (options.baseUrl || "https://api.openai.com/v1").replace(/\/+$/, "");
     const credentials = {
-      // Servers of one's own often want no key.
+      // Local servers often need no key.
       ...(apiKey && { authorization: `Bearer ${apiKey}` }),
       ...(organization && { "openai-organization": organization }),
     };
@@ -336,9 +339,9 @@ function serviceAddress(options: OpenAiOptions): ServiceAddress {
     : { baseUrl: `${endpoint}/openai/v1`, apiVersion: "", deployments: false, credentials };
 }
 
-/** undefined: the path would lead out of the service's own, by whichever spelling. */
+/** Returns undefined if the path would leave the base URL, in whatever encoding. */
 function addressOf(service: ServiceAddress, path: string, search: string): string | undefined {
-  if (!path.startsWith("/") || leadsOut(path)) return undefined;
+  if (!path.startsWith("/") || escapesBase(path)) return undefined;
   const others = search
     .replace(/^\?/, "")
     .split("&")
@@ -347,8 +350,8 @@ function addressOf(service: ServiceAddress, path: string, search: string): strin
   return `${service.baseUrl}${path}${query.length > 0 ? `?${query.join("&")}` : ""}`;
 }
 
-/** However often a server on the way decodes it: a name may have an encoded slash in it, but no step up. */
-function leadsOut(path: string): boolean {
+/** Decodes repeatedly, as servers on the way may: a name may have an encoded slash, but no `..`. */
+function escapesBase(path: string): boolean {
   for (let at = path, last = ""; at !== last; ) {
     if (at.split(/[/\\]/).some((part) => part === "." || part === "..")) return true;
     last = at;
@@ -362,25 +365,25 @@ function leadsOut(path: string): boolean {
   return /[\u0000-\u001f\u007f]/.test(decodeURIComponent(path));
 }
 
-/** A body that had to be read to know its model. Audio of 25 MB, the most a service takes, fits. */
+/** Limit for bodies that are read to find the model. Audio of 25 MB, the limit of the service, fits. */
 const MAX_BYTES = 32 * 1024 * 1024;
 const WITH_DEPLOYMENT = /^\/(chat\/completions|completions|embeddings|audio\/[^/]+|images\/[^/]+)$/;
 const DEPLOYMENT = /^\/deployments\/([^/]+)(\/.+)$/;
 
 interface Routed {
   readonly path: string;
-  /** undefined: the request's own, not read. */
+  /** undefined if the body was not read. */
   readonly body?: Buffer;
 }
 
-/** Why a request cannot be passed on, for the client. */
+/** Why a request cannot be forwarded, for the client. */
 interface Unroutable {
   readonly status: 400 | 413;
   readonly message: string;
   readonly param: string | null;
 }
 
-interface Asked {
+interface ProxyRequest {
   readonly method: string;
   readonly path: string;
   readonly contentType: string;
@@ -388,22 +391,22 @@ interface Asked {
 }
 
 /**
- * Azure's dated versions have the model in the path, all others in the body, and clients of either kind are served. Only
- * where the two differ is a body read, because its model must be known or told before the first byte is sent on.
+ * Azure's dated versions have the model in the path, all others in the body; clients of either kind are served. The body is
+ * read only if the two differ, because its model must be known or changed before the first byte is forwarded.
  */
 async function withDeployment(
-  asked: Asked,
+  request: ProxyRequest,
   service: { readonly deployments: boolean; readonly model: string },
 ): Promise<Routed | Unroutable> {
-  const named = DEPLOYMENT.exec(asked.path);
+  const named = DEPLOYMENT.exec(request.path);
   if (service.deployments) {
-    if (named || asked.method !== "POST" || !WITH_DEPLOYMENT.test(asked.path)) return { path: asked.path };
-    return await findDeployment(asked, service.model);
+    if (named || request.method !== "POST" || !WITH_DEPLOYMENT.test(request.path)) return { path: request.path };
+    return await findDeployment(request, service.model);
   }
-  if (!named) return { path: asked.path };
+  if (!named) return { path: request.path };
   const [, deployment = "", path = ""] = named;
-  if (!asked.body || !/json/i.test(asked.contentType)) return { path };
-  const body = await readBounded(asked.body);
+  if (!request.body || !/json/i.test(request.contentType)) return { path };
+  const body = await readBounded(request.body);
   if (!body) return TOO_LARGE;
   return { path, body: withModel(body, decodeURIComponent(deployment)) };
 }
@@ -414,7 +417,10 @@ const TOO_LARGE: Unroutable = {
   param: null,
 };
 
-async function findDeployment({ path, body, contentType }: Asked, fallback: string): Promise<Routed | Unroutable> {
+async function findDeployment(
+  { path, body, contentType }: ProxyRequest,
+  fallback: string,
+): Promise<Routed | Unroutable> {
   const bytes = body ? await readBounded(body) : Buffer.alloc(0);
   if (!bytes) return TOO_LARGE;
   const model = (await modelIn(bytes, contentType)) || fallback;
@@ -439,7 +445,7 @@ async function modelIn(body: Buffer, contentType: string): Promise<string> {
   return typeof model === "string" ? model : "";
 }
 
-/** "" when the form has none, or is none: then the service says what is wrong with it. */
+/** Returns "" if the form is invalid or has no model: the service reports that. */
 async function modelInForm(body: Buffer, contentType: string): Promise<string> {
   try {
     const form = busboy({ headers: { "content-type": contentType } });

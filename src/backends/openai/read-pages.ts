@@ -1,5 +1,5 @@
 import { RemoteError } from "../../contracts/errors.ts";
-import { hasStatus } from "./refusal.ts";
+import { hasStatus } from "./service-error.ts";
 
 export interface Page<T> {
   readonly entries: readonly T[];
@@ -19,21 +19,21 @@ const MOST_PAGES = 100_000;
 const MOST_STARTS = 3;
 
 /**
- * A snapshot of a whole list, each id once, before anything in it is touched. Ends normally only when the service said
- * that this was all: callers take absence for a missing file.
+ * Reads a whole list, each id once. Returns only if the service said that the list was complete: callers treat files that
+ * are not listed as missing.
  */
 export async function readPages<T>(listing: Listing<T>): Promise<T[]> {
   for (let starts = 1; ; starts++) {
     try {
       return await readOnce(listing);
     } catch (error) {
-      if (!(error instanceof LostCursor) || starts >= MOST_STARTS) throw error;
+      if (!(error instanceof LostCursorError) || starts >= MOST_STARTS) throw error;
     }
   }
 }
 
-/** What the list was to go on after has been deleted meanwhile. */
-class LostCursor extends RemoteError {}
+/** The entry that the cursor names was deleted meanwhile. */
+class LostCursorError extends RemoteError {}
 
 async function readOnce<T>({ what, idOf, read, mostPages = MOST_PAGES }: Listing<T>): Promise<T[]> {
   const seen = new Map<string, T>();
@@ -44,7 +44,7 @@ async function readOnce<T>({ what, idOf, read, mostPages = MOST_PAGES }: Listing
     for (const entry of entries) if (!seen.has(idOf(entry))) seen.set(idOf(entry), entry);
     if (!hasMore) return [...seen.values()];
     const last = entries.at(-1);
-    // A server that ignores the cursor sends the same page for ever; to stop quietly would pass for the end of the list.
+    // A server that ignores the cursor repeats the page for ever; stopping here would look like the end of the list.
     if (!last || seen.size === before) throw new RemoteError(`${what}: the service repeats a page instead of going on`);
     after = idOf(last);
   }
@@ -56,6 +56,6 @@ async function readFrom<T>(after: string | undefined, what: string, read: Listin
     return await read(after);
   } catch (error) {
     if (after === undefined || !hasStatus(error, 400, 404)) throw error;
-    throw new LostCursor(`${what}: the service cannot go on after ${after}`, { cause: error });
+    throw new LostCursorError(`${what}: the service cannot go on after ${after}`, { cause: error });
   }
 }

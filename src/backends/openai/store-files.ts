@@ -3,7 +3,7 @@ import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import { headerOf, readNumber } from "../../lib/retry-after.ts";
 import type { Connection } from "./connection.ts";
 import { readPages } from "./read-pages.ts";
-import { hasStatus, Refusal } from "./refusal.ts";
+import { hasStatus, ServiceError } from "./service-error.ts";
 import { readStore, readStoreFile, readStoreFilePage, type StoreFile } from "./wire-codec.ts";
 
 /** One vector store at the service. */
@@ -17,8 +17,8 @@ export type WireAttributes = Record<string, string | number | boolean>;
 const PAGE_SIZE = 100;
 
 /**
- * undefined: there is no such store, or it has expired. Asked for by id: lists of stores have been seen empty. Whoever has
- * a signal can end the waiting, and waits as the service asks; the others have a question.
+ * Returns undefined if there is no such store, or if it has expired. Looks it up by id: lists of stores have been seen
+ * empty. With a signal it waits as long as the service asks; without one it is an interactive call.
  */
 export async function findStore(
   connection: Connection,
@@ -29,7 +29,7 @@ export async function findStore(
   return found && { storeId, connection };
 }
 
-/** How many files can be searched, whoever attached them. */
+/** Returns the number of searchable files, including those that others attached. */
 export async function countStoreFiles({ connection, storeId }: Store): Promise<number> {
   return (await askForStore(connection, storeId))?.completedFiles ?? 0;
 }
@@ -40,7 +40,7 @@ async function askForStore(
   signal?: AbortSignal,
 ): Promise<ReturnType<typeof readStore> | undefined> {
   try {
-    const calls = signal ? connection.calls : connection.questions;
+    const calls = signal ? connection.calls : connection.interactiveCalls;
     const body = await calls.run(
       `open vector store ${storeId}`,
       (_attempt, until) => connection.client.vectorStores.retrieve(storeId, { signal: until }),
@@ -54,14 +54,14 @@ async function askForStore(
   }
 }
 
-/** A lost store and a file that is not known yet are refused alike; only the second is worth waiting for. */
+/** Throws if the store is gone. A missing store and a file that is not known yet give the same error; only the second is worth a retry. */
 export async function assertStoreExists(store: Store, verb: string, cause: unknown, signal?: AbortSignal) {
   if (await findStore(store.connection, store.storeId, signal)) return;
   const message = `${verb} vector store ${store.storeId}: the store does not exist any more`;
-  throw new Refusal(message, { status: 404, concernsAll: true, cause });
+  throw new ServiceError(message, { status: 404, isFatal: true, cause });
 }
 
-/** Everything in the store, or in one batch of it. */
+/** Lists all files of the store, or of one batch. */
 export function listStoreFiles(store: Store, batchId?: string, signal?: AbortSignal): Promise<StoreFile[]> {
   const { client, calls } = store.connection;
   const what = `list files of vector store ${store.storeId}`;
@@ -73,7 +73,7 @@ export function listStoreFiles(store: Store, batchId?: string, signal?: AbortSig
     idOf: (file: StoreFile) => file.fileId,
     read(after) {
       const query = { limit: PAGE_SIZE, order: "desc", ...(after ? { after } : {}) };
-      // Read as plain JSON: the client's own page turns any body without `data` into an empty list.
+      // Read as plain JSON: the client's page class turns any body without `data` into an empty list.
       return calls.run(
         what,
         async () => readStoreFilePage(await client.get<unknown>(path, { query, headers, signal })),
@@ -83,7 +83,7 @@ export function listStoreFiles(store: Store, batchId?: string, signal?: AbortSig
   });
 }
 
-/** Takes the file out of the store; the upload stays. Detaching what is already gone is a success. */
+/** Takes the file out of the store; the upload stays. Succeeds if the file is already gone. */
 export async function detachFile(store: Store, fileId: FileId, signal?: AbortSignal): Promise<void> {
   const { client, calls } = store.connection;
   const params = { vector_store_id: store.storeId };
@@ -114,23 +114,23 @@ export async function updateAttributes(
   );
 }
 
-interface Looked {
+interface FilePoll {
   /** undefined: the store does not have the file (yet). */
   readonly file: StoreFile | undefined;
-  /** When the service wants to be asked again, if it says so. */
+  /** When the service wants to be polled again, if it says so. */
   readonly pollAfterMs: number | undefined;
 }
 
 const LONGEST_POLL_MS = 60_000;
 
-/** One try: the callers retry. */
-export async function lookAtFile(store: Store, fileId: FileId, signal: AbortSignal): Promise<Looked> {
+/** Makes one request; callers retry. */
+export async function pollFile(store: Store, fileId: FileId, signal: AbortSignal): Promise<FilePoll> {
   const { client } = store.connection;
   const params = { vector_store_id: store.storeId };
   try {
     const { data, response } = await client.vectorStores.files.retrieve(fileId, params, { signal }).withResponse();
-    const asked = readNumber(headerOf(response.headers, "openai-poll-after-ms"));
-    return { file: readStoreFile(data), pollAfterMs: asked && Math.min(asked, LONGEST_POLL_MS) };
+    const afterMs = readNumber(headerOf(response.headers, "openai-poll-after-ms"));
+    return { file: readStoreFile(data), pollAfterMs: afterMs && Math.min(afterMs, LONGEST_POLL_MS) };
   } catch (error) {
     if (error instanceof NotFoundAnswer) return { file: undefined, pollAfterMs: undefined };
     throw error;

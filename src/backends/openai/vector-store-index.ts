@@ -19,14 +19,14 @@ import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { openStoreAudit } from "./audit-store.ts";
 import { embedFiles } from "./embed-files.ts";
-import { hasStatus } from "./refusal.ts";
+import { hasStatus } from "./service-error.ts";
 import { assertStoreExists, countStoreFiles, findStore, listStoreFiles, type Store } from "./store-files.ts";
-import { type Survey, surveySource } from "./survey.ts";
-import { collectLeftovers } from "./uploads.ts";
+import { type StoreSnapshot, snapshotStore } from "./store-snapshot.ts";
+import { findReusableUploads } from "./uploads.ts";
 import { VectorStoreDraft } from "./vector-store-draft.ts";
 import { asObject, isOfDomain, readContentHash, readFileType, unexpected } from "./wire-codec.ts";
 
-/** One vector store at OpenAI or Azure OpenAI. It may also hold files of others; those are searched, and left alone. */
+/** One vector store at OpenAI or Azure OpenAI. It may also hold files of others, which are searched but never changed. */
 export class VectorStoreIndex implements Index {
   readonly commits = "gradual";
   readonly #store: Store;
@@ -40,25 +40,25 @@ export class VectorStoreIndex implements Index {
   }
 
   /**
-   * A draft that was left open in this process is discarded. One of a process that died cannot be told from a commit
-   * whose map rows were lost, so its completed files count as held: the caller adopts them or puts them again.
+   * Discards a draft that was left open in this process. A draft of a dead process looks like a commit whose map rows were
+   * lost, so its completed files count as held: the caller adopts them or puts them again.
    */
   async draft(sourceId: SourceId): Promise<IndexDraft> {
     const domainId = this.#requireDomain();
     await this.#drafts.get(sourceId)?.discard();
     const store = this.#store;
-    const survey = await this.#survey(sourceId);
-    const journal = await this.#openJournal(domainId, sourceId, survey);
-    const leftovers = collectLeftovers(await journal.unsettled());
-    const draft = new VectorStoreDraft({ store, domainId, sourceId, survey, journal }, leftovers);
+    const snapshot = await this.#snapshot(sourceId);
+    const journal = await this.#openJournal(domainId, sourceId, snapshot);
+    const reusable = findReusableUploads(await journal.unsettled());
+    const draft = new VectorStoreDraft({ store, domainId, sourceId, snapshot, journal }, reusable);
     this.#drafts.set(sourceId, draft);
     return draft;
   }
 
-  /** Yields nothing before the whole store was listed. The service tells one time only, so both times are that one. */
+  /** Yields nothing before the whole store was listed. The service has one time per file, so both times are the same. */
   async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef[], void> {
     const refs: IndexedRef[] = [];
-    const { items } = await this.#survey(sourceId);
+    const { items } = await this.#snapshot(sourceId);
     for (const [itemId, { current }] of items) {
       if (!current) continue;
       const [at, fileType] = [current.attachedAt, readFileType(current)];
@@ -75,15 +75,15 @@ export class VectorStoreIndex implements Index {
   }
 
   async openAudit(sourceId: SourceId): Promise<IndexAudit> {
-    return openStoreAudit(await this.#survey(sourceId), { domainId: this.#requireDomain(), sourceId });
+    return openStoreAudit(await this.#snapshot(sourceId), { domainId: this.#requireDomain(), sourceId });
   }
 
-  /** As of the last listing: each is of the whole store. */
+  /** As of the last listing, which is always of the whole store. */
   async sources(): Promise<ReadonlySet<SourceId>> {
-    return this.#sources ?? (await this.#survey("" as SourceId)).sources;
+    return this.#sources ?? (await this.#snapshot("" as SourceId)).sources;
   }
 
-  /** The service counts files, not whose they are. */
+  /** The service counts all files of a store, whoever attached them. */
   async count(): Promise<DocumentCount> {
     return { documents: await countStoreFiles(this.#store) };
   }
@@ -98,20 +98,23 @@ export class VectorStoreIndex implements Index {
     return carryOthers(this.#store, other, this.#requireDomain(), signal);
   }
 
-  /** What the store keeps is known by its marks; what else the journal has waits to be taken over or deleted. */
-  async #openJournal(domainId: DomainId, sourceId: SourceId, survey: Survey): Promise<UploadJournal> {
+  /** Settles uploads that the store holds; the others in the journal wait to be reused or deleted. */
+  async #openJournal(domainId: DomainId, sourceId: SourceId, snapshot: StoreSnapshot): Promise<UploadJournal> {
     const { storeId, connection } = this.#store;
-    const journal = await connection.notes.journals.open({ domainId, sourceId, storeId });
-    const strays = new Set([...survey.items.values()].flatMap((held) => held.strays.map(({ fileId: stray }) => stray)));
-    const isKept = (fileId: FileId) => survey.files.get(fileId)?.status === "completed" && !strays.has(fileId);
-    for (const { key, fileId } of await journal.unsettled()) if (fileId && isKept(fileId)) await journal.settle(key);
+    const journal = await connection.records.journals.open({ domainId, sourceId, storeId });
+    const strays = new Set(
+      [...snapshot.items.values()].flatMap((held) => held.strays.map(({ fileId: stray }) => stray)),
+    );
+    const isAttached = (fileId: FileId) => snapshot.files.get(fileId)?.status === "completed" && !strays.has(fileId);
+    for (const { key, fileId } of await journal.unsettled())
+      if (fileId && isAttached(fileId)) await journal.settle(key);
     return journal;
   }
 
-  async #survey(sourceId: SourceId): Promise<Survey> {
-    const survey = await surveySource(this.#store, this.#requireDomain(), sourceId);
-    this.#sources = survey.sources;
-    return survey;
+  async #snapshot(sourceId: SourceId): Promise<StoreSnapshot> {
+    const snapshot = await snapshotStore(this.#store, this.#requireDomain(), sourceId);
+    this.#sources = snapshot.sources;
+    return snapshot;
   }
 
   #requireDomain(): DomainId {
@@ -123,8 +126,8 @@ export class VectorStoreIndex implements Index {
 const SLICE = 500;
 
 /**
- * Attaches to `into` what somebody else put into `from`: everything that does not carry the marks of this domain. Tells
- * what could not be attached, one sentence each.
+ * Attaches to `into` what others put into `from`: all files without the attributes of this domain. Returns an error message for
+ * each file that could not be attached.
  */
 async function carryOthers(from: Store, into: Store, domainId: DomainId, signal: AbortSignal): Promise<string[]> {
   const there = new Set((await listStoreFiles(into, undefined, signal)).map(({ fileId }) => fileId));
@@ -141,18 +144,18 @@ async function carryOthers(from: Store, into: Store, domainId: DomainId, signal:
 }
 
 /**
- * Some Azure endpoints have vector stores without search. The first search of a connection finds that out; from then on
- * a model is made to search, which costs a call to it each time.
+ * Some Azure endpoints have vector stores without search. The first search of a connection detects that; from then on a
+ * model searches, which costs a model call each time.
  */
 async function searchStore(store: Store, query: SearchQuery): Promise<SearchHit[]> {
-  const { lacks } = store.connection;
-  if (lacks.search) return searchByModel(store, query);
+  const { unsupported } = store.connection;
+  if (unsupported.search) return searchByModel(store, query);
   try {
     return await search(store, query);
   } catch (error) {
     if (!hasStatus(error, 404)) throw error;
     await assertStoreExists(store, "search", error);
-    lacks.search = true;
+    unsupported.search = true;
     return searchByModel(store, query);
   }
 }
@@ -162,10 +165,10 @@ function search({ storeId, connection }: Store, query: SearchQuery): Promise<Sea
   const body = toWireSearch(query);
   const headers = { "OpenAI-Beta": "assistants=v2" };
   const what = `search vector store ${storeId}`;
-  return connection.questions.run(
+  return connection.interactiveCalls.run(
     what,
     async (_attempt, signal) =>
-      // Read as plain JSON: the client's own page turns any body without `data` into "nothing found".
+      // Read as plain JSON: the client's page class turns any body without `data` into "nothing found".
       readHits(await connection.client.post<unknown>(path, { body, headers, signal })),
     query.signal,
   );
@@ -175,7 +178,7 @@ const INSTRUCTIONS =
   "Call the file search tool once, with the user's message as the query, unchanged. Then answer with the word done.";
 
 async function searchByModel({ storeId, connection }: Store, query: SearchQuery): Promise<SearchHit[]> {
-  const { client, questions, model, modelSetting } = connection;
+  const { client, interactiveCalls, model, modelSetting } = connection;
   const filters = toWireFilter(query);
   if (!model) {
     throw new RemoteError(
@@ -201,7 +204,7 @@ async function searchByModel({ storeId, connection }: Store, query: SearchQuery)
     store: false,
   };
   const what = `search vector store ${storeId} by ${model}`;
-  const hits = await questions.run(
+  const hits = await interactiveCalls.run(
     what,
     async (_attempt, signal) => readResponseHits(await client.post<unknown>("/responses", { body, signal })),
     query.signal,
@@ -209,7 +212,7 @@ async function searchByModel({ storeId, connection }: Store, query: SearchQuery)
   return hits.filter(({ score }) => score >= (scoreThreshold ?? 0)).slice(0, limit);
 }
 
-/** BadInputError for what the attributes of our files cannot tell: a search that ignored it would answer wrongly. */
+/** Throws BadInputError for conditions that the attributes cannot express: ignoring them would give wrong results. */
 function toWireSearch(query: SearchQuery): VectorStoreSearchParams {
   const filters = toWireFilter(query);
   return {
@@ -221,20 +224,20 @@ function toWireSearch(query: SearchQuery): VectorStoreSearchParams {
 }
 
 function toWireFilter(query: SearchQuery): ComparisonFilter | CompoundFilter | undefined {
-  refuseUntold(query);
+  assertSupported(query);
   const filters = [...(query.filter ? [query.filter] : []), ...scopeFilters(query.scope ?? {})];
   const filter = filters.length > 1 ? ({ type: "and", filters } as const) : filters[0];
   return filter as ComparisonFilter | CompoundFilter | undefined;
 }
 
-function refuseUntold({ generation, using, scope }: SearchQuery): void {
-  const untold: [unknown, string][] = [
+function assertSupported({ generation, using, scope }: SearchQuery): void {
+  const unsupported: [unknown, string][] = [
     [generation, "search as of a generation"],
     [using, "search by words or by vectors alone"],
     [scope?.pathPrefix, "narrow a search to a path"],
     [scope?.languages, "narrow a search to a language"],
   ];
-  const [, what] = untold.find(([value]) => value !== undefined) ?? [];
+  const [, what] = unsupported.find(([value]) => value !== undefined) ?? [];
   if (what) throw new BadInputError(`This backend cannot ${what}; only the embedded index can. Leave it out.`);
 }
 
@@ -246,15 +249,15 @@ function scopeFilters(scope: SearchScope): AttributeFilter[] {
     ...(fileTypes === undefined ? [] : [{ type: "in", key: "file_type", value: fileTypes } as const]),
     ...(modifiedFrom === undefined
       ? []
-      : [{ type: "gte", key: "last_modified", value: asMark(modifiedFrom) } as const]),
+      : [{ type: "gte", key: "last_modified", value: toAttributeTime(modifiedFrom) } as const]),
     ...(modifiedBefore === undefined
       ? []
-      : [{ type: "lt", key: "last_modified", value: asMark(modifiedBefore) } as const]),
+      : [{ type: "lt", key: "last_modified", value: toAttributeTime(modifiedBefore) } as const]),
   ];
 }
 
-/** As the marks have it: of the same length, so that comparing texts compares times. */
-function asMark(instant: string): string {
+/** Formats a time like our attributes: of equal length, so that comparing texts compares times. */
+function toAttributeTime(instant: string): string {
   const date = new Date(instant);
   if (Number.isNaN(date.getTime()))
     throw new BadInputError(`'${instant}' is not a time; write it as 2026-01-31T12:00:00Z.`);
@@ -273,7 +276,7 @@ function readHits(body: unknown): SearchHit[] {
   });
 }
 
-/** The hits of every file search in an answer of the responses API. */
+/** Reads the hits of all file searches in a response of the responses API. */
 function readResponseHits(body: unknown): SearchHit[] {
   const { output } = asObject(body, "a response");
   if (!Array.isArray(output)) throw unexpected("a response");

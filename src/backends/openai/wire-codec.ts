@@ -14,8 +14,8 @@ export interface StoreFile {
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** The marks by which we know our own files again; without them nothing is ever detached. */
-export interface Marks {
+/** Attributes that identify our own files. A file without them is never detached. */
+export interface OwnerAttributes {
   readonly domainId: DomainId;
   readonly sourceId: SourceId;
   readonly itemId: ItemId;
@@ -26,18 +26,18 @@ const MAX_KEYS = 16;
 const MAX_KEY_CHARS = 64;
 const MAX_VALUE_CHARS = 512;
 
-/** Ours come first: when a label has more than fits, it is the label's that are left out. */
-export function toWireAttributes(marks: Marks, label: Label): Record<string, string | number | boolean> {
-  if (marks.itemId.length > MAX_VALUE_CHARS) {
+/** Our attributes come first: if there are too many, those of the label are left out. */
+export function toWireAttributes(owner: OwnerAttributes, label: Label): Record<string, string | number | boolean> {
+  if (owner.itemId.length > MAX_VALUE_CHARS) {
     throw new RemoteError(
       `attach '${label.name}': its item id is longer than the ${MAX_VALUE_CHARS} characters allowed`,
     );
   }
   const own: [string, string][] = [
-    ["domain_id", marks.domainId],
-    ["source_id", marks.sourceId],
-    ["item_id", marks.itemId],
-    ["content_hash", marks.sha256],
+    ["domain_id", owner.domainId],
+    ["source_id", owner.sourceId],
+    ["item_id", owner.itemId],
+    ["content_hash", owner.sha256],
     ["file_type", label.fileType],
     ["last_modified", label.modifiedAt || String(label.attributes["last_modified"] ?? "")],
   ];
@@ -50,7 +50,7 @@ function fit(value: string | number | boolean): string | number | boolean {
   return typeof value === "string" ? value.slice(0, MAX_VALUE_CHARS) : value;
 }
 
-/** undefined for a file that is not of this source, or does not say which item it is. */
+/** Returns undefined if the file is not of this source, or names no item. */
 export function readItemId(file: StoreFile, domainId: DomainId, sourceId: SourceId): ItemId | undefined {
   return isOfDomain(file, domainId) && file.attributes["source_id"] === sourceId ? readAnyItemId(file) : undefined;
 }
@@ -59,14 +59,14 @@ export function isOfDomain(file: StoreFile, domainId: DomainId): boolean {
   return file.attributes["domain_id"] === domainId && readAnyItemId(file) !== undefined;
 }
 
-/** None or one. */
+/** Returns none or one. */
 export function readSourceId({ attributes: { source_id } }: StoreFile): SourceId[] {
   return typeof source_id === "string" && source_id !== "" ? [source_id as SourceId] : [];
 }
 
-/** Somebody like us attached it. */
-export function hasMarks({ attributes }: StoreFile): boolean {
-  return ["domain_id", "source_id", "item_id", "content_hash"].every((mark) => typeof attributes[mark] === "string");
+/** lockstep attached it, here or in another installation. */
+export function hasOwnerAttributes({ attributes }: StoreFile): boolean {
+  return ["domain_id", "source_id", "item_id", "content_hash"].every((key) => typeof attributes[key] === "string");
 }
 
 function readAnyItemId({ attributes: { item_id } }: StoreFile): ItemId | undefined {
@@ -77,7 +77,7 @@ export function readContentHash(file: StoreFile): string {
   return String(file.attributes["content_hash"] ?? "");
 }
 
-/** undefined when the file has no such mark. */
+/** Returns undefined if the file has no such attribute. */
 export function readFileType(file: StoreFile): string | undefined {
   const type = file.attributes["file_type"];
   return typeof type === "string" ? type : undefined;
@@ -112,7 +112,7 @@ export interface UploadedFile {
   readonly createdAtMs: number;
 }
 
-/** Older services send all files at once and do not say that there are no more. */
+/** Older services send all files at once, without `has_more`. */
 export function readUploadPage(body: unknown): { entries: UploadedFile[]; hasMore: boolean } {
   const { data, has_more } = asObject(body, "a list of uploads");
   if (!Array.isArray(data)) throw unexpected("a list of uploads");

@@ -106,9 +106,9 @@ async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise
       maintainTree(run, opened, maintenance),
     );
   }
-  if (!opened.index?.cleanUp || !(await opened.isUsable())) return;
+  if (!opened.index?.retained || !(await opened.isUsable())) return;
   const pace = { dryRun: job.dryRun, checkpoint: () => job.checkpoint() };
-  const { documents, texts, bytes } = await opened.index.cleanUp(pace);
+  const { documents, texts, bytes } = await opened.index.retained.collectGarbage(pace);
   maintenance.tally.addMany("index_leftovers", documents + texts, bytes);
 }
 
@@ -289,7 +289,7 @@ async function sweepIndex(index: Index, work: MaintainedTree): Promise<void> {
   }
   if (!work.job.dryRun) {
     if (visible.items.length > 0) await removeVisible(index, visible.items, work);
-    for (const some of slices(orphans)) await index.forget?.(tree.run.config.sourceId, some);
+    for (const some of slices(orphans)) await index.retained?.purge(tree.run.config.sourceId, some);
   }
   for (const docId of orphans) tally.add(thing("index_documents", tree, docId, 0));
 }
@@ -319,7 +319,7 @@ async function visibleOrphans(index: Index, { tree, job }: MaintainedTree): Prom
 async function hiddenOrphans(index: Index, { tree, job }: MaintainedTree): Promise<Orphans> {
   const items: ItemId[] = [];
   let known = 0;
-  for await (const page of index.hidden?.(tree.run.config.sourceId) ?? []) {
+  for await (const page of index.retained?.listHidden(tree.run.config.sourceId) ?? []) {
     await job.checkpoint();
     known += page.length;
     items.push(...(await orphansOf(page, tree)));
@@ -334,7 +334,7 @@ async function hiddenOrphans(index: Index, { tree, job }: MaintainedTree): Promi
 async function removeVisible(index: Index, items: readonly ItemId[], work: MaintainedTree): Promise<void> {
   const { tree, request, parts } = work;
   await withLedger(tree.run, { step: "embed" }, parts, work.job, async ({ ledger, job }) => {
-    const [newest] = (await index.generations?.kept()) ?? [];
+    const [newest] = (await index.generations?.list()) ?? [];
     const draft = await index.draft(tree.run.config.sourceId, newest?.crawl);
     try {
       for (const itemId of items) await draft.remove(itemId);

@@ -68,10 +68,14 @@ function createHttpEmbedder(settings: HttpModelSettings, dimensions: number): Em
     dimensions,
     async embed(texts, signal) {
       const vectors: Float32Array[] = texts.map(() => new Float32Array(dimensions));
-      await forEachConcurrent(batchTexts(texts, MAX_TEXT_CHARACTERS), CONCURRENCY, async ({ places, texts: batch }) => {
-        const answer = await embedBatch(batch, signal);
-        for (const [at, place] of places.entries()) vectors[place] = answer[at] ?? new Float32Array(dimensions);
-      });
+      await forEachConcurrent(
+        batchTexts(texts, MAX_TEXT_CHARACTERS),
+        CONCURRENCY,
+        async ({ indexes, texts: batch }) => {
+          const answer = await embedBatch(batch, signal);
+          for (const [at, index] of indexes.entries()) vectors[index] = answer[at] ?? new Float32Array(dimensions);
+        },
+      );
       return vectors;
     },
   };
@@ -92,7 +96,7 @@ export interface EmbeddingsService {
   readonly wait?: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
-export interface EmbeddingsOrder {
+export interface EmbeddingsRequest {
   readonly texts: readonly string[];
   /** How many numbers a vector must have; 0: however many come. */
   readonly dimensions: number;
@@ -114,7 +118,7 @@ let shared: Dispatcher | undefined;
 /** One vector of length 1 per text, in order. Asks again while the service is busy or broken, then throws RemoteError. */
 export async function postEmbeddings(
   service: EmbeddingsService,
-  order: EmbeddingsOrder,
+  order: EmbeddingsRequest,
   signal?: AbortSignal,
 ): Promise<Float32Array[]> {
   for (let attempt = 1; ; attempt++) {
@@ -139,7 +143,7 @@ interface Refusal {
 
 async function ask(
   service: EmbeddingsService,
-  { texts, requested }: EmbeddingsOrder,
+  { texts, requested }: EmbeddingsRequest,
   signal?: AbortSignal,
 ): Promise<{ body: string } | Refusal> {
   const content = { model: service.model, input: texts, encoding_format: "float" };
@@ -213,7 +217,7 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new CancelledError("embed passages: cancelled", { cause: signal.reason });
 }
 
-function readVectors(service: EmbeddingsService, order: EmbeddingsOrder, body: string): Float32Array[] {
+function readVectors(service: EmbeddingsService, order: EmbeddingsRequest, body: string): Float32Array[] {
   const vectors: Float32Array[] = [];
   for (const [at, item] of itemsOf(body).entries()) {
     // What JSON makes of NaN is null, which would become 0: a vector that is wrong for ever, and looks right.
@@ -252,25 +256,25 @@ const MAX_CHARACTERS = 400_000;
 
 export interface TextBatch {
   /** Where each text was in what was given. */
-  readonly places: readonly number[];
+  readonly indexes: readonly number[];
   readonly texts: readonly string[];
 }
 
 /** Texts for one request each. Texts without a character in them are left out: services refuse them. */
 export function* batchTexts(texts: readonly string[], longest: number): Generator<TextBatch> {
-  let places: number[] = [];
+  let indexes: number[] = [];
   let characters = 0;
-  const batch = (): TextBatch => ({ places, texts: places.map((place) => texts[place] ?? "") });
-  for (const [place, text] of texts.entries()) {
+  const batch = (): TextBatch => ({ indexes, texts: indexes.map((index) => texts[index] ?? "") });
+  for (const [index, text] of texts.entries()) {
     if (text.trim() === "") continue;
     const length = Math.min(text.length, longest);
-    if (places.length > 0 && (places.length >= MAX_TEXTS || characters + length > MAX_CHARACTERS)) {
+    if (indexes.length > 0 && (indexes.length >= MAX_TEXTS || characters + length > MAX_CHARACTERS)) {
       yield batch();
-      places = [];
+      indexes = [];
       characters = 0;
     }
-    places.push(place);
+    indexes.push(index);
     characters += length;
   }
-  if (places.length > 0) yield batch();
+  if (indexes.length > 0) yield batch();
 }

@@ -38,12 +38,12 @@ export class Corpus {
 export function learnVectors({ passages, words }: Corpus, limits: LearnLimits): LearntVectors {
   const counts = countPassages(passages, words.length);
   const chosen = chooseWords(words, counts, passages.length, limits.maxWords);
-  const places = new Int32Array(words.length).fill(-1);
-  for (const [place, word] of chosen.entries()) places[word] = place;
+  const positions = new Int32Array(words.length).fill(-1);
+  for (const [position, word] of chosen.entries()) positions[word] = position;
   const countOf = (word: number): number => counts[word] as number;
   const idf = Float32Array.from(chosen, (word) => inverseFrequency(countOf(word), passages.length));
   const size = chosen.reduce((sum, word) => sum + countOf(word), 0);
-  const matrix = weigh(passages, places, idf, size);
+  const matrix = weigh(passages, positions, idf, size);
   const dimensions = Math.min(limits.dimensions, chosen.length, passages.length);
   return {
     words: chosen.map((word) => words[word] as string),
@@ -77,14 +77,14 @@ function chooseWords(words: readonly string[], counts: Uint32Array, passages: nu
   return frequent.slice(0, maxWords);
 }
 
-function weigh(passages: readonly Uint32Array[], places: Int32Array, idf: Float32Array, size: number): SparseMatrix {
+function weigh(passages: readonly Uint32Array[], positions: Int32Array, idf: Float32Array, size: number): SparseMatrix {
   const starts = new Uint32Array(passages.length + 1);
   const columns = new Uint32Array(size);
   const values = new Float32Array(size);
   let next = 0;
   for (const [row, passage] of passages.entries()) {
-    for (const { place, weight } of termWeights(countWords(passage, places), idf)) {
-      columns[next] = place;
+    for (const { position, weight } of termWeights(countWords(passage, positions), idf)) {
+      columns[next] = position;
       values[next] = weight;
       next += 1;
     }
@@ -202,16 +202,16 @@ function choleskyFactor(products: Float64Array, width: number): Float64Array {
 }
 
 interface TermWeight {
-  readonly place: number;
+  readonly position: number;
   readonly weight: number;
 }
 
-/** How often each known word occurs, by its place in the vocabulary; words that are not in it have none. */
-function countWords(words: Uint32Array, places: Int32Array): Map<number, number> {
+/** How often each known word occurs, by its position in the vocabulary; words that are not in it have none. */
+function countWords(words: Uint32Array, positions: Int32Array): Map<number, number> {
   const counts = new Map<number, number>();
   for (const word of words) {
-    const place = places[word] as number;
-    if (place >= 0) counts.set(place, (counts.get(place) ?? 0) + 1);
+    const position = positions[word] as number;
+    if (position >= 0) counts.set(position, (counts.get(position) ?? 0) + 1);
   }
   return counts;
 }
@@ -230,13 +230,13 @@ export function termWeight(count: number, idf: number): number {
 function termWeights(counts: ReadonlyMap<number, number>, idf: Float32Array): TermWeight[] {
   let squares = 0;
   const weights: TermWeight[] = [];
-  for (const [place, count] of counts) {
-    const weight = termWeight(count, idf[place] as number);
-    weights.push({ place, weight });
+  for (const [position, count] of counts) {
+    const weight = termWeight(count, idf[position] as number);
+    weights.push({ position, weight });
     squares += weight * weight;
   }
   const factor = squares > 0 ? 1 / Math.sqrt(squares) : 0;
-  return weights.map(({ place, weight }) => ({ place, weight: weight * factor }));
+  return weights.map(({ position, weight }) => ({ position, weight: weight * factor }));
 }
 
 /** Rows of few numbers among many zeros: `columns` and `values` of row i are at starts[i] to starts[i + 1]. */

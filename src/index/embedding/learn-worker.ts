@@ -2,9 +2,9 @@ import { parentPort, workerData } from "node:worker_threads";
 import { analyze } from "../analyzer.ts";
 import { Corpus, learnVectors } from "./learn-vectors.ts";
 import { packLearnt } from "./learnt-codec.ts";
-import type { LearnMessage, LearnOrder } from "./learnt-model.ts";
+import type { LearnMessage, LearnSettings } from "./learnt-model.ts";
 
-const { limits } = workerData as LearnOrder;
+const { limits } = workerData as LearnSettings;
 const corpus = new Corpus();
 
 parentPort?.on("message", (message: LearnMessage) => {

@@ -124,21 +124,21 @@ const BATCH = 64;
 /** Texts are placed where their words lie; words the model has never seen say nothing. */
 export function createLearntEmbedder(learnt: LearntModel, revision: string): Embedder {
   const { words, idf, dimensions, scales, steps } = learnt;
-  const places = new Map(words.map((word, place) => [word, place]));
+  const positions = new Map(words.map((word, position) => [word, position]));
   const counts = new Uint32Array(words.length);
   const embed = (text: string): Float32Array => {
     const vector = new Float32Array(dimensions);
     const known: number[] = [];
     for (const word of analyze(text)) {
-      const place = places.get(word);
-      if (place === undefined) continue;
-      if (counts[place] === 0) known.push(place);
-      counts[place] = (counts[place] as number) + 1;
+      const position = positions.get(word);
+      if (position === undefined) continue;
+      if (counts[position] === 0) known.push(position);
+      counts[position] = (counts[position] as number) + 1;
     }
-    for (const place of known) {
-      const weight = termWeight(counts[place] as number, idf[place] as number);
-      addSteps(vector, steps, place * dimensions, weight * (scales[place] as number));
-      counts[place] = 0;
+    for (const position of known) {
+      const weight = termWeight(counts[position] as number, idf[position] as number);
+      addSteps(vector, steps, position * dimensions, weight * (scales[position] as number));
+      counts[position] = 0;
     }
     return normalise(vector);
   };
@@ -171,7 +171,7 @@ function addSteps(vector: Float32Array, steps: Int8Array, from: number, factor: 
   for (; i < width; i++) vector[i] = (vector[i] as number) + factor * (steps[from + i] as number);
 }
 
-export interface LearnOrder {
+export interface LearnSettings {
   readonly limits: LearnLimits;
 }
 
@@ -189,7 +189,7 @@ async function learnInThread(
   signal: AbortSignal,
 ): Promise<Uint8Array> {
   const worker = new Worker(moduleBeside(import.meta.url, "learn-worker"), {
-    workerData: { limits } satisfies LearnOrder,
+    workerData: { limits } satisfies LearnSettings,
     resourceLimits: { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 8 },
   });
   const stop = (): void => void worker.terminate();

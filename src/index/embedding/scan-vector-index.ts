@@ -2,7 +2,7 @@ import { setImmediate as nextRound } from "node:timers/promises";
 import { createOneAtATime } from "../../lib/one-at-a-time.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import type { ChunkVector, Near, Selection, VectorIndex } from "../store.ts";
+import type { ChunkVector, Selection, VectorIndex, VectorMatch } from "../store.ts";
 import { createDotProducts, type DotProducts } from "./dot-products.ts";
 import { checksumOf, packVector, scaleOf, stepsOf } from "./vectors.ts";
 
@@ -18,16 +18,16 @@ const START_ANEW = 1_000_000_000;
  */
 export function createScanVectorIndex(createDots?: () => DotProducts): VectorIndex {
   const inTurn = createOneAtATime();
-  let held: Held | undefined;
+  let cached: CachedTables | undefined;
 
   /** Nobody else's search may change the table before `look` has seen it. */
   const withTable = <T>(sql: Sql, space: SpaceSize, look: (tables: VectorTables) => T): Promise<T> =>
     inTurn("", async () => {
-      if (held?.spaceId !== space.id) {
-        held = { spaceId: space.id, tables: new VectorTables(space.dimensions, createDots), droppedAtStart: 0 };
+      if (cached?.spaceId !== space.id) {
+        cached = { spaceId: space.id, tables: new VectorTables(space.dimensions, createDots), droppedAtStart: 0 };
       }
-      await takeInNews(sql, held);
-      return look(held.tables);
+      await loadNewRows(sql, cached);
+      return look(cached.tables);
     });
 
   return {
@@ -38,7 +38,7 @@ export function createScanVectorIndex(createDots?: () => DotProducts): VectorInd
     },
     async drop(sql, spaceId) {
       await sql.run("DELETE FROM vectors WHERE space_id = $1", [spaceId]);
-      if (held?.spaceId === spaceId) held = undefined;
+      if (cached?.spaceId === spaceId) cached = undefined;
     },
     async nearest(sql, space, query, limit, among) {
       const allowed = among && (await bitmapOf(sql, among));
@@ -51,7 +51,7 @@ export function createScanVectorIndex(createDots?: () => DotProducts): VectorInd
 
 type SpaceSize = Parameters<VectorIndex["nearest"]>[1];
 
-interface Held {
+interface CachedTables {
   readonly spaceId: number;
   readonly tables: VectorTables;
   droppedAtStart: number;
@@ -77,19 +77,19 @@ async function addVectors(sql: Sql, spaceId: number, vectors: readonly ChunkVect
   }
 }
 
-async function takeInNews(sql: Sql, held: Held): Promise<void> {
-  const { tables } = held;
+async function loadNewRows(sql: Sql, cached: CachedTables): Promise<void> {
+  const { tables } = cached;
   const state = await sql.get<{ dropped: number }>("SELECT dropped_chunks AS dropped FROM state WHERE id = 1");
   const dropped = state?.dropped ?? 0;
-  if (tables.count === 0 || dropped - held.droppedAtStart > Math.max(MAX_DROPPED, tables.count / 4)) {
+  if (tables.count === 0 || dropped - cached.droppedAtStart > Math.max(MAX_DROPPED, tables.count / 4)) {
     tables.clear();
-    held.droppedAtStart = dropped;
+    cached.droppedAtStart = dropped;
   }
   for (;;) {
     const rows = await sql.all<VectorRow>(
       `SELECT chunk_id AS "chunkId", body_id AS "bodyId", vector FROM vectors
        WHERE space_id = $1 AND chunk_id > $2 ORDER BY chunk_id LIMIT ${PAGE}`,
-      [held.spaceId, tables.lastChunk],
+      [cached.spaceId, tables.lastChunk],
     );
     tables.add(rows);
     if (rows.length < PAGE) return;
@@ -140,7 +140,7 @@ class VectorTables {
     this.#tables.push(next);
   }
 
-  nearest(query: Float32Array, limit: number, allowed?: Uint8Array): Near[] {
+  nearest(query: Float32Array, limit: number, allowed?: Uint8Array): VectorMatch[] {
     const found = this.#tables.map((table) => table.nearest(query, limit, allowed));
     return found.flat().sort(bySimilarity).slice(0, limit);
   }
@@ -210,9 +210,9 @@ export class VectorTable {
   }
 
   /** The closest first; those at right angles or beyond are left out. `allowed` is indexed by body id. */
-  nearest(query: Float32Array, limit: number, allowed?: Uint8Array): Near[] {
+  nearest(query: Float32Array, limit: number, allowed?: Uint8Array): VectorMatch[] {
     const scale = this.#placeQuery(query);
-    const best: Near[] = [];
+    const best: VectorMatch[] = [];
     if (scale === 0 || limit < 1) return best;
     let floor = 0;
     const scores = new Float32Array(this.#dots.buffer, this.#stride * 2, BLOCK);
@@ -296,7 +296,7 @@ export class VectorTable {
 }
 
 /** Ids settle ties, so that the same question gets the same answer. */
-function bySimilarity(a: Near, b: Near): number {
+function bySimilarity(a: VectorMatch, b: VectorMatch): number {
   return b.similarity - a.similarity || a.chunkId - b.chunkId;
 }
 

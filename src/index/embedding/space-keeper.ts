@@ -2,7 +2,7 @@ import type { Embedder } from "../../contracts/embedder.ts";
 import { CancelledError } from "../../contracts/errors.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import type { Space, SpaceKeeper, Store } from "../store.ts";
-import { lockState, writeInTurn } from "../store-state.ts";
+import { lockState, writeLocked } from "../store-state.ts";
 import { createLearntModel } from "./learnt-model.ts";
 import { activateSpace, activeSpace, deleteSpace, insertSpace, learntOf, listSpaces, type SpaceRow } from "./spaces.ts";
 import type { Report, VectorModel } from "./vector-model.ts";
@@ -17,7 +17,7 @@ const MAX_EMBEDDERS = 16;
  */
 export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
   const embedders = new Map<string, Embedder>();
-  const checked = new WeakMap<SqlDatabase, Checked>();
+  const checked = new WeakMap<SqlDatabase, FilledRange>();
   // Whatever the settings name now, a store that was made without any goes on answering.
   const builtIn = createLearntModel();
   const embedderOf = async (sql: Sql, row: SpaceRow): Promise<Embedder> => {
@@ -26,7 +26,7 @@ export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
     if (!embedder) {
       const learnt = (): Promise<Uint8Array | null> => learntOf(sql, row.id);
       embedder = (await model.embedderOf(row, learnt)) ?? (await builtIn.embedderOf(row, learnt));
-      embedder ??= createBlindEmbedder(row);
+      embedder ??= createNullEmbedder(row);
       if (embedders.size >= MAX_EMBEDDERS) embedders.delete(embedders.keys().next().value ?? "");
       embedders.set(key, embedder);
     }
@@ -37,7 +37,7 @@ export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
     async active(sql): Promise<Space> {
       const row = await active(sql);
       const isOutgrown = await model.isOutgrown?.(sql, row);
-      return { id: row.id, embedder: isOutgrown ? createBlindEmbedder(row) : await embedderOf(sql, row) };
+      return { id: row.id, embedder: isOutgrown ? createNullEmbedder(row) : await embedderOf(sql, row) };
     },
     async refresh(store, report, signal) {
       const row = await active(store.db);
@@ -56,16 +56,16 @@ export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
 }
 
 /** Up to this chunk, all have a vector in the space. It stays so: vectors go only with their chunks, or with the space. */
-interface Checked {
+interface FilledRange {
   readonly spaceId: number;
   readonly upTo: number;
 }
 
 /** Somebody else may have made it meanwhile, so outside a transaction this is one of its own. */
 async function makeFirst(sql: Sql | SqlDatabase, embedder: Embedder): Promise<SpaceRow> {
-  if ("write" in sql) return writeInTurn(sql, (own) => makeFirst(own, embedder));
+  if ("write" in sql) return writeLocked(sql, (own) => makeFirst(own, embedder));
   await lockState(sql);
-  return (await activeSpace(sql)) ?? insertSpace(sql, { ...described(embedder), learnt: null, active: 1 });
+  return (await activeSpace(sql)) ?? insertSpace(sql, { ...describe(embedder), learnt: null, active: 1 });
 }
 
 /** The space to fill: the active one, one that is there unfinished, or a new one. */
@@ -80,8 +80,8 @@ async function nextSpace(
   const successor = await model.successor(store, active, unfinished, report, signal);
   if (successor === undefined) return active;
   if ("id" in successor) return successor;
-  return writeInTurn(store.db, async (sql) => {
-    const wanted = described(successor.embedder);
+  return writeLocked(store.db, async (sql) => {
+    const wanted = describe(successor.embedder);
     const same = (await listSpaces(sql)).find(
       ({ model, revision }) => model === wanted.model && revision === wanted.revision,
     );
@@ -89,7 +89,7 @@ async function nextSpace(
   });
 }
 
-function described({ model, revision, dimensions }: Embedder): { model: string; revision: string; dimensions: number } {
+function describe({ model, revision, dimensions }: Embedder): { model: string; revision: string; dimensions: number } {
   return { model, revision, dimensions };
 }
 
@@ -123,7 +123,7 @@ async function fillSpace(
     if (page.length > 0) {
       const vectors = await space.embedder.embed(page.map(passageText), signal);
       if (vectors.length === 0) return undefined;
-      if (!(await writeInTurn(store.db, (sql) => addVectors(store, sql, space, page, vectors)))) return undefined;
+      if (!(await writeLocked(store.db, (sql) => addVectors(store, sql, space, page, vectors)))) return undefined;
       done += page.length;
       if (total > PAGE)
         report(`[ ${Math.min(done, total)} / ${total} ] Embedding passages with ${space.embedder.model}`);
@@ -142,7 +142,7 @@ async function activateWhenComplete(
 ): Promise<void> {
   for (let after: number | undefined = checked; after !== undefined; ) {
     const from: number = after;
-    const done = await writeInTurn(store.db, async (sql) => {
+    const done = await writeLocked(store.db, async (sql) => {
       if (!(await isThere(sql, space.id))) return true;
       if ((await lacking(sql, space.id, from, Number.MAX_SAFE_INTEGER)).length > 0) return false;
       await activateSpace(sql, space.id);
@@ -156,7 +156,7 @@ async function activateWhenComplete(
 async function dropSpace(store: Store, spaceId: number, signal: AbortSignal): Promise<void> {
   for (let dropped = DROP_SLICE; dropped >= DROP_SLICE; ) {
     if (signal.aborted) throw new CancelledError("drop old vectors: cancelled");
-    dropped = await writeInTurn(store.db, (sql) =>
+    dropped = await writeLocked(store.db, (sql) =>
       sql.run(
         `DELETE FROM vectors WHERE space_id = $1 AND chunk_id IN
            (SELECT chunk_id FROM vectors WHERE space_id = $1 ORDER BY chunk_id LIMIT ${DROP_SLICE})`,
@@ -164,7 +164,7 @@ async function dropSpace(store: Store, spaceId: number, signal: AbortSignal): Pr
       ),
     );
   }
-  await writeInTurn(store.db, async (sql) => {
+  await writeLocked(store.db, async (sql) => {
     await store.vectors.drop(sql, spaceId);
     await deleteSpace(sql, spaceId);
   });
@@ -227,7 +227,7 @@ async function isThere(sql: Sql, spaceId: number): Promise<boolean> {
  * Stands in for a model that cannot be had. It gives no vectors, so that words alone decide, and so that what is put
  * meanwhile is found lacking one when the model can be had again.
  */
-function createBlindEmbedder(of: Omit<Embedder, "embed">): Embedder {
+function createNullEmbedder(of: Omit<Embedder, "embed">): Embedder {
   const { model, revision, dimensions } = of;
   return { model, revision, dimensions, embed: async () => [] };
 }

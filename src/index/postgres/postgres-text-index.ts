@@ -1,6 +1,6 @@
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql, SqlValue } from "../../lib/sql/sql.ts";
-import type { Match, Phrase, Selection, TextIndex, WordQuery, Words } from "../store.ts";
+import type { Phrase, Selection, TextIndex, TextMatch, WordQuery, Words } from "../store.ts";
 
 /**
  * Every row that has a word of the question is ranked. Beyond so many rows the most frequent words are left out of the
@@ -72,7 +72,13 @@ const B = 0.75;
 const LEAST_IDF = 1e-6;
 
 /** One statement: what matches each phrase, how rare each of them is, and from both the score of every row. */
-async function matchWords(sql: Sql, kind: Kind, query: WordQuery, limit: number, among?: Selection): Promise<Match[]> {
+async function matchWords(
+  sql: Sql,
+  kind: Kind,
+  query: WordQuery,
+  limit: number,
+  among?: Selection,
+): Promise<TextMatch[]> {
   const asked = gatherPhrases(query);
   if (asked.length === 0) return [];
   const values: SqlValue[] = [...(among?.values ?? [])];
@@ -92,17 +98,17 @@ async function matchWords(sql: Sql, kind: Kind, query: WordQuery, limit: number,
     ${among ? `WHERE h.id IN (${among.sql})` : ""}
     GROUP BY h.id ${required > 0 ? `HAVING count(*) FILTER (WHERE a.required) = ${required}` : ""}
     ORDER BY score DESC, h.id LIMIT ${place(limit)}`;
-  return sql.all<Match>(text, values);
+  return sql.all<TextMatch>(text, values);
 }
 
-interface AskedPhrase extends Phrase {
+interface WeightedPhrase extends Phrase {
   readonly required: boolean;
   /** How often it was asked for. */
   times: number;
 }
 
-function gatherPhrases({ any, all }: WordQuery): AskedPhrase[] {
-  const asked = new Map<string, AskedPhrase>();
+function gatherPhrases({ any, all }: WordQuery): WeightedPhrase[] {
+  const asked = new Map<string, WeightedPhrase>();
   for (const [phrases, required] of [
     [all, true],
     [any, false],
@@ -120,7 +126,7 @@ function gatherPhrases({ any, all }: WordQuery): AskedPhrase[] {
 }
 
 /** Rows (phrase, id, f, length): f is how often the phrase occurs, each field with its weight. */
-function hitsOf(kind: Kind, asked: readonly AskedPhrase[], place: (value: SqlValue) => string): string {
+function hitsOf(kind: Kind, asked: readonly WeightedPhrase[], place: (value: SqlValue) => string): string {
   const plain = asked.filter(isPlain);
   const parts: string[] = [];
   if (plain.length > 0) {

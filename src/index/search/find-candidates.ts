@@ -1,26 +1,26 @@
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import { labelWords } from "../analyzer.ts";
-import type { Match, Near, Phrase, Selection, Store, TextIndex, WordQuery, Words } from "../store.ts";
+import type { Phrase, Selection, Store, TextIndex, TextMatch, VectorMatch, WordQuery, Words } from "../store.ts";
 import type { Candidate } from "./fuse-scores.ts";
-import type { Question } from "./parse-query.ts";
+import type { ParsedQuery } from "./parse-query.ts";
 import type { Passage, Passages, PassageWords } from "./passages.ts";
 import type { VisibleDocuments } from "./visible-documents.ts";
 
 export interface Candidates {
   readonly all: readonly Candidate[];
-  /** What was looked for, to be marked in the texts: what the question says, and what stands for it. */
+  /** Phrases to highlight: those of the question and their substitutes. */
   readonly phrases: readonly Phrase[];
-  /** How much of the question texts can answer at all, 0 to 1. */
+  /** Share of the question that occurs in texts, 0 to 1. */
   readonly textShare: number;
-  /** What is in quotes occurs nowhere, and was taken for ordinary words. */
+  /** The quoted phrases occur nowhere, and were searched as ordinary words. */
   readonly quotesIgnored: boolean;
 }
 
-/** What only contains a word of the question counts half, and what was guessed for all its words this much. */
-const BESIDES = 0.5;
-const GUESSED = 0.7;
-/** What is in quotes must occur, unless it occurs nowhere: an answer to the rest is better than none. */
+/** Weights of words that merely contain a word of the question, and of guessed words. */
+const COMPOUND_WEIGHT = 0.5;
+const SUBSTITUTE_WEIGHT = 0.7;
+/** Finds candidates. Quoted phrases must occur, unless they occur nowhere: some answer is better than none. */
 export async function findCandidates(search: CandidateSearch): Promise<Candidates> {
   const { question } = search;
   if (!search.byWords) {
@@ -37,17 +37,17 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
     }
   }
   const expansion = await expandWords(search.sql, search.store.texts, question.words);
-  const any = [...question.phrases, ...expansion.instead.map(single)];
+  const any = [...question.phrases, ...expansion.substitutes.map(single)];
   const texts = weaken(await matchTexts(search, { any, all: [] }), certainty(question, expansion));
-  if (expansion.besides.length > 0) {
-    const others = await matchTexts(search, { any: expansion.besides.map(single), all: [] });
-    for (const [chunkId, score] of weaken(others, BESIDES)) if (!texts.has(chunkId)) texts.set(chunkId, score);
+  if (expansion.compounds.length > 0) {
+    const others = await matchTexts(search, { any: expansion.compounds.map(single), all: [] });
+    for (const [chunkId, score] of weaken(others, COMPOUND_WEIGHT)) if (!texts.has(chunkId)) texts.set(chunkId, score);
   }
   const { labels, textShare } = await matchLabels(search, { any, all: [] });
   const all = await join(search, await addNearest(search, texts), labels);
   return {
     all,
-    phrases: [...question.quoted, ...any, ...expansion.besides.map(single)],
+    phrases: [...question.quoted, ...any, ...expansion.compounds.map(single)],
     textShare,
     quotesIgnored: question.quoted.length > 0,
   };
@@ -62,13 +62,13 @@ function weaken(scores: Map<number, number>, factor: number): Map<number, number
   return scores;
 }
 
-function certainty({ words }: Question, { absent, instead }: Expansion): number {
-  return instead.length === 0 ? 1 : 1 - (1 - GUESSED) * (absent / words.length);
+function certainty({ words }: ParsedQuery, { absent, substitutes }: Expansion): number {
+  return substitutes.length === 0 ? 1 : 1 - (1 - SUBSTITUTE_WEIGHT) * (absent / words.length);
 }
 
-/** Every chunk under every document that has it; of documents found by their label alone, the beginning. */
+/** Pairs every chunk with every document that has it; documents found only by their label get their first chunk. */
 async function join(
-  { store, sql, visible, meaning, bodyOf }: CandidateSearch,
+  { store, sql, visible, queryVector, bodyOf }: CandidateSearch,
   texts: ReadonlyMap<number, number>,
   labels: ReadonlyMap<number, number>,
 ): Promise<Candidate[]> {
@@ -83,10 +83,10 @@ async function join(
     }
   }
   const uncovered = [...labels.keys()].filter((id) => !covered.has(id));
-  for (const [documentId, chunkId] of await beginnings(sql, visible, uncovered)) pairs.push([documentId, chunkId, 0]);
+  for (const [documentId, chunkId] of await firstChunks(sql, visible, uncovered)) pairs.push([documentId, chunkId, 0]);
   const chunkIds = [...new Set(pairs.map(([, chunkId]) => chunkId))];
-  const similarities = meaning
-    ? await store.vectors.similarities(sql, meaning.space, meaning.vector, chunkIds)
+  const similarities = queryVector
+    ? await store.vectors.similarities(sql, queryVector.space, queryVector.vector, chunkIds)
     : chunkIds.map(() => 0);
   const similarityOf = new Map(chunkIds.map((id, at) => [id, similarities[at] ?? 0]));
   return pairs.map(([documentId, chunkId, text]) => ({
@@ -98,7 +98,7 @@ async function join(
   }));
 }
 
-async function beginnings(
+async function firstChunks(
   sql: Sql,
   visible: VisibleDocuments,
   documentIds: readonly number[],
@@ -117,17 +117,17 @@ async function beginnings(
   });
 }
 
-/** Words of the store that stand for words of the question. */
+/** Words of the store that are searched for words of the question. */
 interface Expansion {
-  /** Other forms of rare words; for words that occur nowhere what was meant, or what they are part of, or made of. */
-  readonly instead: readonly string[];
-  /** For words that hardly occur: longer ones that contain them. They count less than the word itself. */
-  readonly besides: readonly string[];
+  /** Other forms of rare words; for words that occur nowhere: corrections, compounds, or their parts. */
+  readonly substitutes: readonly string[];
+  /** For rare words: longer ones that contain them. They count less than the word itself. */
+  readonly compounds: readonly string[];
   /** How many words of the question occur nowhere as they are. */
   readonly absent: number;
 }
 
-/** A word with fewer passages than this is looked for in other forms, too. */
+/** Words in fewer passages than this are expanded. */
 const RARE = 3;
 const CANDIDATES = 60;
 const MAX_EXPANDED = 8;
@@ -141,24 +141,24 @@ const MAX_ENDING = 3;
 async function expandWords(sql: Sql, texts: TextIndex, words: readonly string[]): Promise<Expansion> {
   const counts = await texts.countWords(sql, words);
   const rare = words.filter((word) => (counts.get(word) ?? 0) < RARE);
-  const instead = new Set<string>();
-  const besides = new Set<string>();
+  const substitutes = new Set<string>();
+  const compounds = new Set<string>();
   for (const word of rare.slice(0, MAX_EXPANDED)) {
     const similar = await texts.similarWords(sql, word, CANDIDATES);
     const containing = similar.filter((other) => other.includes(word)).slice(0, MAX_CONTAINING);
     const forms = containing.filter((other) => other.startsWith(word) && other.length <= word.length + MAX_ENDING);
-    // A form of the word is the word; what merely contains it steps back behind that.
+    // An inflected form counts as the word; words that merely contain it count less.
     const isThere = counts.has(word) || forms.length > 0;
-    for (const other of forms) instead.add(other);
-    for (const other of containing) (isThere ? besides : instead).add(other);
-    if (!isThere) for (const other of insteadOf(word, similar)) instead.add(other);
+    for (const other of forms) substitutes.add(other);
+    for (const other of containing) (isThere ? compounds : substitutes).add(other);
+    if (!isThere) for (const other of substitutesOf(word, similar)) substitutes.add(other);
   }
   const absent = words.filter((word) => !counts.has(word)).length;
-  return { instead: [...instead], besides: [...besides].filter((word) => !instead.has(word)), absent };
+  return { substitutes: [...substitutes], compounds: [...compounds].filter((word) => !substitutes.has(word)), absent };
 }
 
-/** The most alike; where nothing is, the parts that a compound begins and ends with. */
-function insteadOf(word: string, similar: readonly string[]): string[] {
+/** Returns the most similar words; if there are none, the first and last parts of a compound. */
+function substitutesOf(word: string, similar: readonly string[]): string[] {
   const max = word.length <= 5 ? 1 : 2;
   const distances = similar.map((other) => ({ other, distance: editDistance(word, other, max) }));
   const least = Math.min(...distances.map(({ distance }) => distance));
@@ -171,8 +171,7 @@ function insteadOf(word: string, similar: readonly string[]): string[] {
 }
 
 /**
- * How many letters have to be inserted, left out, replaced or swapped with their neighbour to make one word of the other;
- * anything above `max` when it takes more.
+ * Damerau-Levenshtein distance; any value above `max` if it is larger than `max`.
  */
 function editDistance(a: string, b: string, max: number): number {
   if (Math.abs(a.length - b.length) > max) return max + 1;
@@ -207,33 +206,33 @@ export interface CandidateSearch {
   readonly store: Store;
   readonly sql: Sql;
   readonly visible: VisibleDocuments;
-  readonly question: Question;
-  /** Left out: by words alone. */
-  readonly meaning?: {
+  readonly question: ParsedQuery;
+  /** undefined: search by words only. */
+  readonly queryVector?: {
     readonly space: { readonly id: number; readonly dimensions: number };
     readonly vector: Float32Array;
   };
   readonly byWords: boolean;
-  /** The bodies of all chunks found on the way. */
+  /** Bodies of all chunks found so far. */
   readonly bodyOf: Map<number, number>;
   readonly passages: Passages;
-  /** How many hits are wanted. */
+  /** Number of hits to return. */
   readonly limit: number;
 }
 
-/** At first so many are taken, then so many; when still too few of them are visible, the index has to look at those only. */
+/** Numbers of matches to fetch, one after the other; if too few are visible, the index is restricted to visible ones. */
 const TEXT_STEPS = [100, 1000];
 const VECTOR_STEPS = [100, 1000];
 const LABEL_STEPS = [50, 500];
-/** So many of the texts are ranked by looking into them. */
+/** Number of texts that are ranked again by their words. */
 const RANKED = 24;
-/** Below this, two texts have no more in common than any two texts of a language. */
+/** Below this, two texts are no more similar than any two of a language. */
 const MIN_SIMILARITY = 0.25;
 
-/** Chunks of visible documents by their words, score relative to the best. */
+/** Returns chunks of visible documents by their words, with scores relative to the best. */
 async function matchTexts(search: CandidateSearch, query: WordQuery): Promise<Map<number, number>> {
   const { store, sql, visible, limit } = search;
-  const matches = await takeVisible<Match & { bodyId: number }>(
+  const matches = await takeVisible<TextMatch & { bodyId: number }>(
     TEXT_STEPS,
     limit,
     async (count, among) => withBodies(search, await store.texts.matchChunks(sql, query, count, among)),
@@ -248,12 +247,12 @@ async function matchTexts(search: CandidateSearch, query: WordQuery): Promise<Ma
 
 /** Adds the chunks closest in meaning, without any score for their words. */
 async function addNearest(search: CandidateSearch, texts: Map<number, number>): Promise<Map<number, number>> {
-  const { store, sql, visible, meaning, byWords, limit } = search;
-  if (!meaning) return texts;
-  const near = await takeVisible<Near>(
+  const { store, sql, visible, queryVector, byWords, limit } = search;
+  if (!queryVector) return texts;
+  const near = await takeVisible<VectorMatch>(
     VECTOR_STEPS,
     limit,
-    (count, among) => store.vectors.nearest(sql, meaning.space, meaning.vector, count, among),
+    (count, among) => store.vectors.nearest(sql, queryVector.space, queryVector.vector, count, among),
     (found) => ofVisibleBodies(visible, found),
     visible.select("body_id"),
   );
@@ -264,10 +263,10 @@ async function addNearest(search: CandidateSearch, texts: Map<number, number>): 
   return texts;
 }
 
-/** Visible documents by name, path and title. */
+/** Returns visible documents by name, path and title. */
 async function matchLabels(search: CandidateSearch, query: WordQuery): Promise<WeighedLabels> {
   const { store, sql, visible, limit } = search;
-  const matches = await takeVisible<Match>(
+  const matches = await takeVisible<TextMatch>(
     LABEL_STEPS,
     limit,
     (count, among) => store.texts.matchLabels(sql, query, count, among),
@@ -280,7 +279,7 @@ async function matchLabels(search: CandidateSearch, query: WordQuery): Promise<W
   return weighLabels(search, matches);
 }
 
-/** The best visible ones. `find` tells the best, whether visible or not, unless it is given a selection. */
+/** Returns the best visible matches. `find` returns visible and invisible ones, unless it is given a selection. */
 async function takeVisible<T>(
   steps: readonly number[],
   limit: number,
@@ -306,8 +305,8 @@ async function ofVisibleBodies<T extends { bodyId: number }>(visible: VisibleDoc
 
 async function withBodies(
   { sql, bodyOf }: CandidateSearch,
-  matches: readonly Match[],
-): Promise<(Match & { bodyId: number })[]> {
+  matches: readonly TextMatch[],
+): Promise<(TextMatch & { bodyId: number })[]> {
   const unknown = matches.flatMap(({ id }) => (bodyOf.has(id) ? [] : [id]));
   if (unknown.length > 0) {
     const rows = await sql.all<{ id: number; bodyId: number }>(
@@ -320,16 +319,15 @@ async function withBodies(
 }
 
 /**
- * BM25 as it ranked best on several collections: a word that half of all texts have still says a little, and a word that
- * occurs often says more for longer. Full-text engines bring their own idea of both, so the first of their matches are
- * ranked again, by all words of the question.
+ * BM25 parameters that ranked best on several collections: common words still count a little, and frequent occurrences saturate
+ * later. Full-text engines use their own, so their first matches are ranked again, by all words of the question.
  */
 const K1 = 2.5;
 const B = 0.75;
 const HEADING_WEIGHT = 2;
 
-/** The matches in their new order; those behind the first `count` keep their order and stay behind. Best first. */
-async function rankTexts<M extends Match>(
+/** Ranks the first `count` matches again; the others follow in their old order. Best first. */
+async function rankTexts<M extends TextMatch>(
   sql: Sql,
   texts: TextIndex,
   passages: Passages,
@@ -356,7 +354,7 @@ async function rankTexts<M extends Match>(
   return [...ranked, ...tail];
 }
 
-/** How much each phrase says: the fewer texts have its rarest word, the more. */
+/** Weighs each phrase by its rarest word: the fewer texts have it, the more. */
 async function weightsOf(sql: Sql, texts: TextIndex, phrases: readonly Phrase[]): Promise<number[]> {
   const all = await countChunks(sql);
   const counts = await texts.countWords(
@@ -374,12 +372,12 @@ function bm25(counts: readonly number[], weights: readonly number[], length: num
   return score;
 }
 
-/** Counts how often a passage has each of the phrases, with one look at each of its words. */
+/** Counts how often a passage has each phrase, in one pass over its words. */
 function createCounter(phrases: readonly Phrase[]): (words: PassageWords) => number[] {
   const byFirst = new Map<string, number[]>();
-  const beginnings: number[] = [];
+  const firstChunks: number[] = [];
   for (const [at, { words, beginning }] of phrases.entries()) {
-    if (beginning && words.length === 1) beginnings.push(at);
+    if (beginning && words.length === 1) firstChunks.push(at);
     else byFirst.set(words[0] ?? "", [...(byFirst.get(words[0] ?? "") ?? []), at]);
   }
   const add = (counts: number[], words: Words, weight: number): void => {
@@ -389,7 +387,7 @@ function createCounter(phrases: readonly Phrase[]): (words: PassageWords) => num
         if (phrases[phrase]?.words.every((wanted, i) => words[at + i] === wanted))
           counts[phrase] = (counts[phrase] ?? 0) + weight;
       }
-      for (const phrase of beginnings) {
+      for (const phrase of firstChunks) {
         if (word.startsWith(phrases[phrase]?.words[0] ?? "")) counts[phrase] = (counts[phrase] ?? 0) + weight;
       }
     }
@@ -407,19 +405,19 @@ function lengthOf(passage: Passage | undefined): number {
 }
 
 interface WeighedLabels {
-  /** By document: 1 when its name, path and title have everything the question says, little when they share a common word. */
+  /** By document: 1 if name, path and title have all words of the question, little if they share a common word. */
   readonly labels: ReadonlyMap<number, number>;
-  /** How much of the question texts can answer at all; the rest of it is in names only. */
+  /** Share of the question that occurs in texts; the rest occurs in names only. */
   readonly textShare: number;
 }
 
 /**
- * Judges labels by what they have in common with the question, each word by how rare it is: `INV-2026-0123` in a name says
- * everything, though a thousand texts have the other words of the question. Words that occur nowhere say nothing.
+ * Scores labels by the words they share with the question, weighted by rarity: `INV-2026-0123` in a name counts most, even if a
+ * thousand texts have the other words. Words that occur nowhere count nothing.
  */
 async function weighLabels(
   { store, sql, question }: CandidateSearch,
-  matches: readonly Match[],
+  matches: readonly TextMatch[],
 ): Promise<WeighedLabels> {
   const words = [...new Set(question.phrases.flatMap((phrase) => (phrase.words.length === 1 ? phrase.words : [])))];
   const inTexts = await store.texts.countWords(sql, words);
@@ -449,12 +447,12 @@ async function weighLabels(
   };
 }
 
-/** How many chunks there are, about: ids are given out one after the other, and few of them are gone. */
+/** Returns the approximate number of chunks: the highest id. */
 async function countChunks(sql: Sql): Promise<number> {
   return Number((await sql.get<{ n: number }>("SELECT coalesce(max(id), 0) AS n FROM chunks"))?.n ?? 0);
 }
 
-/** How much a word says: the fewer of `all` texts have it, the more. */
+/** Inverse document frequency. */
 function rarityOf(having: number, all: number): number {
   return Math.log(1 + (Math.max(0, all - having) + 0.5) / (having + 0.5));
 }

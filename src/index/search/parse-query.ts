@@ -1,27 +1,27 @@
-import { analyze, fold, type PlacedWord, placeWords, UNSPACED_SCRIPTS } from "../analyzer.ts";
+import { analyze, fold, type Token, tokenize, UNSPACED_SCRIPTS } from "../analyzer.ts";
 import type { Phrase } from "../store.ts";
 import { stopWordsOf } from "./stop-words.ts";
 
-/** A question as words. */
-export interface Question {
-  /** What it puts in quotes. */
+/** A question, parsed into words. */
+export interface ParsedQuery {
+  /** Quoted phrases. */
   readonly quoted: readonly Phrase[];
-  /** Everything it is about, each optional: words, identifiers whole and in parts, runs of unspaced scripts. */
+  /** Optional phrases: words, identifiers whole and in parts, runs of unspaced scripts. */
   readonly phrases: readonly Phrase[];
-  /** The single ones among them that are spelt with letters, so that they may be misspelt. */
+  /** Single words of letters, which may be misspelt. */
   readonly words: readonly string[];
 }
 
-/** A pasted page would make a search as slow as it is long; the first words say what it is about. */
+/** Limits the cost of a pasted page; its first words say what it is about. */
 const MAX_PHRASES = 64;
 const MAX_LENGTH = 4000;
-/** Who asks in a few words and quotes some of them, means it; in a pasted text, quotes are just part of it. */
+/** In longer questions, quotes are taken for part of a pasted text. */
 const MAX_QUOTING = 24;
 const QUOTED = /["“„«]([^"“”„«»]+)["”“»]/gu;
 const SPELT = /^\p{L}{4,}$/u;
 const UNSPACED = new RegExp(`^[${UNSPACED_SCRIPTS}\\p{M}]+$`, "u");
 
-export function parseQuery(text: string): Question {
+export function parseQuery(text: string): ParsedQuery {
   const asked = text.slice(0, MAX_LENGTH);
   const quoted: Phrase[] = [];
   const plain = asked.replaceAll(QUOTED, (_all, phrase: string) => {
@@ -40,8 +40,7 @@ export function parseQuery(text: string): Question {
 }
 
 /**
- * Stop words count only where there is nothing else: "the who" must still find something. What a question says twice is
- * there twice, and counts twice.
+ * Drops stop words, unless there is nothing else: "the who" must find something. Repeated words are kept, and count twice.
  */
 function optionalPhrases(text: string): Phrase[] {
   const runs = [...runsOf(text)];
@@ -66,25 +65,25 @@ interface Run {
   readonly words: string[];
 }
 
-/** Words that have their place in common, or overlap, come from one run. */
+/** Groups tokens that overlap: they come from one run. */
 function* runsOf(text: string): Generator<Run> {
-  let run: PlacedWord[] = [];
+  let run: Token[] = [];
   const finish = (): Run => {
     const [first, last] = [run[0], run.at(-1)];
     return { raw: fold(text.slice(first?.start, last?.end)), words: run.map(({ word }) => word) };
   };
-  for (const placed of placeWords(text)) {
+  for (const tokens of tokenize(text)) {
     const last = run.at(-1);
-    if (last && placed.start >= last.end) {
+    if (last && tokens.start >= last.end) {
       yield finish();
       run = [];
     }
-    run.push(placed);
+    run.push(tokens);
   }
   if (run.length > 0) yield finish();
 }
 
-/** Of an unspaced script the run as a whole counts most, and each of its pairs; of an identifier the whole and its parts. */
+/** For an unspaced script: the whole run and each of its pairs. For an identifier: the whole and its parts. */
 function phrasesOfRun(words: readonly string[]): Phrase[] {
   const [first = ""] = words;
   if (!UNSPACED.test(first)) return words.map((word) => asPhrase([word]));
@@ -93,7 +92,7 @@ function phrasesOfRun(words: readonly string[]): Phrase[] {
   return [...whole, ...pairs.map((pair) => asPhrase([pair]))];
 }
 
-/** The last character of an unspaced run stands alone only at the end of a run in the text, so it is no condition. */
+/** Drops the last single character of an unspaced run: it is a word of its own only at the end of a run. */
 function phraseWords(words: readonly string[]): string[] {
   return words.filter((word, at) => {
     const before = words[at - 1];
@@ -101,7 +100,7 @@ function phraseWords(words: readonly string[]): string[] {
   });
 }
 
-/** A single character of an unspaced script also begins pairs. */
+/** A single character of an unspaced script also matches as the beginning of a pair. */
 function asPhrase(words: readonly string[]): Phrase {
   return { words, beginning: isSingle(words.at(-1) ?? "") };
 }

@@ -1,7 +1,7 @@
 import type { FileId } from "../../contracts/ids.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { analyze, type PlacedWord, placeWords } from "../analyzer.ts";
+import { analyze, type Token, tokenize } from "../analyzer.ts";
 import type { Words } from "../store.ts";
 
 /** What a hit shows of a chunk. */
@@ -17,8 +17,8 @@ export interface Passage {
 export interface PassageWords {
   readonly headings: Words;
   readonly text: Words;
-  /** Those of the text, with their places in it. */
-  readonly placed: readonly PlacedWord[];
+  /** Words of the text with their offsets. */
+  readonly tokens: readonly Token[];
 }
 
 /** What a hit shows of a document. */
@@ -33,7 +33,7 @@ export interface HitDocument {
   readonly attributes: string;
 }
 
-/** The passages that one search looks into, each read and analysed once. */
+/** Cache of passages for one search: each is read and analysed once. */
 export class Passages {
   readonly #sql: Sql;
   readonly #known = new Map<number, Passage>();
@@ -67,8 +67,8 @@ function withWords(row: Omit<Passage, "words">): Passage {
 }
 
 function wordsOf({ sectionPath, text }: Omit<Passage, "words">): PassageWords {
-  const placed = placeWords(text);
-  return { headings: analyze(sectionPath), text: placed.map(({ word }) => word), placed };
+  const tokens = tokenize(text);
+  return { headings: analyze(sectionPath), text: tokens.map(({ word }) => word), tokens };
 }
 
 export async function loadDocuments(sql: Sql, documentIds: readonly number[]): Promise<Map<number, HitDocument>> {

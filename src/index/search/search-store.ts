@@ -3,28 +3,28 @@ import type { Attributes, HitDetails, SearchHit, SearchQuery } from "../../contr
 import { fastHash } from "../../lib/fast-hash.ts";
 import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
-import { fold, type PlacedWord } from "../analyzer.ts";
+import { fold, type Token } from "../analyzer.ts";
 import { activeSpace } from "../embedding/spaces.ts";
 import { isKept, keptGenerations } from "../generations.ts";
 import type { Phrase, Store } from "../store.ts";
 import { readState } from "../store-state.ts";
 import { type CandidateSearch, type Candidates, findCandidates } from "./find-candidates.ts";
 import { type Candidate, fuseScores, type Scored } from "./fuse-scores.ts";
-import { parseQuery, type Question } from "./parse-query.ts";
+import { type ParsedQuery, parseQuery } from "./parse-query.ts";
 import { type HitDocument, loadDocuments, type Passage, Passages } from "./passages.ts";
 import { STOP_WORDS } from "./stop-words.ts";
 import { documentCondition, VisibleDocuments } from "./visible-documents.ts";
 
-type Meaning = NonNullable<CandidateSearch["meaning"]>;
+type QueryVector = NonNullable<CandidateSearch["queryVector"]>;
 
-/** The space may be replaced while a question is being embedded; not that often. */
+/** The space may be replaced while a question is being embedded. */
 const MAX_TRIES = 3;
-/** A crawl may wait for a busy endpoint, who asks a question does not. */
+/** A crawl may wait for a busy endpoint; a user does not. */
 const QUESTION_TIMEOUT_MS = 10_000;
-/** What a pasted page is about shows at its beginning, and models refuse what is too long. */
+/** Limit for embedded questions: models reject long ones, and the beginning says what a pasted page is about. */
 const MAX_EMBEDDED = 8000;
 
-/** One search sees one moment of the store, however many reads it takes and whoever commits meanwhile. */
+/** Searches a store. All reads see the same snapshot, whatever is committed meanwhile. */
 export async function searchStore(
   store: Store,
   query: SearchQuery,
@@ -36,15 +36,15 @@ export async function searchStore(
   checkpoint();
   if (store.search) return store.search(query);
   for (let left = MAX_TRIES; ; left--) {
-    // Before the reading begins, which everybody else's reading may have to wait for: an endpoint can be slow.
-    const meaning = query.using === "text" ? undefined : await embedQuestion(store, query);
+    // Before the read transaction begins, which may block others: an endpoint can be slow.
+    const queryVector = query.using === "text" ? undefined : await embedQuestion(store, query);
     checkpoint();
-    const hits = await store.db.read((sql) => searchIn(checked(sql, checkpoint), store, query, meaning, left > 1));
+    const hits = await store.db.read((sql) => searchIn(checked(sql, checkpoint), store, query, queryVector, left > 1));
     if (hits) return hits;
   }
 }
 
-/** Between any two statements a search may end. */
+/** Wraps `sql` so that a search can be cancelled between two statements. */
 function checked(sql: Sql, checkpoint: () => void): Sql {
   return {
     dialect: sql.dialect,
@@ -65,21 +65,21 @@ function checked(sql: Sql, checkpoint: () => void): Sql {
   };
 }
 
-/** After a failure words answer alone for so long, instead of letting everybody wait for the same silence. */
-const REST_MS = 30_000;
-const restingUntil = new WeakMap<Store, number>();
+/** After a failed embedding, searches use words only for this long instead of waiting for the same timeout. */
+const EMBEDDING_PAUSE_MS = 30_000;
+const embeddingPausedUntil = new WeakMap<Store, number>();
 
 const WORDS_ALONE = "The question could not be embedded, so only its words were searched for. Try again in a minute.";
 const QUOTES_IGNORED = "What stands in quotes occurs nowhere here; the answer is for its words without the quotes.";
 
-/** Without the vector the words still answer, unless somebody asked for vectors alone. */
-async function embedQuestion(store: Store, query: SearchQuery): Promise<Meaning | undefined> {
+/** Returns undefined if embedding fails: the search then uses words only. Throws if the query is by vectors only. */
+async function embedQuestion(store: Store, query: SearchQuery): Promise<QueryVector | undefined> {
   const { text, using, tell, signal } = query;
-  if (using !== "vectors" && (restingUntil.get(store) ?? 0) > Date.now()) {
+  if (using !== "vectors" && (embeddingPausedUntil.get(store) ?? 0) > Date.now()) {
     tell?.(WORDS_ALONE);
     return undefined;
   }
-  // An empty store gets its first space with its first text; a search changes nothing.
+  // An empty store gets its first space with its first text, not by a search.
   if (!(await activeSpace(store.db))) return undefined;
   try {
     const { id, embedder } = await store.spaces.active(store.db);
@@ -94,22 +94,22 @@ async function embedQuestion(store: Store, query: SearchQuery): Promise<Meaning 
     if (using === "vectors") {
       throw new RemoteError("search by vectors: the question could not be embedded", { cause: error });
     }
-    restingUntil.set(store, Date.now() + REST_MS);
+    embeddingPausedUntil.set(store, Date.now() + EMBEDDING_PAUSE_MS);
     tell?.(WORDS_ALONE);
     return undefined;
   }
 }
 
-/** undefined: the vector belongs to a space that is not the active one any more, and the caller can make another. */
+/** Returns undefined if the space of the vector is not active any more: the caller embeds again. */
 async function searchIn(
   sql: Sql,
   store: Store,
   query: SearchQuery,
-  meaning: Meaning | undefined,
+  queryVector: QueryVector | undefined,
   mayTryAgain: boolean,
 ): Promise<SearchHit[] | undefined> {
-  const isCurrent = meaning !== undefined && (await activeSpace(sql))?.id === meaning.space.id;
-  if (meaning && !isCurrent && mayTryAgain) return undefined;
+  const isCurrent = queryVector !== undefined && (await activeSpace(sql))?.id === queryVector.space.id;
+  if (queryVector && !isCurrent && mayTryAgain) return undefined;
   const generation = await generationOf(sql, query.generation);
   const question = parseQuery(query.text);
   const passages = new Passages(sql);
@@ -122,14 +122,14 @@ async function searchIn(
     bodyOf: new Map(),
     byWords: query.using !== "vectors",
     limit: query.limit,
-    ...(isCurrent && { meaning }),
+    ...(isCurrent && { queryVector }),
   });
   if (candidates.quotesIgnored) query.tell?.(QUOTES_IGNORED);
   const strength = await answerStrength(passages, question, candidates);
   const scored = fuseScores(candidates.all, (query.scoreThreshold ?? 0) / strength, candidates.textShare);
   const weighed = scored.map((one) => ({ ...one, score: one.score * strength }));
   const { phrases } = candidates;
-  const ordered = await stepBackThin(sql, passages, weighed, { phrases, limit: query.limit });
+  const ordered = await demoteThin(sql, passages, weighed, { phrases, limit: query.limit });
   return gatherHits(sql, passages, ordered, phrases, {
     limit: query.limit,
     generation,
@@ -145,14 +145,18 @@ async function generationOf(sql: Sql, wanted: number | undefined): Promise<numbe
   throw new BadInputError(`generation ${wanted} is not kept; ${those}`);
 }
 
-/** What even the weakest answer keeps of its score. */
+/** Factor for the weakest answer. */
 const LEAST = 0.3;
 
 /**
- * How well the best candidate answers at all, 0 to 1. Scores are relative to the best of their search; times this they can
- * be compared between questions, and a question that has next to nothing in common with the store gets low ones.
+ * Returns how well the best candidate answers, 0 to 1. Scores are relative to the best of their search; times this factor they
+ * are comparable between questions.
  */
-async function answerStrength(passages: Passages, question: Question, { all, phrases }: Candidates): Promise<number> {
+async function answerStrength(
+  passages: Passages,
+  question: ParsedQuery,
+  { all, phrases }: Candidates,
+): Promise<number> {
   let closest = 0;
   let wordiest: Candidate | undefined;
   for (const candidate of all) {
@@ -164,10 +168,10 @@ async function answerStrength(passages: Passages, question: Question, { all, phr
   return LEAST + (1 - LEAST) * Math.min(1, closest);
 }
 
-/** Which share of the words of the question the passage has, in whatever form was looked for. */
+/** Returns the share of the question's words that the passage has, in any searched form. */
 async function coverage(
   passages: Passages,
-  question: Question,
+  question: ParsedQuery,
   phrases: Candidates["phrases"],
   chunkId: number,
 ): Promise<number> {
@@ -179,19 +183,19 @@ async function coverage(
   return found / Math.max(1, wanted);
 }
 
-/** What a passage without content keeps of its score. */
+/** Score factor of a passage without content. */
 const FACTOR = 0.4;
-/** A longer text is never looked into. */
+/** Longer texts always count as content. */
 const MAX_LENGTH = 160;
-/** So many words of its own are content, whatever was asked; fewer are, when the question is about them. */
+/** This many words beyond the headings are content; fewer are, if the question contains one of them. */
 const CONTENT_WORDS = 5;
 const LEAST_WORDS = 2;
 
 /**
- * "On this page" and the like have little but the headings above them, which they share with passages that have something to say:
- * those come first. A short answer is all there is below its heading, and stays where it is.
+ * Demotes passages like "On this page" that have little but the headings above them, which they share with passages with content.
+ * A short passage that is all there is below its heading is not demoted.
  */
-async function stepBackThin(
+async function demoteThin(
   sql: Sql,
   passages: Passages,
   scored: readonly Scored[],
@@ -212,21 +216,21 @@ async function stepBackThin(
     .toSorted((a, b) => b.score - a.score);
 }
 
-/** bare: it says its headings again. Undefined: it has content. */
+/** bare: it only repeats its headings. undefined: it has content. */
 type Thinness = "bare" | "thin" | undefined;
 
 function thinnessOf({ text, words }: Passage, phrases: readonly Phrase[]): Thinness {
   if (text.length > MAX_LENGTH) return undefined;
   const headings = new Set(words.headings);
-  const placed = words.placed.filter(({ start, end }) => !STOP_WORDS.has(fold(text.slice(start, end))));
-  const own = new Set(placed.map(({ word }) => word).filter((word) => !headings.has(word)));
+  const tokens = words.tokens.filter(({ start, end }) => !STOP_WORDS.has(fold(text.slice(start, end))));
+  const own = new Set(tokens.map(({ word }) => word).filter((word) => !headings.has(word)));
   if (own.size === 0) return "bare";
   if (own.size >= CONTENT_WORDS) return undefined;
   const isAskedFor = phrases.some((phrase) => phrase.words.some((word) => own.has(word)));
   return own.size < LEAST_WORDS || !isAskedFor ? "thin" : undefined;
 }
 
-/** Those that are not all there is: of the document where they are bare, else of their section and what is below it. */
+/** Returns those that have siblings: in the document for bare ones, else in their section or below it. */
 async function findSurrounded(sql: Sql, thin: ReadonlyMap<number, Thinness>): Promise<ReadonlySet<number>> {
   const others = "SELECT 1 FROM chunks o WHERE o.body_id = c.body_id AND o.id <> c.id";
   const inSection = `(c.section_path = '' OR o.section_path = c.section_path
@@ -253,8 +257,8 @@ interface Gathered {
 }
 
 /**
- * The first `limit` of the scored ones as hits. A passage that is (nearly) the same as a better one is not a hit of its own:
- * its document is named there, unless they are wanted unfolded.
+ * Returns the first `limit` candidates as hits. A passage that is (nearly) the same as a better one is no separate hit: its
+ * document is named there, unless the query is unfolded.
  */
 async function gatherHits(
   sql: Sql,
@@ -276,11 +280,11 @@ async function gatherHits(
       const passage = texts.get(one.chunkId);
       const document = documents.get(one.documentId);
       if (!passage || !document || (!unfolded && isRepeated(gathered, one, passage, document))) continue;
-      // From here on only the very same passages are gathered.
+      // From here on only identical passages are collected.
       if (gathered.length >= limit) continue;
       const shingles = shinglesOf(passage.words.text);
       if (!unfolded && isAlike(gathered, shingles, document)) continue;
-      const hit = hitOf(one, passage, document, { highlights: highlight(passage.words.placed, phrases), generation });
+      const hit = hitOf(one, passage, document, { highlights: highlight(passage.words.tokens, phrases), generation });
       gathered.push({ ...one, hit, text: passage.text, shingles, alsoIn: new Map() });
     }
   }
@@ -335,41 +339,41 @@ interface Span {
   readonly end: number;
 }
 
-/** Where a text, given as its words, has these phrases, in whatever form of the words, in order, not overlapping. */
-export function highlight(placed: readonly PlacedWord[], phrases: readonly Phrase[]): Span[] {
+/** Returns the spans of these phrases in a text, in order, not overlapping. */
+export function highlight(tokens: readonly Token[], phrases: readonly Phrase[]): Span[] {
   const byFirst = new Map<string, Phrase[]>();
-  const beginnings: string[] = [];
+  const firstChunks: string[] = [];
   for (const phrase of phrases) {
     const [first] = phrase.words;
     if (first === undefined) continue;
-    if (phrase.beginning && phrase.words.length === 1) beginnings.push(first);
+    if (phrase.beginning && phrase.words.length === 1) firstChunks.push(first);
     const known = byFirst.get(first);
     if (known) known.push(phrase);
     else byFirst.set(first, [phrase]);
   }
   const spans: Span[] = [];
-  for (const [at, { word, start }] of placed.entries()) {
+  for (const [at, { word, start }] of tokens.entries()) {
     for (const { words, beginning } of byFirst.get(word) ?? []) {
-      const last = matchFrom(placed, at, words, beginning);
+      const last = matchFrom(tokens, at, words, beginning);
       if (last) spans.push({ start, end: last.end });
     }
-    for (const begin of beginnings) if (word.startsWith(begin)) spans.push({ start, end: start + begin.length });
+    for (const begin of firstChunks) if (word.startsWith(begin)) spans.push({ start, end: start + begin.length });
   }
   return merge(spans);
 }
 
 function matchFrom(
-  placed: readonly PlacedWord[],
+  tokens: readonly Token[],
   at: number,
   words: readonly string[],
   beginning: boolean,
-): PlacedWord | undefined {
+): Token | undefined {
   for (const [i, wanted] of words.entries()) {
-    const word = placed[at + i]?.word;
+    const word = tokens[at + i]?.word;
     const goesOn = beginning && i === words.length - 1 && word?.startsWith(wanted);
     if (word !== wanted && !goesOn) return undefined;
   }
-  return placed[at + words.length - 1];
+  return tokens[at + words.length - 1];
 }
 
 function merge(spans: Span[]): Span[] {
@@ -383,7 +387,7 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-/** Runs of four words, as numbers: what a passage has in common with another one shows in them, in whatever order. */
+/** Hashes of four consecutive words: their overlap measures the similarity of two passages. */
 type Shingles = ReadonlySet<number>;
 
 const LENGTH = 4;

@@ -7,11 +7,11 @@ import type { SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import { type PackedError, unpackError } from "../../lib/error-codec.ts";
 import { moduleBeside } from "../../lib/module-beside.ts";
 import type { VectorModelSettings } from "../embedding/open-vector-model.ts";
-import { MAX_OPEN_STORES } from "../sqlite/open-sqlite-house.ts";
+import { MAX_OPEN_STORES } from "../sqlite/open-sqlite-stores.ts";
 
-/** Searches of SQLite stores beside the thread that serves everybody: one takes milliseconds of pure computing. */
+/** Searches SQLite stores in worker threads: a search takes milliseconds of CPU. */
 export interface SearchThreads {
-  /** As searchStore() answers and fails. The store's file must be there. */
+  /** Like searchStore(). The store's file must exist. */
   search(id: VectorStoreId, query: SearchQuery): Promise<SearchHit[]>;
   /** Closes the store, for its files to be deleted. */
   drop(id: VectorStoreId): Promise<void>;
@@ -21,15 +21,15 @@ export interface SearchThreads {
 interface SearchThreadsOptions {
   readonly folder: string;
   readonly model: VectorModelSettings;
-  /** Beyond so many searches that wait for their answer, the next one is refused. */
+  /** Limit of pending searches; further ones are rejected. */
   readonly maxWaiting?: number;
 }
 
-/** At 10 ms each, whoever comes last waits for ten seconds. */
+/** At 10 ms each, the last one waits ten seconds. */
 const MAX_WAITING = 1000;
 const MAX_THREADS = 4;
 
-/** A store is always searched by the same thread, so that its vectors are in memory once. */
+/** A store is always searched by the same thread, so that its vectors are in memory only once. */
 export function createSearchThreads({ folder, model, maxWaiting = MAX_WAITING }: SearchThreadsOptions): SearchThreads {
   const count = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
   const settings = { folder, model, maxOpenStores: Math.ceil(MAX_OPEN_STORES / count) };
@@ -66,59 +66,59 @@ export function createSearchThreads({ folder, model, maxWaiting = MAX_WAITING }:
   };
 }
 
-/** Vectors are not part of it. A store of a million passages takes some hundred megabytes to choose among its documents. */
+/** Without vectors. Filtering a store of a million passages takes some hundred megabytes. */
 const MAX_HEAP_MB = 2048;
 
 interface Waiting {
-  readonly resolve: (answer: SearchAnswer) => void;
+  readonly resolve: (answer: WorkerResponse) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** One thread: begun by its first order, and begun again by the next one after it died. Keeps no process from ending. */
+/** One worker thread, started by its first request, and restarted after a crash. Does not keep the process alive. */
 class SearchThread {
   readonly #settings: SearchThreadSettings;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #lastNumber = 0;
-  /** What those who wait are told when the thread ends on purpose. */
+  /** Error message for pending searches when the thread is closed. */
   #farewell: string | undefined;
 
   constructor(settings: SearchThreadSettings) {
     this.#settings = settings;
   }
 
-  /** RemoteError when the thread ends before it has answered. Answered also when the signal ends it: the thread has stopped then. */
-  async search(storeId: VectorStoreId, query: PlainQuery, signal?: AbortSignal): Promise<SearchAnswer> {
+  /** Rejects with RemoteError if the thread ends first. Also responds after an abort, when the thread has stopped searching. */
+  async search(storeId: VectorStoreId, query: SerializableQuery, signal?: AbortSignal): Promise<WorkerResponse> {
     const over = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const answer = this.#order({ verb: "search", storeId, query, over });
     const abandon = { verb: "abandon", number: this.#lastNumber } as const;
     const end = (): void => {
       Atomics.store(over, 0, 1);
-      this.#worker?.postMessage({ number: 0, order: abandon } satisfies NumberedOrder);
+      this.#worker?.postMessage({ number: 0, order: abandon } satisfies WorkerRequest);
     };
     signal?.addEventListener("abort", end, { once: true });
     return answer.finally(() => signal?.removeEventListener("abort", end));
   }
 
-  /** One that is not there, or ends meanwhile, holds nothing open. */
+  /** Does nothing if there is no thread: it holds no file open. */
   async drop(storeId: VectorStoreId): Promise<void> {
     if (this.#worker) await this.#order({ verb: "drop", storeId }).catch(() => undefined);
   }
 
-  /** What is still being searched is not answered. */
+  /** Pending searches get no response. */
   async close(): Promise<void> {
     if (!this.#worker) return;
     this.#farewell = "search: the index was closed";
-    // It ends instead of answering.
+    // The thread exits instead of responding.
     await this.#order({ verb: "close" }).catch(() => undefined);
   }
 
-  #order(order: SearchOrder): Promise<SearchAnswer> {
+  #order(order: WorkerCommand): Promise<WorkerResponse> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     const number = ++this.#lastNumber;
-    const { promise, resolve, reject } = Promise.withResolvers<SearchAnswer>();
-    worker.postMessage({ number, order } satisfies NumberedOrder);
+    const { promise, resolve, reject } = Promise.withResolvers<WorkerResponse>();
+    worker.postMessage({ number, order } satisfies WorkerRequest);
     this.#waiting.set(number, { resolve, reject });
     worker.ref();
     return promise;
@@ -130,7 +130,7 @@ class SearchThread {
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     });
     let reason = "";
-    worker.on("message", (answer: SearchAnswer) => {
+    worker.on("message", (answer: WorkerResponse) => {
       this.#waiting.get(answer.number)?.resolve(answer);
       this.#waiting.delete(answer.number);
       if (this.#waiting.size === 0) worker.unref();
@@ -160,32 +160,32 @@ export interface SearchThreadSettings {
   readonly maxOpenStores: number;
 }
 
-/** A query without what cannot be sent. */
-type PlainQuery = Omit<SearchQuery, "tell" | "signal">;
+/** A query without the fields that cannot be sent to a thread. */
+type SerializableQuery = Omit<SearchQuery, "tell" | "signal">;
 
-export type SearchOrder =
+export type WorkerCommand =
   | {
       readonly verb: "search";
       readonly storeId: VectorStoreId;
-      readonly query: PlainQuery;
-      /** Shared: 1 when nobody waits for the answer any more. A thread that computes hears no messages. */
+      readonly query: SerializableQuery;
+      /** Shared memory: 1 if the search was cancelled. A busy thread receives no messages. */
       readonly over: Int32Array;
     }
-  /** The search of this number is over: one that waits for somebody else's answer hears of it. Not answered. */
+  /** Cancels the search of this number while it waits for an endpoint. No response. */
   | { readonly verb: "abandon"; readonly number: number }
-  /** The store is about to be deleted: nothing of it may stay open. */
+  /** The store is about to be deleted: closes its files. */
   | { readonly verb: "drop"; readonly storeId: VectorStoreId }
-  /** The last one: whatever is still being searched is not answered. */
+  /** The last request: pending searches get no response. */
   | { readonly verb: "close" };
 
-export interface NumberedOrder {
+export interface WorkerRequest {
   readonly number: number;
-  readonly order: SearchOrder;
+  readonly order: WorkerCommand;
 }
 
-export interface SearchAnswer {
+export interface WorkerResponse {
   readonly number: number;
-  /** What `tell` was told, also on the way to a failure. */
+  /** Notes passed to `tell`, also before a failure. */
   readonly notes: readonly string[];
   readonly outcome: { readonly hits: SearchHit[] } | { readonly error: PackedError };
 }

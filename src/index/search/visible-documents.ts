@@ -7,10 +7,10 @@ import { storableText } from "../../lib/sql/storable-text.ts";
 import { visibleAt } from "../generations.ts";
 import type { Selection } from "../store.ts";
 
-/** A passage that thousands of documents have needs no more of them than can be named. */
+/** Documents per body: more cannot be shown. */
 const MAX_PER_BODY = 20;
 
-/** Answers which documents a search may return, for the few it has found: the store may have millions. */
+/** Tells which documents a search may return, for the candidates only: the store may have millions. */
 export class VisibleDocuments {
   readonly #sql: Sql;
   readonly #condition: DocumentCondition;
@@ -21,7 +21,7 @@ export class VisibleDocuments {
     this.#condition = condition;
   }
 
-  /** The documents of each of these bodies, by rising id; none for a body that nothing visible has. */
+  /** Returns the visible documents of each body, by id. */
   async ofBodies(bodyIds: readonly number[]): Promise<ReadonlyMap<number, readonly number[]>> {
     const missing = [...new Set(bodyIds)].filter((id) => !this.#ofBody.has(id));
     if (missing.length > 0) {
@@ -31,14 +31,14 @@ export class VisibleDocuments {
     return this.#ofBody;
   }
 
-  /** Those of these documents that are visible, with their bodies. */
+  /** Returns the visible ones of these documents, with their bodies. */
   async among(documentIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
     if (documentIds.length === 0) return new Map();
     const rows = await this.#select("d.id", documentIds);
     return new Map(rows.map(({ id, bodyId }) => [id, bodyId]));
   }
 
-  /** For indexes that can leave out the others by themselves. */
+  /** Returns a selection for indexes that can filter by themselves. */
   select(column: "id" | "body_id"): Selection {
     return { sql: `SELECT d.${column} FROM documents d WHERE ${this.#condition.sql}`, values: this.#condition.values };
   }
@@ -62,7 +62,7 @@ interface DocumentCondition {
   readonly values: Values;
 }
 
-/** Which documents a search may return: those that generation `at` shows, within filter and scope. */
+/** Returns the condition for documents that generation `at` shows, within filter and scope. */
 export function documentCondition(
   sql: Sql,
   at: number,
@@ -101,15 +101,15 @@ const OPERATORS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
 const MAX_PARTS = 200;
 const MAX_VALUES = 10_000;
 
-/** Comparisons of one attribute in the JSON of a document; each is plainly false where there is no such attribute. */
+/** SQL comparisons of one attribute in the JSON of a document; false if there is no such attribute. */
 interface Comparisons {
   isOneOf(key: string, values: readonly Scalar[], bindings: Bindings): string;
   compares(key: string, operator: string, value: string | number, bindings: Bindings): string;
 }
 
 /**
- * The filter as a condition on `d.attributes`. Types count: `5` is not `"5"`, and an order exists only between two numbers
- * or two strings. A document without the key satisfies `ne` and `nin`, and nothing else.
+ * Returns the filter as a condition on `d.attributes`. Types matter: `5` is not `"5"`, and only two numbers or two strings can
+ * be ordered. A document without the key satisfies `ne` and `nin`, and nothing else.
  */
 function filterCondition(filter: AttributeFilter, dialect: Sql["dialect"], bindings: Bindings): string {
   if (countValues(filter) > MAX_VALUES)
@@ -173,8 +173,8 @@ const SQLITE: Comparisons = {
 };
 
 /**
- * PostgreSQL refuses JSON that names NUL or half of a pair of surrogates, and with it the whole search, although one document
- * of thousands has it: there it is read as the replacement character. JSON.stringify names halves only, never pairs.
+ * PostgreSQL rejects JSON with escaped NUL or lone surrogates, which would fail the search for one document of thousands. They are
+ * replaced by U+FFFD. JSON.stringify escapes lone surrogates only, never pairs.
  */
 const UNREADABLE = String.raw`(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})`;
 const ATTRIBUTES = String.raw`(CASE WHEN strpos(d.attributes, '\u') > 0
@@ -185,7 +185,7 @@ const POSTGRES: Comparisons = {
     const list = `SELECT jsonb_array_elements(${bindings.add(JSON.stringify(values.map(storable)))}::jsonb)`;
     return `coalesce((${ATTRIBUTES} -> ${bindings.add(key)}::text) IN (${list}), false)`;
   },
-  // CASE, because PostgreSQL may look at the parts of an AND in any order, and a text is no number.
+  // CASE, because PostgreSQL may evaluate an AND in any order, and casting text to a number fails.
   compares(key, operator, value, bindings) {
     const name = `${bindings.add(key)}::text`;
     const place = bindings.add(value);
@@ -205,11 +205,11 @@ function pathOf(key: string): string {
   return `$.${JSON.stringify(key)}`;
 }
 
-/** Gathers the values of a statement while its text is being put together. */
+/** Collects the values of a statement while its text is built. */
 class Bindings {
   readonly values: SqlValue[] = [];
 
-  /** The placeholder to write for it. */
+  /** Adds a value; returns its placeholder. */
   add(value: SqlValue): string {
     this.values.push(value);
     return `$${this.values.length}`;

@@ -1,5 +1,5 @@
 import type { Sql } from "../../lib/sql/sql.ts";
-import type { Match, Phrase, Selection, TextIndex, WordQuery, Words } from "../store.ts";
+import type { Phrase, Selection, TextIndex, TextMatch, WordQuery, Words } from "../store.ts";
 
 /** Headings say what a passage is about; so does the name of a document, and its folders a little. */
 const CHUNK_WEIGHTS = "bm25(2.0, 1.0)";
@@ -72,7 +72,7 @@ async function matchChunks(
   query: WordQuery,
   limit: number,
   among: Selection | undefined,
-): Promise<Match[]> {
+): Promise<TextMatch[]> {
   const ranked = await affordable(sql, counts, query);
   const expression = expressionOf(ranked ?? query);
   const weights = CHUNK_WEIGHTS;
@@ -118,7 +118,7 @@ async function match(
   { expression, weights }: { readonly expression: string; readonly weights?: string },
   limit: number,
   among?: Selection,
-): Promise<Match[]> {
+): Promise<TextMatch[]> {
   if (expression === "") return [];
   const values = among?.values ?? [];
   const [text, count] = [`$${values.length + 1}`, `$${values.length + 2}`];
@@ -127,7 +127,7 @@ async function match(
   const [score, ranking, order] = weights
     ? ["-rank", `AND rank MATCH '${weights}'`, "ORDER BY rank"]
     : [String(UNRANKED), "", ""];
-  return sql.all<Match>(
+  return sql.all<TextMatch>(
     `SELECT rowid AS id, ${score} AS score FROM ${table}
      WHERE ${table} MATCH ${text} ${ranking} ${within} ${order} LIMIT ${count}`,
     [...values, expression, limit],
@@ -273,14 +273,14 @@ function triplesOf(word: string): string[] {
 /** Counting a frequent word takes milliseconds, so its count is kept until the table has grown by a fifth. */
 const FREQUENT = 1000;
 const GROWTH = 1.2;
-const MAX_KEPT = 10_000;
+const MAX_CACHED = 10_000;
 
 interface WordCounts {
   /** How many rows have each of these words; those of frequent words may be a little old. 0 for words that do not occur. */
   of(sql: Sql, words: Iterable<string>): Promise<Map<string, number>>;
 }
 
-interface Kept {
+interface CachedCount {
   readonly count: number;
   /** The newest row at that time. */
   readonly lastRow: number;
@@ -288,7 +288,7 @@ interface Kept {
 
 /** `vocabulary` counts the words of `table`. */
 function createWordCounts(table: "chunks" | "documents", vocabulary: string): WordCounts {
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, CachedCount>();
   return {
     async of(sql, words) {
       const row = await sql.get<{ id: number }>(`SELECT coalesce(max(id), 0) AS id FROM ${table}`);
@@ -303,7 +303,7 @@ function createWordCounts(table: "chunks" | "documents", vocabulary: string): Wo
         const found = await sql.get<{ n: number }>(`SELECT doc AS n FROM ${vocabulary} WHERE term = $1`, [word]);
         const count = found?.n ?? 0;
         counts.set(word, count);
-        if (kept.size >= MAX_KEPT) kept.clear();
+        if (kept.size >= MAX_CACHED) kept.clear();
         kept.set(word, { count, lastRow });
       }
       return counts;
@@ -311,7 +311,7 @@ function createWordCounts(table: "chunks" | "documents", vocabulary: string): Wo
   };
 }
 
-function isValid({ count, lastRow }: Kept, lastNow: number): boolean {
+function isValid({ count, lastRow }: CachedCount, lastNow: number): boolean {
   if (lastRow === lastNow) return true;
   return count >= FREQUENT && lastRow < lastNow && lastNow <= lastRow * GROWTH;
 }

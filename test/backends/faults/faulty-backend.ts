@@ -18,7 +18,7 @@ export async function createFaultyBackend(
   faults: Faults,
   { fileTypes }: { readonly fileTypes?: ReadonlySet<string> } = {},
 ): Promise<EmbeddedBackend> {
-  const catalog = await options.house.openTables("catalog", catalogTables);
+  const catalog = await options.provider.openTables("catalog", catalogTables);
   const aroundWork = (work: Work): Work => withWorkFaults(work, catalog, faults, fileTypes);
   const backend = await createEmbeddedBackend({ ...options, aroundWork });
   return { ...backend, wire: withFaults(backend.wire, faults) };

@@ -7,47 +7,47 @@ import type { Answerer, ChatModel } from "./answerer.ts";
 import { createExtractiveAnswerer, EXTRACTIVE_MODEL } from "./extractive-answerer.ts";
 import { createModelAnswerer } from "./model-answerer.ts";
 
-/** What one owner may have kept; of more, the oldest answers are forgotten, and conversations grow no more. */
+/** Limits per owner. Beyond them the oldest answers are deleted, and conversations cannot grow. */
 export interface Quota {
   readonly answers: number;
   readonly conversations: number;
-  /** Of the answers together, and of the conversations together. */
+  /** Total of the answers, and total of the conversations. */
   readonly bytes: number;
 }
 
 /** What responses, conversations, assistants, embeddings and models are served from. */
-export interface AnswerParts {
+export interface AnswerContext {
   /** With the tables of answers-tables.ts. */
   readonly db: SqlDatabase;
   readonly quota: Quota;
   readonly answerers: Answerers;
   /** undefined: there is none, and answers are quoted. */
   readonly model: ChatModel | undefined;
-  /** Where chats search, that name no store; undefined when nobody said, and there is not exactly one. */
+  /** Returns the store that chats search; undefined if none is set and there is not exactly one store. */
   defaultStore(): Promise<string | undefined>;
-  /** What new vector stores begin with. Asked when needed: a remote model has to be called to know its dimensions. */
+  /** The embedder of new vector stores. Opened on demand: a remote model must be called to know its dimensions. */
   embedder(): Promise<Embedder>;
-  /** As the search of a vector store does it: a WireError when there is no such store, or when it has expired. */
+  /** Searches a vector store. Throws WireError if there is no such store, or if it has expired. */
   search(storeId: string, query: SearchQuery, by: Principal | undefined): Promise<SearchHit[]>;
 }
 
-/** What answers, by the names clients ask for. */
+/** The answerers, by model name. */
 interface Answerers {
-  /** The first is the one that answers when a request names none. */
+  /** The first is the default. */
   readonly models: readonly [string, ...string[]];
-  /** A language model may be asked by other names than the listed ones: its address knows them. */
+  /** Accepts other names than the listed ones if there is a language model: its endpoint knows them. */
   of(model: string): Answerer;
 }
 
 export function createAnswerers(model: ChatModel | undefined): Answerers {
-  const quoting = createExtractiveAnswerer();
-  const writing = model && createModelAnswerer(model);
+  const extractive = createExtractiveAnswerer();
+  const generative = model && createModelAnswerer(model);
   return {
     models: model ? [model.name, EXTRACTIVE_MODEL] : [EXTRACTIVE_MODEL],
     of(name) {
-      if (name === EXTRACTIVE_MODEL) return quoting;
-      if (!writing) throw noSuchModel(name, [EXTRACTIVE_MODEL]);
-      return writing;
+      if (name === EXTRACTIVE_MODEL) return extractive;
+      if (!generative) throw noSuchModel(name, [EXTRACTIVE_MODEL]);
+      return generative;
     },
   };
 }

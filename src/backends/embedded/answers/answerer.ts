@@ -10,52 +10,50 @@ export interface Passage {
   readonly score: number;
 }
 
-/** A piece of the answer, and the file it is taken from. Pieces follow each other as they are. */
+/** A piece of the answer, and the file it was taken from. The answer is the concatenation of its parts. */
 export interface AnswerPart {
   readonly text: string;
   readonly from?: Pick<Passage, "fileId" | "filename">;
 }
 
 export interface Question {
-  /** The last thing the user said. */
+  /** The last message of the user. */
   readonly text: string;
-  /** Everything that was said, that included, oldest first. */
+  /** All messages including the last, oldest first. */
   readonly context: readonly Item[];
-  /** Best first; undefined when no search was asked for. */
+  /** Best first; undefined if the request has no search tool. */
   readonly passages: readonly Passage[] | undefined;
-  /** The name it was asked by. */
+  /** The model name of the request. */
   readonly model: string;
   readonly instructions: string | null;
-  /** null: as many as it takes. */
+  /** null: no limit. */
   readonly maxTokens: number | null;
-  /** Only what somebody set. */
+  /** Only what the request sets. */
   readonly sampling: { readonly temperature?: number; readonly topP?: number };
 }
 
-export interface Ending {
-  /** There was more to say than tokens to say it in. */
-  readonly cutShort: boolean;
-}
+/** `length`: the token limit cut the answer short. */
+export type FinishReason = "stop" | "length";
 
-/** The parts as they come into being. Fails where they break off. */
-export type Answer = AsyncGenerator<AnswerPart, Ending>;
+/** Streams the parts. Throws where the answer breaks off. */
+export type Answer = AsyncGenerator<AnswerPart, FinishReason>;
 
-/** Turns a question and what was found about it into an answer. */
+/** Makes an answer from a question and the passages found. */
 export interface Answerer {
-  /** Rejects with a WireError when the answer cannot begin; nobody was told anything then. */
+  /** Rejects with a WireError if the answer cannot begin; nothing was sent to the client then. */
   answer(question: Question, signal: AbortSignal): Promise<Answer>;
 }
 
-/** A language model behind an address that speaks the wire protocol. */
+/** A language model behind an endpoint of the wire protocol. */
 export interface ChatModel {
-  /** The one that answers when a request names none. */
+  /** The default model. */
   readonly name: string;
-  /** What it is told when it answers from passages and the request has no instructions; "" for our own. */
+  /** System prompt for answers from passages if the request has none; "" for the built-in one. */
   readonly instructions: string;
   /** undefined: the model's own. */
   readonly temperature: number | undefined;
-  /** What the address calls the number of tokens an answer may have. */
+  /** The endpoint's name for the token limit of an answer. */
   readonly limitField: "max_tokens" | "max_completion_tokens";
-  /** `POST /chat/completions`. Never rejects: trouble on the way is an error response. */
+  /** `POST /chat/completions`. Never rejects: failures are error responses. */
   complete(request: Request): Promise<Response>;
 }

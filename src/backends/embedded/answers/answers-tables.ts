@@ -1,6 +1,6 @@
 import type { Schema, Sql } from "../../../lib/sql/sql.ts";
 
-/** What is older belongs to nobody. */
+/** Rows of earlier formats have no owner. */
 const OWNERS = `
 ALTER TABLE responses ADD COLUMN owner TEXT;
 ALTER TABLE responses ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0;

@@ -10,7 +10,7 @@ export interface Conversation {
   /** Unix seconds. */
   readonly createdAt: number;
   readonly metadata: Readonly<Record<string, string>>;
-  /** null: nobody knows. */
+  /** null: unknown. */
   readonly owner: string | null;
 }
 
@@ -54,9 +54,9 @@ export async function deleteConversation(db: SqlDatabase, id: string): Promise<v
   await db.run("DELETE FROM conversations WHERE id = $1", [id]);
 }
 
-/** At the end of the conversation, together and in this order. false: there is no such conversation (any more). */
+/** Appends the items in one transaction, in this order. Returns false if the conversation does not exist. */
 export async function appendItems(sql: Sql, id: string, items: readonly Item[]): Promise<boolean> {
-  // Holds the row until the transaction ends, so that the items of two who append at once do not mix.
+  // Locks the row until the transaction ends, so that the items of concurrent appends do not mix.
   const rows = items.map((item) => [item.id, id, JSON.stringify(item)]);
   const bytes = rows.reduce((sum, [, , item = ""]) => sum + item.length, 0);
   if ((await sql.run("UPDATE conversations SET bytes = bytes + $2 WHERE id = $1", [id, bytes])) === 0) return false;
@@ -72,7 +72,7 @@ export async function itemsOf(sql: Sql, id: string): Promise<Item[]> {
   return rows.map(({ item }) => JSON.parse(item) as Item);
 }
 
-/** Items have no time of their own: they stand in the order in which they were said. */
+/** Items have no time; they are ordered by sequence number. */
 const ITEM_COLUMNS = 'id, seq, seq AS "createdAt", item';
 
 export async function listItems(sql: Sql, id: string, request: PageRequest): Promise<Page<ItemRow>> {
@@ -88,7 +88,7 @@ export async function findItem(sql: Sql, id: string, itemId: string): Promise<It
   return sql.get(`SELECT ${ITEM_COLUMNS} FROM conversation_items WHERE conversation_id = $1 AND id = $2`, [id, itemId]);
 }
 
-/** false: there was none. */
+/** Returns false if there was none. */
 export async function deleteItem(sql: Sql, id: string, itemId: string): Promise<boolean> {
   const row = await findItem(sql, id, itemId);
   if (!row) return false;
@@ -96,7 +96,7 @@ export async function deleteItem(sql: Sql, id: string, itemId: string): Promise<
   return (await sql.run("DELETE FROM conversation_items WHERE conversation_id = $1 AND id = $2", [id, itemId])) > 0;
 }
 
-/** WireError when the owner has said too much already. Conversations are kept for ever, so none is taken away for another. */
+/** Throws WireError if the owner's quota is used up. Conversations never expire, so none is deleted for another. */
 export async function checkRoom(sql: Sql, owner: string | null, { conversations, bytes }: Quota): Promise<void> {
   if (owner === null) return;
   const kept = await sql.get<{ readonly count: number; readonly bytes: number }>(

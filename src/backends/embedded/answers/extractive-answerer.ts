@@ -5,15 +5,15 @@ import { STOP_WORDS } from "../../../index/search/stop-words.ts";
 import { segments } from "../../../index/segments.ts";
 import type { Answer, Answerer, AnswerPart, Passage } from "./answerer.ts";
 
-/** Named after what it does, so that nobody takes it for a language model. */
+/** Named so that nobody takes it for a language model. */
 export const EXTRACTIVE_MODEL = "lockstep-extractive";
 
 const MAX_QUOTES = 5;
-/** The best passages have the answer, or none has. */
+/** Only the best passages are searched for quotes. */
 const MAX_PASSAGES = 8;
-/** Of what the first quote adds to the answer, each further one must add this much. */
+/** Each further quote must gain at least this share of the first one's gain. */
 const ENOUGH = 0.35;
-/** What a word of the question still counts once a quote has it. */
+/** Weight factor of a question word that an earlier quote has. */
 const AGAIN = 0.25;
 
 const INTRODUCTION = "Quoted from the documents found, not written by a language model:\n\n";
@@ -23,10 +23,10 @@ const NO_SEARCH =
   "There is no language model here: answers are quoted from documents. " +
   "Give the tool file_search with the ids of vector stores to search.";
 
-/** As the analysis leaves them. */
+/** Stop words after analysis. */
 const EMPTY_WORDS: ReadonlySet<string> = new Set([...STOP_WORDS].flatMap(analyze));
 
-/** Answers with the sentences of the passages that have most of the question in them. */
+/** Answers with the sentences of the passages that match the question best. */
 export function createExtractiveAnswerer(): Answerer {
   return { answer: async ({ text, passages, maxTokens }) => fit(quote(text, passages), maxTokens) };
 }
@@ -41,15 +41,15 @@ export function quote(question: string, passages: readonly Passage[] | undefined
   return first ? [{ text: CLOSEST }, toPart(first)] : [{ text: NOTHING_FOUND }];
 }
 
-/** Parts are never cut: a sentence without its end may say the opposite. */
+/** Drops parts beyond the limit. Never cuts one: half a sentence may say the opposite. */
 async function* fit(parts: readonly AnswerPart[], maxTokens: number | null): Answer {
   let left = maxTokens ?? Number.POSITIVE_INFINITY;
   for (const part of parts) {
     left -= estimateTokens(part.text);
-    if (left < 0) return { cutShort: true };
+    if (left < 0) return "length";
     yield part;
   }
-  return { cutShort: false };
+  return "stop";
 }
 
 interface Candidate extends Quote {
@@ -64,7 +64,7 @@ function toPart({ text, passage }: Quote): AnswerPart {
   return { text: `- ${text}\n`, from: passage };
 }
 
-/** One after the other, each time the sentence that adds most to what the ones before it say. */
+/** Greedy selection: each time the sentence that adds most to the earlier ones. */
 function chooseQuotes(question: string, candidates: readonly Candidate[]): Candidate[] {
   const weights = weighWords(question, candidates);
   const chosen: Candidate[] = [];
@@ -82,7 +82,7 @@ function chooseQuotes(question: string, candidates: readonly Candidate[]): Candi
   return chosen;
 }
 
-/** Words of the question that few sentences have say most. */
+/** Weighs question words by rarity: the fewer sentences have one, the more it counts. */
 function weighWords(question: string, candidates: readonly Candidate[]): Map<string, number> {
   const asked = [...new Set(analyze(question))];
   const telling = asked.filter((word) => !EMPTY_WORDS.has(word));
@@ -94,14 +94,14 @@ function weighWords(question: string, candidates: readonly Candidate[]): Map<str
   return weights;
 }
 
-/** A short sentence says it more plainly than a long one; below a dozen words that is no merit any more. */
+/** Prefers short sentences, down to a dozen words. */
 function gainOf({ words, passage }: Candidate, weights: ReadonlyMap<string, number>): number {
   let sum = 0;
   for (const [word, weight] of weights) if (words.has(word)) sum += weight;
   return (sum * (0.5 + passage.score)) / Math.sqrt(Math.max(12, words.size));
 }
 
-/** Sentences of one passage together and in their order, the passage that was needed first before the others. */
+/** Groups the sentences by passage, in their order; passages in the order in which they were chosen. */
 function inReadingOrder(chosen: readonly Candidate[]): Candidate[] {
   const passages = [...new Set(chosen.map(({ passage }) => passage))];
   return passages.flatMap((one) =>
@@ -122,7 +122,7 @@ const FENCE = /^\s*(?:```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}(?:\s|$)/;
 const BEGINS_BLOCK = /^\s*(?:[-*+>]\s|\d{1,9}[.)]\s)/;
 
-/** The sentences, list items and table rows of a passage, without the marks of Markdown. Headings alone say too little. */
+/** Returns the sentences, list items and table rows of a passage without Markdown. Headings are left out. */
 function quotesOf(passage: Passage): Quote[] {
   return blocksOf(passage.text)
     .flatMap((block) => (block.row ? [block.text] : [...segments(block.text, "sentences")]))
@@ -131,7 +131,7 @@ function quotesOf(passage: Passage): Quote[] {
     .map((text, position) => ({ text: shortened(text), passage, position }));
 }
 
-/** Paragraphs on one line, and rows of tables with the names of their columns. */
+/** Splits text into paragraphs (joined to one line) and table rows (with the names of their columns). */
 function blocksOf(text: string): { text: string; row: boolean }[] {
   const blocks: { text: string; row: boolean }[] = [];
   let columns: readonly string[] | undefined;

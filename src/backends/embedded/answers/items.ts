@@ -4,25 +4,25 @@ import { toList } from "../wire/codec.ts";
 import { asArray, asObject, asOneOf, asString, readListParams, unknownCursor } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
 
-/** A thing said or done in a conversation, as the wire protocol spells it: a message, a call of a tool, its result. */
+/** An item of a conversation, as the wire protocol has it: a message, a tool call, or its result. */
 export interface Item {
   readonly id: string;
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** What clients have to ask for, because most do not want it. */
+/** Extras that a client asked for with `include`. */
 export type Include = ReadonlySet<string>;
 
 const SEARCH_RESULTS = "file_search_call.results";
 
-/** What file_search found is kept with its call, and shown to those who include it. */
+/** Removes the results of a file_search call, unless the client includes them. */
 export function showItem(item: Item, include: Include): Item {
   if (item.type !== "file_search_call" || include.has(SEARCH_RESULTS)) return item;
   return { ...item, results: null };
 }
 
-/** The words of a message; "" for anything else. */
+/** Returns the text of a message; "" for any other item. */
 export function textOfItem(item: Item): string {
   if (item.type !== "message" || !Array.isArray(item["content"])) return "";
   return item["content"]
@@ -41,10 +41,10 @@ export function lastQuestion(items: readonly Item[]): string | undefined {
 const ROLES = ["user", "assistant", "system", "developer"] as const;
 const TEXT_TYPES: ReadonlySet<unknown> = new Set(["input_text", "output_text", "text", "refusal"]);
 
-/** What a message may be made of: everything when it is only kept, text when it is to be answered. */
+/** Allowed contents of a message: any if it is only stored, text if it is to be answered. */
 type Contents = "any" | "text";
 
-/** The items of a request in their full form, with ids of ours: one that was sent before may come again. */
+/** Parses the items of a request and gives them new ids: a client may send an item again. */
 export function readItems(value: unknown, param: string, contents: Contents): Item[] {
   if (typeof value === "string") {
     return [message("user", [{ type: "input_text", text: value }])];
@@ -96,7 +96,7 @@ function message(role: (typeof ROLES)[number], content: readonly JsonObject[]): 
 
 export const ITEM_LIMITS = { max: 100, usual: 20 };
 
-/** A page of items that are all at hand, oldest first. */
+/** Returns one page of a list of items, given oldest first. */
 export function pageOfItems(items: readonly Item[], query: URLSearchParams, include: Include): object {
   const { limit, order, after } = readListParams(query, ITEM_LIMITS);
   const ordered = order === "asc" ? items : items.toReversed();

@@ -4,17 +4,17 @@ import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import { randomId } from "../../../lib/random-id.ts";
 import { nowSeconds } from "../../../lib/time.ts";
 import { badRequest, notFound } from "../wire/wire-error.ts";
-import type { AnswerParts } from "./answer-context.ts";
+import type { AnswerContext } from "./answer-context.ts";
 import type { Answer, Passage } from "./answerer.ts";
 import { appendItems, checkItems, checkRoom, findConversation, itemsOf } from "./conversations.ts";
 import { type Item, lastQuestion, showItem, textOfItem } from "./items.ts";
 import type { FileSearch, ResponseRequest } from "./read-response-request.ts";
 import {
-  closingStep,
-  messageSteps,
-  openingSteps,
-  type Step,
-  searchSteps,
+  closingEvent,
+  messageEvents,
+  openingEvents,
+  type ResponseEvent,
+  searchEvents,
   showResponse,
   toResponse,
   toSearchCall,
@@ -24,15 +24,15 @@ import { chainOf, findResponse, insertResponse, type StoredResponse } from "./re
 type Stored = StoredResponse["response"];
 
 /**
- * Searches, and has the answer begun: whatever keeps it from that rejects, and nobody was told anything yet. Then the events
- * come as the answer does. At its end the outcome is kept where the request says (as a response, in a conversation, or
- * nowhere) and returned; one that broke off is `failed`.
+ * Searches and starts the answer; rejects if that fails, before anything was sent. The generator then yields events as the
+ * answer comes. At its end the response is stored where the request says (as a response, in a conversation, or nowhere) and
+ * returned; an answer that broke off is `failed`.
  */
 export async function beginResponse(
-  parts: AnswerParts,
+  parts: AnswerContext,
   request: ResponseRequest,
   { by, signal }: { readonly by: Principal | undefined; readonly signal: AbortSignal },
-): Promise<AsyncGenerator<Step, Stored>> {
+): Promise<AsyncGenerator<ResponseEvent, Stored>> {
   const asker = askerOf(by);
   const createdAt = nowSeconds();
   const context = [...(await historyOf(parts, request, asker)), ...request.input];
@@ -55,7 +55,7 @@ export async function beginResponse(
   });
 }
 
-interface Begun {
+interface StartedAnswer {
   readonly owner: string | null;
   readonly createdAt: number;
   readonly calls: readonly Item[];
@@ -63,32 +63,36 @@ interface Begun {
   readonly inputTokens: number;
 }
 
-async function* respond(parts: AnswerParts, request: ResponseRequest, begun: Begun): AsyncGenerator<Step, Stored> {
+async function* respond(
+  parts: AnswerContext,
+  request: ResponseRequest,
+  begun: StartedAnswer,
+): AsyncGenerator<ResponseEvent, Stored> {
   const { owner, createdAt, calls, answer, inputTokens } = begun;
   const id = randomId("resp_");
   const blank = { id, createdAt, completedAt: null, output: [], usage: null, failure: "" };
-  yield* openingSteps(toResponse(request, { ...blank, status: "in_progress" }));
-  for (const [at, call] of calls.entries()) yield* searchSteps(showItem(call, request.include), at);
-  const { item, ending } = yield* messageSteps(randomId("msg_"), calls.length, answer);
-  const failure = "failure" in ending ? ending.failure : "";
+  yield* openingEvents(toResponse(request, { ...blank, status: "in_progress" }));
+  for (const [at, call] of calls.entries()) yield* searchEvents(showItem(call, request.include), at);
+  const { item, ending } = yield* messageEvents(randomId("msg_"), calls.length, answer);
+  const failure = typeof ending === "object" ? ending.failure : "";
   const response = toResponse(request, {
     ...blank,
-    status: "failure" in ending ? "failed" : ending.cutShort ? "incomplete" : "completed",
+    status: typeof ending === "object" ? "failed" : ending === "length" ? "incomplete" : "completed",
     completedAt: failure === "" ? nowSeconds() : null,
     output: [...calls, item],
     usage: { inputTokens, outputTokens: tokensOf([textOfItem(item)]) },
     failure,
   });
-  // Who does not stream learns of the failure instead of an id.
-  if (failure === "" || request.stream) await keep(parts, request, { response, createdAt, owner });
+  // A client that does not stream gets the error instead of an id.
+  if (failure === "" || request.stream) await storeResponse(parts, request, { response, createdAt, owner });
   const shown = showResponse(response, request.include);
-  yield closingStep(shown);
+  yield closingEvent(shown);
   return shown;
 }
 
-/** What was said before: in the conversation, or up to the previous response. */
+/** Returns the earlier messages: of the conversation, or up to the previous response. */
 export async function historyOf(
-  { db: sql, quota }: Pick<AnswerParts, "db" | "quota">,
+  { db: sql, quota }: Pick<AnswerContext, "db" | "quota">,
   { previousId, conversationId, input }: Pick<ResponseRequest, "previousId" | "conversationId" | "input">,
   asker: Asker,
 ): Promise<Item[]> {
@@ -117,15 +121,15 @@ function tokensOf(texts: readonly string[]): number {
   return Math.ceil(texts.reduce((sum, text) => sum + estimateTokens(text), 0));
 }
 
-/** Best first, whichever search found it. */
+/** Sorts the hits of all searches, best first. */
 function toPassages(hits: readonly SearchHit[]): Passage[] {
   return hits
     .map(({ fileId, name, text, score }) => ({ fileId, filename: name, text, score }))
     .sort((a, b) => b.score - a.score);
 }
 
-async function keep(
-  { db, quota }: AnswerParts,
+async function storeResponse(
+  { db, quota }: AnswerContext,
   request: ResponseRequest,
   { response, createdAt, owner }: Pick<StoredResponse, "response" | "createdAt" | "owner">,
 ): Promise<void> {
@@ -140,20 +144,21 @@ async function keep(
   });
 }
 
-export interface Asked {
+/** The question, its caller, and the signal that ends the search. */
+export interface SearchRequest {
   readonly text: string;
   readonly by: Principal | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Weights order what was found; enough has to be found first. */
+/** Hits to fetch per store if the request has weights: they reorder what was found. */
 const MOST_HITS = 50;
 
-/** What a file_search finds in all its stores, best first, as many as it asked for. */
+/** Runs a file_search over all its stores. Returns the best hits, at most its limit. */
 async function searchPassages(
-  parts: Pick<AnswerParts, "search">,
+  parts: Pick<AnswerContext, "search">,
   { storeIds, query, weights }: FileSearch,
-  { text: question, by, signal }: Asked,
+  { text: question, by, signal }: SearchRequest,
 ): Promise<SearchHit[]> {
   const { limit, scoreThreshold = 0 } = query;
   const asked = { ...query, text: question, signal, ...(weights && using(weights)) };
@@ -174,7 +179,7 @@ function using({ text, vector }: NonNullable<FileSearch["weights"]>): object {
   return { limit: MOST_HITS, scoreThreshold: 0 };
 }
 
-/** The parts of a score are relative to the best of their search; how good that one is stays as the index judged it. */
+/** Reweighs scores. Their parts are relative to the best hit of the search, whose absolute score is kept. */
 function weigh(hits: readonly SearchHit[], { text, vector }: NonNullable<FileSearch["weights"]>): SearchHit[] {
   const best = hits.reduce((most, { score }) => Math.max(most, score), 0);
   return hits.map((hit) => {

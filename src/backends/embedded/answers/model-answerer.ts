@@ -5,16 +5,16 @@ import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { logLine } from "../../../lib/log-line.ts";
 import { readSseEvents } from "../../../lib/read-sse-events.ts";
 import { WireError } from "../wire/wire-error.ts";
-import type { Answer, Answerer, AnswerPart, ChatModel, Ending, Passage, Question } from "./answerer.ts";
+import type { Answer, Answerer, AnswerPart, ChatModel, Passage, Question } from "./answerer.ts";
 import { type Item, textOfItem } from "./items.ts";
 
-/** Has a language model write the answer, from the passages if there was a search. */
+/** Answers with a language model, from the passages if there was a search. */
 export function createModelAnswerer(model: ChatModel): Answerer {
   return {
     async answer(question, signal) {
       const { body, shown } = toChatRequest(question, model);
       const headers = { "content-type": "application/json" };
-      // Only the path is looked at.
+      // Only the path is used.
       const request = new Request("http://model.invalid/chat/completions", {
         method: "POST",
         headers,
@@ -22,7 +22,7 @@ export function createModelAnswerer(model: ChatModel): Answerer {
         signal,
       });
       const response = await model.complete(request);
-      if (!response.ok) throw await refusalOf(response);
+      if (!response.ok) throw await toWireError(response);
       return readAnswer(response, shown);
     },
   };
@@ -37,7 +37,7 @@ async function* readAnswer(response: Response, passages: readonly Passage[]): An
   }
   yield* citations.end();
   if (finish === "") throw brokenOff();
-  return { cutShort: finish === "length" } satisfies Ending;
+  return finish === "length" ? "length" : "stop";
 }
 
 interface Piece {
@@ -46,7 +46,7 @@ interface Piece {
   readonly finishReason: string;
 }
 
-/** Token by token, or all at once from a server that does not stream. */
+/** Yields the answer token by token, or at once if the server does not stream. */
 async function* piecesOf(response: Response): AsyncGenerator<Piece> {
   if (!response.headers.get("content-type")?.includes("text/event-stream")) {
     yield readPiece(await response.json(), "message");
@@ -77,8 +77,8 @@ function brokenOff(cause?: unknown): RemoteError {
   return new RemoteError("The answer of the language model broke off.", { cause });
 }
 
-/** Its status and its words. */
-async function refusalOf(response: Response): Promise<WireError> {
+/** Keeps status and message of the model's error. */
+async function toWireError(response: Response): Promise<WireError> {
   const body: unknown = await response.json().catch(() => undefined);
   const error: JsonObject = isJsonObject(body) && isJsonObject(body["error"]) ? body["error"] : {};
   const said = typeof error["message"] === "string" ? error["message"] : `it answered with HTTP ${response.status}.`;
@@ -86,20 +86,20 @@ async function refusalOf(response: Response): Promise<WireError> {
   return new WireError(response.status, `The language model did not answer: ${said}`, null, code);
 }
 
-/** Leaves room for the conversation and the answer in the window of a model that runs on one machine. */
+/** Leaves room for the conversation and the answer in the context window of a local model. */
 const MAX_PASSAGE_TOKENS = 12_000;
 
 const INSTRUCTIONS =
   "You answer questions from the passages of documents given in the next message. If they do not have the answer, say so.";
 const NOTHING_FOUND = "The search found no passages.";
 
-/** What is sent to a language model, and the passages that are in it: all it can have taken an answer from. */
+/** The request to a language model, and the passages in it: all that an answer can cite. */
 interface ChatRequest {
   readonly body: JsonObject;
   readonly shown: readonly Passage[];
 }
 
-/** The question as a language model is asked: what it is to do, what was found, and what was said. */
+/** Builds the prompt: instructions, passages, and the conversation. */
 function toChatRequest(question: Question, model: ChatModel): ChatRequest {
   const { temperature = model.temperature, topP } = question.sampling;
   const shown = fitting(question.passages ?? []);
@@ -122,10 +122,10 @@ function rulesFor(fence: string): string {
   );
 }
 
-/** What documents say has a message of its own, and never the word of the system. */
+/** Passages go into a user message, never into the system prompt. */
 function preface({ instructions, passages }: Question, model: ChatModel, shown: readonly Passage[]): JsonObject[] {
   if (!passages) return instructions ? [{ role: "system", content: instructions }] : [];
-  // Nobody who wrote a document could know it.
+  // Random: the author of a document cannot know it.
   const fence = `passage-${randomBytes(8).toString("hex")}`;
   const told = instructions || model.instructions || INSTRUCTIONS;
   const listed = shown.map(
@@ -138,7 +138,7 @@ function preface({ instructions, passages }: Question, model: ChatModel, shown: 
   ];
 }
 
-/** The best, as many as there is room for. */
+/** Returns the best passages that fit. */
 function fitting(passages: readonly Passage[]): readonly Passage[] {
   let left = MAX_PASSAGE_TOKENS;
   const overflow = passages.findIndex(({ text }, at) => {
@@ -149,11 +149,11 @@ function fitting(passages: readonly Passage[]): readonly Passage[] {
 }
 
 const LINE_START = "(^|[\\r\\n\\v\\f\\u0085\\u2028\\u2029])";
-/** What a model could take for the begin or end of a passage, or for the head of one as people write it. */
+/** Text that a model could take for the begin or end of a passage, or for its heading. */
 const FENCE_LIKE = /[<＜﹤‹«](?=[\s\u200b-\u200f\u2060\ufeff]*(?:[/／][\s\u200b-\u200f\u2060\ufeff]*)?passage)/gi;
 const HEAD_LIKE = new RegExp(`${LINE_START}(?=[^\\p{L}\\p{N}\\r\\n]{0,20}passage\\s*\\d)`, "giu");
 
-/** A document brings no citations along, no passages, and none of the marks by which models tell who speaks. */
+/** Removes from a document what looks like citations, passage fences, and role markers of models. */
 function defuse(text: string): string {
   return unmarked(text).replaceAll(FENCE_LIKE, "(").replaceAll("<|", "< |").replaceAll(HEAD_LIKE, "$1> In the text: ");
 }
@@ -167,7 +167,7 @@ function unmarked(text: string): string {
   return text.replaceAll(CITATION.open, "[").replaceAll(CITATION.close, "]");
 }
 
-/** Calls of tools and their results are not for the model: it has none. */
+/** Skips tool calls and their results: the model has no tools. */
 function toMessage(item: Item): JsonObject[] {
   const content = textOfItem(item);
   if (content === "") return [];
@@ -175,48 +175,48 @@ function toMessage(item: Item): JsonObject[] {
   return [{ role, content }];
 }
 
-/** How a model is told to cite: the number of a passage between brackets that texts hardly ever have. */
+/** How a model is told to cite: the number of a passage in rare brackets. */
 const CITATION = { open: "【", close: "】" };
 
 /** `3`, `1, 4`, and `3†source` and `3:0†source`, which models of OpenAI have learnt to write. */
 const NUMBERS = /^\s*\d{1,3}(\s*[,;]\s*\d{1,3})*\s*$/;
 const LEARNT = /^\s*(\d{1,3})(:\d{1,3})?†/;
-/** What is longer is no marker. */
+/** Longer text in brackets is no marker. */
 const LONGEST = 60;
-/** A marker takes the blanks before it along. */
+/** A marker includes the blanks before it. */
 const MAY_BE_MARKER = new RegExp(` *(${CITATION.open}[^${CITATION.close}]*)?$`);
 
 interface CitationReader {
-  /** What is certain to be text or citation by now; a marker that has only begun is held back. */
+  /** Yields text and citations; holds back a marker that is not complete yet. */
   read(text: string): Generator<AnswerPart, void>;
-  /** What was still held back. */
+  /** Yields what was held back. */
   end(): Generator<AnswerPart, void>;
 }
 
-/** Takes the markers out of a text that comes in pieces and puts citations in their place. */
+/** Replaces markers by citations in streamed text. */
 export function createCitationReader(passages: readonly Passage[]): CitationReader {
   let held = "";
-  function* settle(upTo: number): Generator<AnswerPart, void> {
-    const settled = held.slice(0, upTo);
+  function* flush(upTo: number): Generator<AnswerPart, void> {
+    const text = held.slice(0, upTo);
     held = held.slice(upTo);
     let at = 0;
-    for (const marker of settled.matchAll(/ *【([^】]*)】/g)) {
+    for (const marker of text.matchAll(/ *【([^】]*)】/g)) {
       const numbers = numbersIn(marker[1] ?? "");
       if (!numbers) continue;
-      yield* textPart(settled.slice(at, marker.index));
+      yield* textPart(text.slice(at, marker.index));
       yield* citationsOf(numbers, passages);
       at = marker.index + marker[0].length;
     }
-    yield* textPart(settled.slice(at));
+    yield* textPart(text.slice(at));
   }
   return {
     *read(text) {
       held += text;
       const open = MAY_BE_MARKER.exec(held)?.index ?? held.length;
-      yield* settle(held.length - open > LONGEST ? held.length : open);
+      yield* flush(held.length - open > LONGEST ? held.length : open);
     },
     *end() {
-      yield* settle(held.length);
+      yield* flush(held.length);
     },
   };
 }
@@ -232,7 +232,7 @@ function numbersIn(marker: string): number[] | undefined {
   return learnt ? [Number(learnt[1])] : undefined;
 }
 
-/** A number that no passage has cites nothing: the model made it up. */
+/** Ignores numbers that no passage has: the model made them up. */
 function* citationsOf(numbers: readonly number[], passages: readonly Passage[]): Generator<AnswerPart, void> {
   const files = new Map(numbers.flatMap((number) => passages[number - 1] ?? []).map((one) => [one.fileId, one]));
   for (const { fileId, filename } of files.values()) yield { text: "", from: { fileId, filename } };

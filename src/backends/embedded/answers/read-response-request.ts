@@ -26,9 +26,9 @@ export interface ResponseRequest {
   readonly maxOutputTokens: number | null;
   readonly store: boolean;
   readonly stream: boolean;
-  /** What the request sets of it. */
+  /** Only what the request sets. */
   readonly sampling: { readonly temperature?: number; readonly topP?: number };
-  /** What the response tells back as it was asked for, spelt as on the wire. */
+  /** Fields that the response repeats, named as on the wire. */
   readonly settings: JsonObject;
 }
 
@@ -44,7 +44,7 @@ const INCLUDES = [
 ] as const;
 const ANY_INTEGER = { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true };
 
-/** What holds for requests that do not say otherwise. */
+/** Values for fields that a request leaves out. */
 interface RequestDefaults {
   readonly model: string;
   readonly temperature: number | undefined;
@@ -98,7 +98,7 @@ function readSampling(given: Given): ResponseRequest["sampling"] {
   return { ...(temperature !== undefined && { temperature }), ...(topP !== undefined && { topP }) };
 }
 
-/** Checked and told back. Sampling makes no difference to an answer that is quoted. */
+/** Checks the fields that the response repeats. Sampling has no effect on extractive answers. */
 function readSettings(fields: Readonly<JsonObject>, given: Given, defaults: RequestDefaults): JsonObject {
   const user = given("user", asString);
   return {
@@ -134,20 +134,20 @@ function asConversationId(value: unknown, param: string): string {
 export interface FileSearch {
   readonly storeIds: readonly string[];
   readonly query: Omit<SearchQuery, "text">;
-  /** How much words and vectors count; undefined: as the index thinks best. */
+  /** Weights of words and vectors; undefined: those of the index. */
   readonly weights: { readonly text: number; readonly vector: number } | undefined;
 }
 
 interface Tools {
   readonly searches: readonly FileSearch[];
-  /** As they are told back, with what was left out filled in. */
+  /** As the response repeats them, with defaults. */
   readonly tools: readonly JsonObject[];
   readonly toolChoice: unknown;
 }
 
 const RANKERS = ["auto", "default-2024-11-15"] as const;
 const MODES = ["none", "auto", "required"] as const;
-/** A model may leave these alone; ours always does. The others are services that are not there. */
+/** Tools that a model may ignore, as ours does. Others are services that do not exist here. */
 const NEVER_CALLED: ReadonlySet<unknown> = new Set(["function", "custom"]);
 
 function readTools(tools: unknown, toolChoice: unknown): Tools {
@@ -169,7 +169,7 @@ function checkCount(count: number, param: string, noun: string): void {
   throw badRequest(`'${param}' has ${count} ${noun}; a request may have at most ${MOST_SEARCHES}.`, param);
 }
 
-/** Of the choices only those that ask for something nobody can do are refused. */
+/** Rejects only choices that cannot be served. */
 function wantsSearch(choice: unknown, tools: number): boolean {
   if (isJsonObject(choice)) {
     if (choice["type"] === "file_search") return true;

@@ -3,7 +3,7 @@ import type { FileId } from "../../../contracts/ids.ts";
 import type { SearchHit } from "../../../contracts/search-index.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
 import { randomId } from "../../../lib/random-id.ts";
-import type { Answer, AnswerPart, Ending } from "./answerer.ts";
+import type { Answer, AnswerPart, FinishReason } from "./answerer.ts";
 import { type Include, type Item, showItem } from "./items.ts";
 import type { ResponseRequest } from "./read-response-request.ts";
 import type { StoredResponse } from "./responses.ts";
@@ -15,8 +15,8 @@ interface Usage {
   readonly outputTokens: number;
 }
 
-/** What became of a request so far. */
-interface Made {
+/** State of a response. */
+interface ResponseState {
   readonly id: string;
   readonly createdAt: number;
   readonly status: "in_progress" | "completed" | "incomplete" | "failed";
@@ -28,7 +28,7 @@ interface Made {
   readonly failure: string;
 }
 
-export function toResponse(request: ResponseRequest, made: Made): StoredResponse["response"] {
+export function toResponse(request: ResponseRequest, made: ResponseState): StoredResponse["response"] {
   const { conversationId } = request;
   return {
     id: made.id,
@@ -55,7 +55,7 @@ export function toResponse(request: ResponseRequest, made: Made): StoredResponse
   };
 }
 
-/** As somebody sees it who asked for these extras. */
+/** Returns the response with the requested extras only. */
 export function showResponse(response: StoredResponse["response"], include: Include): StoredResponse["response"] {
   return { ...response, output: response.output.map((item) => showItem(item, include)) };
 }
@@ -91,14 +91,14 @@ interface FileCitation {
 }
 
 interface OutputTextWriter {
-  /** What the part adds to the text, and to the citations. */
+  /** Returns what the part adds to the text, and to the citations. */
   add(part: AnswerPart): { readonly delta: string; readonly annotation: FileCitation | undefined };
   content(): OutputText;
 }
 
 /**
- * The parts one after the other; a citation stands where its part ends. Blanks at the end wait for what follows them,
- * because a finished text has none.
+ * Joins the parts; a citation is placed where its part ends. Trailing blanks are held back until more text follows, because a
+ * finished text has none.
  */
 function createOutputText(): OutputTextWriter {
   let text = "";
@@ -141,33 +141,33 @@ function toUsage({ inputTokens, outputTokens }: Usage): object {
   };
 }
 
-/** One event of a streamed response, as the wire protocol spells it; its number comes when it is sent. */
-export type Step = JsonObject & { readonly type: string };
+/** One event of a streamed response; it gets its sequence number when it is sent. */
+export type ResponseEvent = JsonObject & { readonly type: string };
 
 type Shown = StoredResponse["response"];
 
-/** The events that lead to a finished response: whoever adds them up has the very same one. */
-export async function* eventsOf(response: Shown): AsyncGenerator<Step, void> {
-  yield* openingSteps(response);
+/** Replays the events of a finished response. */
+export async function* eventsOf(response: Shown): AsyncGenerator<ResponseEvent, void> {
+  yield* openingEvents(response);
   for (const [at, item] of response.output.entries()) {
-    if (item.type === "message") yield* messageSteps(item.id, at, partsOf(item));
-    else yield* searchSteps(item, at);
+    if (item.type === "message") yield* messageEvents(item.id, at, partsOf(item));
+    else yield* searchEvents(item, at);
   }
-  yield closingStep(response);
+  yield closingEvent(response);
 }
 
-export function* openingSteps(response: Shown): Generator<Step, void> {
+export function* openingEvents(response: Shown): Generator<ResponseEvent, void> {
   const nothingYet = { completed_at: null, error: null, incomplete_details: null, output: [], usage: null };
   const begun = { ...response, status: "in_progress", ...nothingYet };
   yield { type: "response.created", response: begun };
   yield { type: "response.in_progress", response: begun };
 }
 
-export function closingStep(response: Shown): Step {
+export function closingEvent(response: Shown): ResponseEvent {
   return { type: `response.${response["status"]}`, response };
 }
 
-export function* searchSteps(item: Item, at: number): Generator<Step, void> {
+export function* searchEvents(item: Item, at: number): Generator<ResponseEvent, void> {
   const begun = { ...item, status: "in_progress", results: null };
   yield { type: "response.output_item.added", output_index: at, item: begun };
   for (const state of ["in_progress", "searching", "completed"]) {
@@ -177,17 +177,21 @@ export function* searchSteps(item: Item, at: number): Generator<Step, void> {
 }
 
 /** The message as far as it got, and how it ended: `failure` is why it broke off, for people. */
-interface Said {
+interface MessageOutcome {
   readonly item: Item;
-  readonly ending: Ending | { readonly failure: string };
+  readonly ending: FinishReason | { readonly failure: string };
 }
 
-/** Each part as soon as it is there. */
-export async function* messageSteps(id: string, at: number, answer: Answer): AsyncGenerator<Step, Said> {
+/** Streams the events of a message, each part as soon as it is there. */
+export async function* messageEvents(
+  id: string,
+  at: number,
+  answer: Answer,
+): AsyncGenerator<ResponseEvent, MessageOutcome> {
   const here = { item_id: id, output_index: at, content_index: 0 };
   const writer = createOutputText();
   let cited = 0;
-  const stepsOf = function* (part: AnswerPart): Generator<Step, void> {
+  const eventsOfPart = function* (part: AnswerPart): Generator<ResponseEvent, void> {
     const { delta, annotation } = writer.add(part);
     if (delta !== "") yield { type: "response.output_text.delta", ...here, delta, logprobs: [] };
     if (!annotation) return;
@@ -195,37 +199,36 @@ export async function* messageSteps(id: string, at: number, answer: Answer): Asy
   };
   yield { type: "response.output_item.added", output_index: at, item: toMessage(id, [], "in_progress") };
   yield { type: "response.content_part.added", ...here, part: writer.content() };
-  const ending = yield* partSteps(answer, stepsOf);
+  const ending = yield* partEvents(answer, eventsOfPart);
   const part = writer.content();
-  const isWhole = !("failure" in ending) && !ending.cutShort;
-  const item = toMessage(id, [part], isWhole ? "completed" : "incomplete");
-  if ("failure" in ending) return { item, ending };
+  const item = toMessage(id, [part], ending === "stop" ? "completed" : "incomplete");
+  if (typeof ending === "object") return { item, ending };
   yield { type: "response.output_text.done", ...here, text: part.text, logprobs: [] };
   yield { type: "response.content_part.done", ...here, part };
   yield { type: "response.output_item.done", output_index: at, item };
   return { item, ending };
 }
 
-/** An answer that nobody waits for any more is given up. */
-async function* partSteps(
+/** Ends the answer when the client leaves. */
+async function* partEvents(
   answer: Answer,
-  stepsOf: (part: AnswerPart) => Generator<Step, void>,
-): AsyncGenerator<Step, Said["ending"]> {
+  eventsOfPart: (part: AnswerPart) => Generator<ResponseEvent, void>,
+): AsyncGenerator<ResponseEvent, MessageOutcome["ending"]> {
   try {
     for (;;) {
       const next = await answer.next();
       if (next.done) return next.value;
-      yield* stepsOf(next.value);
+      yield* eventsOfPart(next.value);
     }
   } catch (error) {
     if (error instanceof RemoteError) return { failure: error.message };
     throw error;
   } finally {
-    await answer.return({ cutShort: true });
+    await answer.return("length");
   }
 }
 
-/** What a stored message was made of. */
+/** Returns the parts of a stored message. */
 async function* partsOf(item: Item): Answer {
   const [{ text, annotations }] = item["content"] as readonly [OutputText];
   let at = 0;
@@ -234,5 +237,5 @@ async function* partsOf(item: Item): Answer {
     at = index;
   }
   yield { text: text.slice(at) };
-  return { cutShort: item["status"] === "incomplete" };
+  return item["status"] === "incomplete" ? "length" : "stop";
 }

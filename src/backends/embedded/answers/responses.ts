@@ -5,7 +5,7 @@ import { type ListKey, type Page, type PageRequest, readPage } from "../read-pag
 import type { Quota } from "./answer-context.ts";
 import type { Item } from "./items.ts";
 
-/** A response as it was sent, with everything somebody may later ask to have included, and the input it answers. */
+/** A response with all extras that a client may later include, and its input. */
 export interface StoredResponse {
   readonly id: string;
   /** Unix seconds. */
@@ -13,7 +13,7 @@ export interface StoredResponse {
   readonly previousId: string | null;
   readonly response: JsonObject & { readonly output: readonly Item[] };
   readonly input: readonly Item[];
-  /** null: nobody knows. */
+  /** null: unknown. */
   readonly owner: string | null;
 }
 
@@ -23,9 +23,9 @@ interface ResponseRow extends Pick<StoredResponse, "id" | "createdAt" | "previou
 }
 
 const COLUMNS = 'id, created_at AS "createdAt", previous_id AS "previousId", response, input, owner';
-/** As long as OpenAI keeps them: whoever wants to go on later makes a conversation. */
+/** As long as OpenAI keeps them. Longer chats use conversations. */
 const KEPT_SECONDS = 30 * 24 * 3600;
-/** A chain is read as far back as anybody could mean. */
+/** Longest chain of previous responses that is read. */
 const MAX_CHAIN = 100;
 
 export async function insertResponse(sql: Sql, stored: StoredResponse, quota: Quota): Promise<void> {
@@ -37,11 +37,11 @@ export async function insertResponse(sql: Sql, stored: StoredResponse, quota: Qu
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
     [id, createdAt, previousId, response, input, owner, response.length + input.length],
   );
-  if (owner !== null) await forgetBeyond(sql, owner, quota);
+  if (owner !== null) await enforceQuota(sql, owner, quota);
 }
 
-/** Whoever asks most forgets first: the oldest of an owner leave when there are too many, and the others' stay. The newest stays, however large. */
-async function forgetBeyond(sql: Sql, owner: string, { answers, bytes }: Quota): Promise<void> {
+/** Deletes the oldest responses of an owner beyond the quota. The newest stays, however large. */
+async function enforceQuota(sql: Sql, owner: string, { answers, bytes }: Quota): Promise<void> {
   const kept = await sql.get<{ readonly count: number; readonly bytes: number }>(
     "SELECT count(*) AS count, coalesce(sum(bytes), 0) AS bytes FROM responses WHERE owner = $1",
     [owner],
@@ -77,12 +77,12 @@ export async function keyOfResponse(sql: Sql, id: string, asker: Asker): Promise
   return row && maySee(asker, row.owner) ? row : undefined;
 }
 
-/** false: there was none. */
+/** Returns false if there was none. */
 export async function deleteResponse(sql: Sql, id: string): Promise<boolean> {
   return (await sql.run("DELETE FROM responses WHERE id = $1", [id])) > 0;
 }
 
-/** Everything said up to and with this response, in order. A deleted one breaks the chain. */
+/** Returns all items up to and including this response, in order. A deleted response ends the chain. */
 export async function chainOf(sql: Sql, last: StoredResponse, asker: Asker): Promise<Item[]> {
   const links = [last];
   let { previousId } = last;

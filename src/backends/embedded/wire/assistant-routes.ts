@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { randomId } from "../../../lib/random-id.ts";
 import type { Sql } from "../../../lib/sql/sql.ts";
-import type { AnswerParts } from "../answers/answer-context.ts";
+import type { AnswerContext } from "../answers/answer-context.ts";
 import { readPage } from "../read-page.ts";
 import { toList } from "./codec.ts";
 import {
@@ -33,8 +33,8 @@ const FIELDS = [
   "reasoning_effort",
 ];
 
-/** Below `/assistants`: definitions only, for clients of before; nothing runs them. */
-export function assistantRoutes({ db }: Pick<AnswerParts, "db">): Hono {
+/** Below `/assistants`: definitions only, for older clients; nothing runs them. */
+export function assistantRoutes({ db }: Pick<AnswerContext, "db">): Hono {
   const find = async (id: string): Promise<AssistantRow> => {
     const row = await findAssistant(db, id);
     if (!row) throw notFound(`No assistant found with id '${id}'.`);
@@ -120,7 +120,7 @@ const TOOLS = ["code_interpreter", "file_search", "function"] as const;
 const MAX_TOOLS = 128;
 const MAX_LENGTHS = { name: 256, description: 512, instructions: 256_000 } as const;
 
-/** The settings of an assistant as they are told back; what is not given stays as it was. */
+/** Reads the settings of an assistant; fields that are not given keep their value. */
 function readAssistant(fields: Readonly<JsonObject>, before: Readonly<JsonObject>): JsonObject {
   const given = (name: string, usual: unknown, read: (value: unknown, param: string) => unknown): unknown => {
     const value = fields[name];

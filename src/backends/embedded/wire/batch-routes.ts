@@ -6,6 +6,7 @@ import { randomId } from "../../../lib/random-id.ts";
 import type { Sql } from "../../../lib/sql/sql.ts";
 import type { Attachment, OpenStore } from "../attachments.ts";
 import { toBatchObject, toList, toStoreFileObject } from "./codec.ts";
+import { filesToAttach } from "./files-to-attach.ts";
 import {
   asArray,
   asAttributes,
@@ -16,8 +17,8 @@ import {
   readListParams,
   unknownCursor,
 } from "./read-fields.ts";
-import { filesToAttach, LIST_LIMITS, openStore, readStatus } from "./store-file-routes.ts";
-import { findEntry, findLive, type WireContext } from "./wire-context.ts";
+import { LIST_LIMITS, openStore, readStatus } from "./store-file-routes.ts";
+import { findEntry, findOpenStore, type WireContext } from "./wire-context.ts";
 import { badRequest, noSuchFile, notFound } from "./wire-error.ts";
 
 const MAX_FILES = 2000;
@@ -28,10 +29,10 @@ const MAX_BODY_BYTES = 32 * 1024 * 1024;
 export function batchRoutes(context: WireContext): Hono {
   const routes = new Hono();
   routes.post("/:id/file_batches", async ({ req, json }) => {
-    const entry = await findLive(context, req.param("id"));
+    const entry = await findOpenStore(context, req.param("id"));
     const open = await openStore(context, entry);
     const batch = await createBatch(context, open, req.raw);
-    await context.stores.noteActivity(entry);
+    await context.stores.recordActivity(entry);
     return json(await show(context, open, batch));
   });
   routes.get("/:id/file_batches/:batch", async ({ req, json }) => {
@@ -41,7 +42,7 @@ export function batchRoutes(context: WireContext): Hono {
   routes.post("/:id/file_batches/:batch/cancel", async ({ req, json }) => {
     const { open, batch } = await find(context, req.param("id"), req.param("batch"));
     const files = await filesOfBatch(context.catalog, batch.id);
-    const rows = await context.attachments.look(open, files);
+    const rows = await context.attachments.find(open, files);
     const unfinished = files.filter((fileId) => rows.get(fileId)?.status === "in_progress");
     if (unfinished.length > 0) {
       await cancelBatch(context.catalog, batch.id);
@@ -66,9 +67,9 @@ async function find(context: WireContext, storeId: string, id: string): Promise<
 
 async function createBatch(context: WireContext, open: OpenStore, request: Request): Promise<Batch> {
   const known = ["file_ids", "files", "attributes", "chunking_strategy"];
-  const asked = readBatch(await readFields(request, known, MAX_BODY_BYTES));
-  const files = await filesToAttach(context, [...asked.keys()]);
-  const attachments = files.map((file): Attachment => ({ file, ...(asked.get(file.id) ?? NOTHING_SAID) }));
+  const requested = readBatch(await readFields(request, known, MAX_BODY_BYTES));
+  const files = await filesToAttach(context, [...requested.keys()]);
+  const attachments = files.map((file): Attachment => ({ file, ...(requested.get(file.id) ?? NO_OPTIONS) }));
   const batch = { id: randomId("vsfb_"), storeId: open.id, createdAt: context.nowSeconds(), cancelled: false };
   const ids = files.map(({ id }) => id);
   const gone = await context.attachments.attach(open, attachments, () =>
@@ -78,18 +79,18 @@ async function createBatch(context: WireContext, open: OpenStore, request: Reque
   return batch;
 }
 
-type Wishes = Omit<Attachment, "file">;
-const NOTHING_SAID: Wishes = { attributes: undefined, chunking: undefined };
+type AttachOptions = Omit<Attachment, "file">;
+const NO_OPTIONS: AttachOptions = { attributes: undefined, chunking: undefined };
 
-/** What is asked for each file, by its id. A file that is named twice is attached as named last. */
-function readBatch(fields: Readonly<JsonObject>): Map<string, Wishes> {
+/** Reads the options of each file, by id. If a file is named twice, the last one counts. */
+function readBatch(fields: Readonly<JsonObject>): Map<string, AttachOptions> {
   const { file_ids: ids, files } = fields;
   if ((ids == null) === (files == null)) {
     throw badRequest("Exactly one of 'file_ids' and 'files' must be given.", ids == null ? "file_ids" : "files");
   }
   if (ids != null) {
-    const wishes = readWishes(fields, "");
-    return new Map(listed(ids, "file_ids").map((id) => [asString(id, "file_ids"), wishes]));
+    const options = readAttachOptions(fields, "");
+    return new Map(listed(ids, "file_ids").map((id) => [asString(id, "file_ids"), options]));
   }
   for (const field of ["attributes", "chunking_strategy"]) {
     if (fields[field] != null)
@@ -101,12 +102,12 @@ function readBatch(fields: Readonly<JsonObject>): Map<string, Wishes> {
       const unknown = Object.keys(file).find((key) => !["file_id", "attributes", "chunking_strategy"].includes(key));
       if (unknown !== undefined)
         throw badRequest(`Unknown parameter: 'files[${at}].${unknown}'.`, `files[${at}].${unknown}`);
-      return [asString(file["file_id"], `files[${at}].file_id`), readWishes(file, `files[${at}].`)];
+      return [asString(file["file_id"], `files[${at}].file_id`), readAttachOptions(file, `files[${at}].`)];
     }),
   );
 }
 
-function readWishes(fields: Readonly<JsonObject>, prefix: string): Wishes {
+function readAttachOptions(fields: Readonly<JsonObject>, prefix: string): AttachOptions {
   const { attributes, chunking_strategy: chunking } = fields;
   return {
     attributes: attributes == null ? undefined : asAttributes(attributes, `${prefix}attributes`),
@@ -120,9 +121,9 @@ function listed(value: unknown, param: string): readonly unknown[] {
   throw badRequest(`'${param}' has ${list.length} entries; 1 to ${MAX_FILES} are allowed.`, param);
 }
 
-/** In the order in which lists are ascending. A file that left the store has left its batches too. */
+/** Returns the documents in ascending list order. A file that was detached is not in its batches any more. */
 async function rowsOf(context: WireContext, open: OpenStore, batch: Batch): Promise<DocumentRow[]> {
-  const rows = await context.attachments.look(open, await filesOfBatch(context.catalog, batch.id));
+  const rows = await context.attachments.find(open, await filesOfBatch(context.catalog, batch.id));
   return [...rows.values()].sort((a, b) => a.uploadedAt - b.uploadedAt || a.id - b.id);
 }
 
@@ -137,7 +138,7 @@ async function show(context: WireContext, open: OpenStore, batch: Batch): Promis
   });
 }
 
-/** A batch is small enough to be paged in memory. */
+/** Pages in memory: a batch is small. */
 function pageOf(rows: readonly DocumentRow[], storeId: string, query: URLSearchParams): object {
   const { limit, order, after, before } = readListParams(query, LIST_LIMITS);
   const status = readStatus(query);
@@ -157,7 +158,7 @@ function pageOf(rows: readonly DocumentRow[], storeId: string, query: URLSearchP
   return toList(objects, ids, found.length > page.length);
 }
 
-/** Files that were attached to a store in one request. What became of each is in the store. */
+/** Files that were attached in one request. Their status is in the store. */
 export interface Batch {
   readonly id: string;
   readonly storeId: string;
@@ -185,7 +186,7 @@ async function findBatch(sql: Sql, storeId: string, id: string): Promise<Batch |
   return row && { ...row, cancelled: row.cancelled !== 0 };
 }
 
-/** In the order they were given. */
+/** Returns the files in the order of the request. */
 async function filesOfBatch(sql: Sql, id: string): Promise<FileId[]> {
   const rows = await sql.all<{ fileId: FileId }>(
     'SELECT file_id AS "fileId" FROM batch_files WHERE batch_id = $1 ORDER BY position',

@@ -2,11 +2,11 @@ import { Hono } from "hono";
 import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
 import { randomId } from "../../../lib/random-id.ts";
-import type { AnswerParts } from "../answers/answer-context.ts";
+import type { AnswerContext } from "../answers/answer-context.ts";
 import type { AnswerPart } from "../answers/answerer.ts";
 import { EXTRACTIVE_MODEL, quote } from "../answers/extractive-answerer.ts";
 import { lastQuestion, readItems } from "../answers/items.ts";
-import type { Asked } from "../answers/make-response.ts";
+import type { SearchRequest } from "../answers/make-response.ts";
 import { eventStream } from "./event-stream.ts";
 import { asArray, asNumber, asObject, asString, readFields } from "./read-fields.ts";
 import type { WireEnv } from "./wire-context.ts";
@@ -16,7 +16,7 @@ import { badRequest } from "./wire-error.ts";
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 /** Below `/chat`. */
-export function chatRoutes(parts: AnswerParts): Hono<WireEnv> {
+export function chatRoutes(parts: AnswerContext): Hono<WireEnv> {
   const { answerers, model } = parts;
   const routes = new Hono<WireEnv>();
   routes.post("/completions", async ({ req, env }) => {
@@ -40,11 +40,11 @@ function toRequest(fields: JsonObject, { url, signal }: Request): Request {
 
 const PASSAGES = 20;
 
-/** Answers a chat with quotes from the default store: chats have no way to name another. */
+/** Answers a chat with quotes from the default store: the protocol cannot name another. */
 async function quoteInChat(
-  parts: AnswerParts,
+  parts: AnswerContext,
   fields: Readonly<JsonObject>,
-  { by, signal }: Pick<Asked, "by" | "signal">,
+  { by, signal }: Pick<SearchRequest, "by" | "signal">,
 ): Promise<Response> {
   const question = readQuestion(fields);
   const store = await parts.defaultStore();
@@ -79,7 +79,7 @@ function readQuestion(fields: Readonly<JsonObject>): string {
   return question;
 }
 
-/** Chats have no citations of files, so the text names them. */
+/** Chats have no file citations, so the text names the file. */
 function withSource({ text, from }: AnswerPart): string {
   return from ? `${text.trimEnd()} (${from.filename})\n` : text;
 }
@@ -102,7 +102,7 @@ async function* chunksOf(
   yield "data: [DONE]\n\n";
 }
 
-/** Without a name: events of chats have none. JSON has no line ends of its own. */
+/** Events of chats have no name. JSON contains no line feeds. */
 function encode(event: object): string {
   return `data: ${JSON.stringify(event)}\n\n`;
 }

@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { askerOf } from "../../../contracts/access.ts";
 import { randomId } from "../../../lib/random-id.ts";
 import { nowSeconds } from "../../../lib/time.ts";
-import type { AnswerParts } from "../answers/answer-context.ts";
+import type { AnswerContext } from "../answers/answer-context.ts";
 import {
   appendItems,
   type Conversation,
@@ -29,7 +29,7 @@ const MAX_ITEMS = 20;
 type Find = (c: Context<WireEnv>) => Promise<Conversation>;
 
 /** Below `/conversations`. */
-export function conversationRoutes(parts: AnswerParts): Hono<WireEnv> {
+export function conversationRoutes(parts: AnswerContext): Hono<WireEnv> {
   const { db, quota } = parts;
   const find: Find = async ({ req, env }) => {
     const id = req.param("id") ?? "";
@@ -64,7 +64,7 @@ export function conversationRoutes(parts: AnswerParts): Hono<WireEnv> {
   return routes;
 }
 
-function addItemRoutes(routes: Hono<WireEnv>, { db, quota }: AnswerParts, find: Find): void {
+function addItemRoutes(routes: Hono<WireEnv>, { db, quota }: AnswerContext, find: Find): void {
   routes.post("/:id/items", async (c) => {
     const conversation = await find(c);
     const { id } = conversation;

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { estimateTokens } from "../../../index/estimate-tokens.ts";
-import type { AnswerParts } from "../answers/answer-context.ts";
+import type { AnswerContext } from "../answers/answer-context.ts";
 import { asArray, asNumber, asOneOf, asString, readFields } from "./read-fields.ts";
 import { badRequest, noSuchModel } from "./wire-error.ts";
 
@@ -8,7 +8,7 @@ const FIELDS = ["input", "model", "dimensions", "encoding_format", "user"];
 const MAX_TEXTS = 2048;
 
 /** Below `/embeddings`. */
-export function embeddingRoutes(parts: Pick<AnswerParts, "embedder">): Hono {
+export function embeddingRoutes(parts: Pick<AnswerContext, "embedder">): Hono {
   const routes = new Hono();
   routes.post("/", async ({ req, json }) => {
     const fields = await readFields(req.raw, FIELDS);

@@ -1,4 +1,4 @@
-/** Server-sent events, each sent as soon as it is there. Whoever makes them is told when the client leaves. */
+/** Streams server-sent events. Ends the generator when the client leaves. */
 export function eventStream(events: AsyncGenerator<string>): Response {
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>(

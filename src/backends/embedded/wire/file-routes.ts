@@ -18,9 +18,9 @@ const SECONDS = "expires_after[seconds]";
 
 /** Below `/files`. */
 export function fileRoutes(context: WireContext): Hono {
-  const { shelf, removal } = context;
+  const { files } = context;
   const find = async (id: string): Promise<WireFile> => {
-    const file = await shelf.find(id);
+    const file = await files.find(id);
     if (!file) throw noSuchFile(id);
     return file;
   };
@@ -29,7 +29,7 @@ export function fileRoutes(context: WireContext): Hono {
   routes.get("/", async ({ req, json }) => {
     const query = new URL(req.url).searchParams;
     const params = readListParams(query, LIST_LIMITS);
-    const page = await shelf.list(params, query.get("purpose") || undefined);
+    const page = await files.list(params, query.get("purpose") || undefined);
     if (!page) return unknownCursor(params.after ?? "", "after");
     const ids = page.rows.map((file) => file.id);
     return json(toList(page.rows.map(toFileObject), ids, page.hasMore));
@@ -37,12 +37,12 @@ export function fileRoutes(context: WireContext): Hono {
   routes.get("/:id", async ({ req, json }) => json(toFileObject(await find(req.param("id")))));
   routes.delete("/:id", async ({ req, json }) => {
     const id = req.param("id");
-    if (!(await removal.delete(id))) throw noSuchFile(id);
+    if (!(await files.delete(id))) throw noSuchFile(id);
     return json(toDeleted(id, "file"));
   });
   routes.get("/:id/content", async ({ req }) => {
     const file = await find(req.param("id"));
-    const path = await shelf.verifiedPath(file);
+    const path = await files.verifiedPath(file);
     if (path === undefined) {
       throw notFound(
         `The bytes of '${file.id}' (${file.filename}) are not on this disk any more; its text is still indexed.`,
@@ -54,13 +54,13 @@ export function fileRoutes(context: WireContext): Hono {
   return routes;
 }
 
-async function receiveFile({ shelf, nowSeconds }: WireContext, request: Request): Promise<UploadedFile> {
+async function receiveFile({ files, nowSeconds }: WireContext, request: Request): Promise<UploadedFile> {
   const id = randomId("file-") as FileId;
   const rules = {
     fileField: "file",
     maxBytes: MAX_FILE_BYTES,
     fields: ["purpose", ANCHOR, SECONDS],
-    path: await shelf.incomingPath(id),
+    path: await files.incomingPath(id),
   };
   return receiveForm(request, rules, async ({ fields, file }) => {
     if (!fields.has("purpose")) throw badRequest("Missing required parameter: 'purpose'.", "purpose");
@@ -69,7 +69,7 @@ async function receiveFile({ shelf, nowSeconds }: WireContext, request: Request)
     const lifetime = fileLifetime(fields);
     const expiresAt = lifetime === null ? null : createdAt + lifetime;
     const upload: UploadedFile = { id, purpose, createdAt, expiresAt, ...file };
-    await shelf.keep(upload);
+    await files.save(upload);
     return upload;
   });
 }

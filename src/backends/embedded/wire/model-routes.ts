@@ -1,9 +1,9 @@
 import { Hono } from "hono";
-import type { AnswerParts } from "../answers/answer-context.ts";
+import type { AnswerContext } from "../answers/answer-context.ts";
 import { noSuchModel, notFound } from "./wire-error.ts";
 
-/** Below `/models`: what answers, and what turns text into vectors. */
-export function modelRoutes(parts: Pick<AnswerParts, "answerers" | "embedder">): Hono {
+/** Below `/models`: chat models and the embedding model. */
+export function modelRoutes(parts: Pick<AnswerContext, "answerers" | "embedder">): Hono {
   const models = async (): Promise<string[]> => [...parts.answerers.models, (await parts.embedder()).model];
   const routes = new Hono();
   routes.get("/", async ({ json }) => json({ object: "list", data: (await models()).map(toModel) }));

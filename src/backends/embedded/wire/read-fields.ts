@@ -7,7 +7,7 @@ import { badRequest, WireError } from "./wire-error.ts";
 
 type Fields = Readonly<JsonObject>;
 
-/** So many questions, tools and vector stores one request may have: each is a search of its own. */
+/** Limit for questions, tools and vector stores of one request: each is a search. */
 export const MOST_SEARCHES = 10;
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -38,7 +38,7 @@ export async function readFields(
   return fields;
 }
 
-/** The field, which must be there. */
+/** Returns the field; throws if it is missing. */
 export function required(fields: Fields, param: string): unknown {
   const value = fields[param];
   if (value === undefined) throw badRequest(`Missing required parameter: '${param}'.`, param);
@@ -66,7 +66,7 @@ export function asString(value: unknown, param: string): string {
   throw badRequest(`Invalid type for '${param}': expected a string.`, param);
 }
 
-/** A string that is kept. */
+/** A string that can be stored. */
 export function asText(value: unknown, param: string): string {
   const text = asString(value, param);
   if (!isStorable(text)) throw unstorable(param);
@@ -158,7 +158,7 @@ export function asArray(value: unknown, param: string): readonly unknown[] {
 const FILE_SECONDS = { min: 3600, max: 2_592_000, integer: true };
 const STORE_DAYS = { min: 1, max: 365, integer: true };
 
-/** Seconds from the file's creation on; null for none. `nameOf` spells a field as the caller does. */
+/** Returns seconds after creation, or null. `nameOf` gives the name of a field in messages. */
 export function readFileExpiry(
   value: unknown,
   nameOf = (key: string): string => `expires_after.${key}`,
@@ -169,7 +169,7 @@ export function readFileExpiry(
   return asNumber(fields["seconds"], nameOf("seconds"), FILE_SECONDS);
 }
 
-/** Days from the store's last activity on; null for none. */
+/** Returns days after the last activity, or null. */
 export function readStoreExpiry(value: unknown): number | null {
   if (value === undefined || value === null) return null;
   const fields = onlyWith(asObject(value, "expires_after"), ["anchor", "days"]);

@@ -2,11 +2,11 @@ import { type Context, Hono } from "hono";
 import { type Asker, askerOf } from "../../../contracts/access.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { encodeSseEvent } from "../../../lib/sse.ts";
-import type { AnswerParts } from "../answers/answer-context.ts";
+import type { AnswerContext } from "../answers/answer-context.ts";
 import { pageOfItems } from "../answers/items.ts";
 import { beginResponse, countInput, historyOf } from "../answers/make-response.ts";
 import { type ResponseRequest, readInclude, readResponseRequest } from "../answers/read-response-request.ts";
-import { eventsOf, type Step, showResponse } from "../answers/response-codec.ts";
+import { eventsOf, type ResponseEvent, showResponse } from "../answers/response-codec.ts";
 import {
   deleteResponse,
   findResponse,
@@ -23,7 +23,7 @@ import { badRequest, notFound, WireError } from "./wire-error.ts";
 const LIST_LIMITS = { max: 100, usual: 20 };
 
 /** Below `/responses`. */
-export function responseRoutes(parts: AnswerParts): Hono<WireEnv> {
+export function responseRoutes(parts: AnswerContext): Hono<WireEnv> {
   const { db, answerers, model } = parts;
   const defaults = { model: answerers.models[0], temperature: model?.temperature };
   const find = async ({ req, env }: Context<WireEnv>): Promise<StoredResponse> => {
@@ -98,7 +98,7 @@ function readStart(text: string | null): number {
 }
 
 /** OpenAI has no such list; who asks for one gets it here. */
-async function listPage({ db }: AnswerParts, asker: Asker, query: URLSearchParams): Promise<object> {
+async function listPage({ db }: AnswerContext, asker: Asker, query: URLSearchParams): Promise<object> {
   const request = await toPageRequest(readListParams(query, LIST_LIMITS), (id) => keyOfResponse(db, id, asker));
   const { rows, hasMore } = await listResponses(db, asker, request);
   const shown = rows.map(({ response }) => showResponse(response, new Set()));
@@ -107,7 +107,7 @@ async function listPage({ db }: AnswerParts, asker: Asker, query: URLSearchParam
 }
 
 /** Of somebody who does not stream. */
-async function outcomeOf(steps: AsyncGenerator<Step, StoredResponse["response"]>): Promise<object> {
+async function outcomeOf(steps: AsyncGenerator<ResponseEvent, StoredResponse["response"]>): Promise<object> {
   let next = await steps.next();
   while (!next.done) next = await steps.next();
   const { error } = next.value;
@@ -116,7 +116,7 @@ async function outcomeOf(steps: AsyncGenerator<Step, StoredResponse["response"]>
 }
 
 /** Only the events after the one numbered `start`. */
-function streamed(steps: AsyncGenerator<Step, unknown>, start = -1): Response {
+function streamed(steps: AsyncGenerator<ResponseEvent, unknown>, start = -1): Response {
   let sequence = 0;
   const texts = async function* (): AsyncGenerator<string> {
     for await (const step of steps) {

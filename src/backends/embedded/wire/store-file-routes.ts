@@ -1,13 +1,12 @@
 import { Hono } from "hono";
 import { sectionsOfBody } from "../../../index/bodies.ts";
 import { activeDocument, DOCUMENT_COLUMNS, type DocumentRow } from "../../../index/documents.ts";
-import { DIRECT_SOURCE } from "../../../index/shared-schema.ts";
-import { withFileType } from "../../../lib/file-type.ts";
-import { changeAttributes, heldDocuments, type OpenStore } from "../attachments.ts";
-import { findFiles, isDeleted, type WireFile } from "../file-repository.ts";
+import { changeAttributes, type OpenStore } from "../attachments.ts";
+import type { WireFile } from "../file-repository.ts";
 import { readPage } from "../read-page.ts";
 import type { StoreEntry } from "../stores.ts";
 import { toContentPage, toDeleted, toList, toStoreFileObject } from "./codec.ts";
+import { filesToAttach } from "./files-to-attach.ts";
 import {
   asAttributes,
   asChunking,
@@ -18,7 +17,7 @@ import {
   required,
   toPageRequest,
 } from "./read-fields.ts";
-import { findEntry, findLive, type WireContext } from "./wire-context.ts";
+import { findEntry, findOpenStore, type WireContext } from "./wire-context.ts";
 import { noSuchFile, notFound } from "./wire-error.ts";
 
 export const LIST_LIMITS = { max: 100, usual: 20 };
@@ -29,10 +28,10 @@ export function storeFileRoutes(context: WireContext): Hono {
   const { attachments } = context;
   const routes = new Hono();
   routes.post("/:id/files", async ({ req, json }) => {
-    const entry = await findLive(context, req.param("id"));
+    const entry = await findOpenStore(context, req.param("id"));
     const open = await openStore(context, entry);
     const fileId = await attach(context, open, req.raw);
-    await context.stores.noteActivity(entry);
+    await context.stores.recordActivity(entry);
     return json(toStoreFileObject(await heldFile(context, open, fileId), open.id));
   });
   routes.get("/:id/files", async ({ req, json }) => {
@@ -46,7 +45,7 @@ export function storeFileRoutes(context: WireContext): Hono {
   routes.post("/:id/files/:file", async ({ req, json }) => {
     const fields = await readFields(req.raw, ["attributes"]);
     const attributes = asAttributes(required(fields, "attributes"));
-    const open = await openStore(context, await findLive(context, req.param("id")));
+    const open = await openStore(context, await findOpenStore(context, req.param("id")));
     const { fileId } = await heldFile(context, open, req.param("file"));
     await changeAttributes(open.store, fileId, attributes);
     return json(toStoreFileObject(await heldFile(context, open, fileId), open.id));
@@ -82,14 +81,14 @@ async function attach(context: WireContext, open: OpenStore, request: Request): 
 
 /** One that a crawl brought into this very store needs no bytes any more. */
 async function fileToAttach(context: WireContext, { store }: OpenStore, id: string): Promise<WireFile> {
-  const held = (await activeDocument(store.db, id)) && (await context.shelf.find(id));
+  const held = (await activeDocument(store.db, id)) && (await context.files.find(id));
   const [file] = held ? [held] : await filesToAttach(context, [id]);
   if (!file) throw noSuchFile(id);
   return file;
 }
 
 async function heldFile({ attachments }: WireContext, open: OpenStore, fileId: string): Promise<DocumentRow> {
-  const row = (await attachments.look(open, [fileId])).get(fileId);
+  const row = (await attachments.find(open, [fileId])).get(fileId);
   if (!row) throw notFound(`No file found with id '${fileId}' in vector store '${open.id}'.`);
   return row;
 }
@@ -115,53 +114,11 @@ async function listFiles({ attachments }: WireContext, open: OpenStore, query: U
     ...(status && { where: "status = $1", values: [status] }),
   };
   const page = await readPage<DocumentRow>(store.db, list, request);
-  await attachments.noteLook(open, page.rows);
+  await attachments.ensureProcessing(open, page.rows);
   const ids = page.rows.map(({ fileId }) => fileId);
   return toList(
     page.rows.map((row) => toStoreFileObject(row, id)),
     ids,
     page.hasMore,
   );
-}
-
-/** Files on our shelf, ready to be read, each once. One that is not there refuses them all. */
-export async function filesToAttach(context: WireContext, ids: readonly string[]): Promise<WireFile[]> {
-  const { catalog, shelf } = context;
-  const wanted = [...new Set(ids)];
-  const uploaded = await findFiles(catalog, wanted);
-  const types = await crawledTypes(context, [...uploaded.keys()]);
-  const files: WireFile[] = [];
-  for (const id of wanted) {
-    const file = uploaded.get(id);
-    if (file) {
-      const filename = withFileType(file.filename, types.get(id) ?? "");
-      files.push({ ...file, filename, path: shelf.pathOf(id) });
-      continue;
-    }
-    const crawled = await shelf.find(id);
-    if (!crawled) throw noSuchFile(id);
-    const kept = await adopt(context, crawled);
-    if (!kept) throw notFound(`The bytes of '${id}' (${crawled.filename}) are not on this disk any more.`);
-    files.push(kept);
-  }
-  return files;
-}
-
-/** What crawls read these files as. Earlier releases adopted crawled files under the names of their items: a page as `.aspx`. */
-async function crawledTypes({ stores }: WireContext, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const types = new Map<string, string>();
-  if (ids.length === 0) return types;
-  for await (const { store } of stores.crawled()) {
-    for (const [id, { sourceId, fileType }] of await heldDocuments(store.db, ids)) {
-      if (sourceId !== DIRECT_SOURCE) types.set(id, fileType);
-    }
-  }
-  return types;
-}
-
-async function adopt({ catalog, shelf, removal }: WireContext, file: WireFile): Promise<WireFile | undefined> {
-  const kept = await shelf.adopt(file);
-  if (!kept || !(await isDeleted(catalog, file.id))) return kept;
-  await removal.delete(file.id);
-  return undefined;
 }

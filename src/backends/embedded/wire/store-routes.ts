@@ -3,6 +3,7 @@ import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts"
 import { parseAttributeFilter } from "../../../lib/attribute-filter.ts";
 import { keyOfStore, listStores, type StoreEntry, updateStore } from "../stores.ts";
 import { toDeleted, toList, toSearchPage, toStoreObject } from "./codec.ts";
+import { filesToAttach } from "./files-to-attach.ts";
 import {
   asArray,
   asBoolean,
@@ -20,8 +21,7 @@ import {
   required,
   toPageRequest,
 } from "./read-fields.ts";
-import { filesToAttach } from "./store-file-routes.ts";
-import { findEntry, findLive, type WireContext, type WireEnv } from "./wire-context.ts";
+import { findEntry, findOpenStore, type WireContext, type WireEnv } from "./wire-context.ts";
 import { badRequest, noSuchStore } from "./wire-error.ts";
 
 const LIST_LIMITS = { max: 100, usual: 20 };
@@ -33,7 +33,7 @@ export function storeRoutes(context: WireContext): Hono<WireEnv> {
   const { catalog, stores } = context;
   const show = async (entry: StoreEntry): Promise<object> => {
     const usage = await context.usage.of(entry.id, await stores.open(entry));
-    if (usage.inProgress > 0) await context.processing.takeUp();
+    if (usage.inProgress > 0) await context.processing.takeOver();
     return toStoreObject(entry, usage, stores.isExpired(entry));
   };
   const find = (id: string): Promise<StoreEntry> => findEntry(context, id);
@@ -50,7 +50,7 @@ export function storeRoutes(context: WireContext): Hono<WireEnv> {
   });
   routes.get("/:id", async ({ req, json }) => json(await show(await find(req.param("id")))));
   routes.post("/:id", async ({ req, json }) => {
-    const { id } = await changeStore(context, await findLive(context, req.param("id")), req.raw);
+    const { id } = await changeStore(context, await findOpenStore(context, req.param("id")), req.raw);
     return json(await show(await find(id)));
   });
   routes.delete("/:id", async ({ req, json }) => {
@@ -60,7 +60,7 @@ export function storeRoutes(context: WireContext): Hono<WireEnv> {
     return json(toDeleted(id, "vector_store.deleted"));
   });
   routes.post("/:id/search", async ({ req, json, env }) => {
-    const entry = await findLive(context, req.param("id"));
+    const entry = await findOpenStore(context, req.param("id"));
     return json(await searchPage((query) => context.search(entry.id, query, env.call.by), req.raw));
   });
   return routes;

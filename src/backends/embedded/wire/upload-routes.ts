@@ -68,7 +68,7 @@ async function receivePart({ uploads }: WireContext, upload: Upload, request: Re
   const id = randomId("part_");
   const path = await uploads.incomingPath(upload, id);
   const rules = { fileField: "data", maxBytes: MAX_PART_BYTES, fields: [], path };
-  return receiveForm(request, rules, ({ file }) => uploads.keepPart(upload, id, file.bytes));
+  return receiveForm(request, rules, ({ file }) => uploads.savePart(upload, id, file.bytes));
 }
 
 async function completeUpload({ uploads }: WireContext, upload: Upload, request: Request): Promise<void> {

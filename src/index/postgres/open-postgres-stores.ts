@@ -4,12 +4,12 @@ import { createScanVectorIndex } from "../embedding/scan-vector-index.ts";
 import { createSpaceKeeper } from "../embedding/space-keeper.ts";
 import type { VectorModel } from "../embedding/vector-model.ts";
 import { rebuildWords } from "../rebuild-words.ts";
-import type { SpaceKeeper, Store, StoreHouse } from "../store.ts";
+import type { SpaceKeeper, Store, StoreProvider } from "../store.ts";
 import { createPgvectorIndex, PGVECTOR_SESSION, type PgvectorOptions, preparePgvector } from "./pgvector-index.ts";
 import { createPostgresTextIndex } from "./postgres-text-index.ts";
 import { STORE_TABLES } from "./store-tables.ts";
 
-export interface PostgresHouseOptions extends PgvectorOptions {
+export interface PostgresStoresOptions extends PgvectorOptions {
   readonly url: string;
   readonly model: VectorModel;
   /** The folder that paths of documents are relative to. */
@@ -17,28 +17,28 @@ export interface PostgresHouseOptions extends PgvectorOptions {
   readonly maxConnections?: number;
 }
 
-export interface PostgresHouse extends StoreHouse {
+export interface PostgresStores extends StoreProvider {
   /** How vectors are searched: by an index of the database, or by comparing with each of them here. */
   readonly vectorSearch: "pgvector" | "exact";
 }
 
 /** Vector stores in a PostgreSQL database that any number of processes share. RemoteError when it cannot be reached. */
-export async function openPostgresHouse(options: PostgresHouseOptions): Promise<PostgresHouse> {
+export async function openPostgresStores(options: PostgresStoresOptions): Promise<PostgresStores> {
   const postgres = openPostgres(options.url, options);
   try {
     const vectorSchema = await findPgvector(postgres);
-    return createHouse(postgres, vectorSchema, options);
+    return createStores(postgres, vectorSchema, options);
   } catch (error) {
     await postgres.close();
     throw error;
   }
 }
 
-function createHouse(
+function createStores(
   postgres: Postgres,
   vectorSchema: string | undefined,
-  options: PostgresHouseOptions,
-): PostgresHouse {
+  options: PostgresStoresOptions,
+): PostgresStores {
   const spaces = createSpaceKeeper(options.model);
   const stores = new Map<VectorStoreId, Promise<Store>>();
   return {
@@ -70,7 +70,7 @@ async function openStore(
   name: string,
   vectorSchema: string | undefined,
   spaces: SpaceKeeper,
-  options: PostgresHouseOptions,
+  options: PostgresStoresOptions,
 ): Promise<Store> {
   const { storageFolder } = options;
   const texts = createPostgresTextIndex();

@@ -13,22 +13,22 @@ import { createSpaceKeeper } from "../embedding/space-keeper.ts";
 import type { VectorModel } from "../embedding/vector-model.ts";
 import { rebuildWords } from "../rebuild-words.ts";
 import type { SearchThreads } from "../search/search-threads.ts";
-import type { Store, StoreHouse, TextIndex, VectorIndex } from "../store.ts";
+import type { Store, StoreProvider, TextIndex, VectorIndex } from "../store.ts";
 import { createSqliteTextIndex } from "./sqlite-text-index.ts";
 import { STORE_TABLES } from "./store-tables.ts";
 
 /** A store takes some five file descriptors and up to 32 MB of cache, and opening it again a few milliseconds. */
 export const MAX_OPEN_STORES = 32;
 
-interface SqliteHouseOptions {
+interface SqliteStoresOptions {
   readonly model: VectorModel;
-  /** Where stores are searched; undefined: on the thread that asks. The house closes them. */
+  /** Where stores are searched; undefined: on the thread that asks. The provider closes them. */
   readonly threads?: SearchThreads;
   readonly maxOpenStores?: number;
 }
 
 /** One SQLite file per vector store, `<id>.sqlite`, and one per set of other tables, in one folder. */
-export function openSqliteHouse(folder: string, options: SqliteHouseOptions): StoreHouse {
+export function openSqliteStores(folder: string, options: SqliteStoresOptions): StoreProvider {
   const { model, threads, maxOpenStores = MAX_OPEN_STORES } = options;
   refuseNetworkDisk(folder);
   const spaces = createSpaceKeeper(model);

@@ -3,44 +3,44 @@ import { explain, RemoteError } from "../../contracts/errors.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { readRetryAfterMs } from "../../lib/retry-after.ts";
 
-/** What the service answered instead of doing its part, in one sentence for people and with what callers decide by. */
-export class Refusal extends RemoteError {
-  /** undefined: no answer arrived at all. */
+/** An error response of the service, or none at all, with the traits that callers decide by. */
+export class ServiceError extends RemoteError {
+  /** undefined if there was no response. */
   readonly status: number | undefined;
   readonly code: string;
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
-  /** true: it is the service itself that refuses this very file: empty, of a type or form it does not take, too large. */
-  readonly concernsFile: boolean;
-  /** true: the next item would meet the same (key, quota, store), so trying it is pointless. */
-  readonly concernsAll: boolean;
+  /** The service rejects this file: empty, of an unsupported type or form, or too large. */
+  readonly rejectsFile: boolean;
+  /** Every other request would fail the same way (key, quota, store), so trying is pointless. */
+  readonly isFatal: boolean;
 
-  constructor(message: string, traits: RefusalTraits) {
+  constructor(message: string, traits: ServiceErrorTraits) {
     super(message, traits.cause === undefined ? undefined : { cause: traits.cause });
     this.status = traits.status;
     this.code = traits.code ?? "";
     this.retryable = traits.retryable ?? false;
     this.retryAfterMs = traits.retryAfterMs;
-    this.concernsFile = traits.concernsFile ?? false;
-    this.concernsAll = traits.concernsAll ?? false;
+    this.rejectsFile = traits.rejectsFile ?? false;
+    this.isFatal = traits.isFatal ?? false;
   }
 }
 
-interface RefusalTraits {
+interface ServiceErrorTraits {
   readonly status: number | undefined;
   readonly code?: string;
   readonly retryable?: boolean;
   readonly retryAfterMs?: number | undefined;
-  readonly concernsFile?: boolean;
-  readonly concernsAll?: boolean;
+  readonly rejectsFile?: boolean;
+  readonly isFatal?: boolean;
   readonly cause?: unknown;
 }
 
 export function hasStatus(error: unknown, ...statuses: number[]): boolean {
-  return error instanceof Refusal && error.status !== undefined && statuses.includes(error.status);
+  return error instanceof ServiceError && error.status !== undefined && statuses.includes(error.status);
 }
 
-/** Codes and types of answers (mostly 429) that no waiting cures: somebody has to pay or raise a limit. */
+/** Codes and types of errors (mostly 429) that waiting does not cure: somebody has to pay or raise a limit. */
 const USED_UP = new Set([
   "insufficient_quota",
   "billing_hard_limit_reached",
@@ -48,7 +48,7 @@ const USED_UP = new Set([
   "access_terminated",
 ]);
 
-interface RefusalContext {
+interface ErrorContext {
   /** `verb object`, the start of the sentence. */
   readonly what: string;
   readonly tries: number;
@@ -56,53 +56,53 @@ interface RefusalContext {
   readonly apiKey: string;
 }
 
-/** undefined when the error did not come from the service or the way to it (a file that cannot be read, a bug). */
-export function toRefusal(error: unknown, context: RefusalContext): Refusal | undefined {
-  if (error instanceof APIError && error.status !== undefined) return fromAnswer(error, context);
-  if (error instanceof APIConnectionError || isTornAnswer(error)) return fromSilence(error, context);
+/** Returns undefined if the error did not come from the service or the network (an unreadable file, a bug). */
+export function toServiceError(error: unknown, context: ErrorContext): ServiceError | undefined {
+  if (error instanceof APIError && error.status !== undefined) return fromResponse(error, context);
+  if (error instanceof APIConnectionError || isTruncatedResponse(error)) return fromNoResponse(error, context);
   return undefined;
 }
 
-/** The answer broke off while its body was read: undici says TypeError, a cut JSON text is a SyntaxError. */
-function isTornAnswer(error: unknown): boolean {
+/** The response broke off while its body was read: undici throws TypeError, cut JSON is a SyntaxError. */
+function isTruncatedResponse(error: unknown): boolean {
   return error instanceof SyntaxError || (error instanceof TypeError && error.cause !== undefined);
 }
 
-function fromSilence(error: unknown, context: RefusalContext): Refusal {
+function fromNoResponse(error: unknown, context: ErrorContext): ServiceError {
   const reason = shorten(hideKey(explain(error), context.apiKey));
-  return new Refusal(`${context.what}: no answer from the service${afterTries(context)}: ${reason}`, {
+  return new ServiceError(`${context.what}: no answer from the service${afterTries(context)}: ${reason}`, {
     status: undefined,
     retryable: true,
     cause: safeCause(error, context.apiKey),
   });
 }
 
-function fromAnswer(error: APIError, context: RefusalContext): Refusal {
+function fromResponse(error: APIError, context: ErrorContext): ServiceError {
   const code = typeof error.code === "string" ? error.code : "";
   const usedUp = USED_UP.has(code) || USED_UP.has(error.type ?? "");
   const status = error.status ?? 0;
   const told = error.headers?.get("x-should-retry");
-  const retryable = !usedUp && (told === "true" || (told !== "false" && isPassing(status)));
-  return new Refusal(`${context.what}: ${sentence(error, usedUp, context)}`, {
+  const retryable = !usedUp && (told === "true" || (told !== "false" && isTransient(status)));
+  return new ServiceError(`${context.what}: ${sentence(error, usedUp, context)}`, {
     status,
     code,
     retryable,
     retryAfterMs: readRetryAfterMs(error.headers ?? {}, context.nowMs),
-    concernsFile: !usedUp && isAboutFile(error),
-    concernsAll: usedUp || status === 401 || status === 403,
+    rejectsFile: !usedUp && isAboutFile(error),
+    isFatal: usedUp || status === 401 || status === 403,
     cause: safeCause(error, context.apiKey),
   });
 }
 
-function isPassing(status: number): boolean {
+function isTransient(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
-function sentence(error: APIError, usedUp: boolean, context: RefusalContext): string {
+function sentence(error: APIError, usedUp: boolean, context: ErrorContext): string {
   const said = shorten(hideKey(error.message, context.apiKey));
   if (usedUp) return `the account's quota is used up; add credit or raise its limit, then run again (${said})`;
   switch (error.status) {
-    // Not followed by what the service said: it tends to repeat the key.
+    // Without the service's message, which tends to repeat the key.
     case 401:
       return "the key was refused (401); check the API key and the address it belongs to";
     case 403:
@@ -114,7 +114,7 @@ function sentence(error: APIError, usedUp: boolean, context: RefusalContext): st
   }
 }
 
-function afterTries(context: RefusalContext): string {
+function afterTries(context: ErrorContext): string {
   return context.tries > 1 ? ` after ${context.tries} tries` : "";
 }
 
@@ -152,11 +152,11 @@ const WORDINGS = [
 ];
 
 /**
- * Is it this very file that the service refuses? Judged by what the answer says: a wrong address, version or gateway can
- * answer 400 or 413 to everything, and whoever took that for a verdict on the files would give up all of them.
+ * Does the service reject this file? Judged by the message: a wrong address, version or gateway can answer 400 or 413 to
+ * everything, and taking that for a verdict on the files would give up all of them.
  */
 function isAboutFile({ status, code, error }: APIError): boolean {
-  // No object: the body is not an error of this protocol but, say, a gateway's page.
+  // No object: the body is not an error of this protocol, but for example a gateway's page.
   if ((status !== 400 && status !== 413) || !isJsonObject(error)) return false;
   const message = String(error["message"] ?? "");
   return status === 413 || CODES.has(code ?? "") || WORDINGS.some((wording) => wording.test(message));

@@ -3,33 +3,33 @@ import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts"
 import { compareText } from "../../lib/compare-text.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import type { Connection } from "./connection.ts";
-import { Refusal } from "./refusal.ts";
+import { ServiceError } from "./service-error.ts";
 import { listStoreFiles, type Store } from "./store-files.ts";
 import { findUpload, listUploads } from "./uploads.ts";
 import { isOfDomain, readItemId, readSourceId, type StoreFile } from "./wire-codec.ts";
 
 /** What a store holds of one item. */
-interface Held {
-  /** The newest completed file: what counts as the item's document. */
+interface ItemFiles {
+  /** The newest completed file: the item's document. */
   current: StoreFile | undefined;
-  /** Older, failed or unfinished ones that a crash left between adding and detaching. */
+  /** Older, failed or unfinished files that a crash left between attaching and detaching. */
   readonly strays: StoreFile[];
-  /** Rows whose upload is gone. A search may still find them, so they go when something else comes. */
+  /** Rows whose upload is gone. A search may still find them, so they are detached when the item is replaced. */
   readonly ghosts: StoreFile[];
 }
 
-/** A snapshot of a whole store, with what carries the marks of one source sorted out. */
-export interface Survey {
-  readonly items: ReadonlyMap<ItemId, Held>;
+/** Snapshot of a whole store, with the files of one source grouped by item. */
+export interface StoreSnapshot {
+  readonly items: ReadonlyMap<ItemId, ItemFiles>;
   readonly files: ReadonlyMap<FileId, StoreFile>;
   /** Files of other sources of the same domain that a search can find. */
   readonly elsewhere: number;
-  /** All sources of the domain of which a search can find something. */
+  /** Sources of the domain with searchable files. */
   readonly sources: ReadonlySet<SourceId>;
 }
 
-/** Throws rather than miss a page. */
-export async function surveySource(store: Store, domainId: DomainId, sourceId: SourceId): Promise<Survey> {
+/** Lists the whole store. Throws rather than miss a page. */
+export async function snapshotStore(store: Store, domainId: DomainId, sourceId: SourceId): Promise<StoreSnapshot> {
   const files = await listStoreFiles(store);
   const ours = files.flatMap((file) => {
     const itemId = readItemId(file, domainId, sourceId);
@@ -39,10 +39,10 @@ export async function surveySource(store: Store, domainId: DomainId, sourceId: S
     store.connection,
     ours.map(({ file }) => file.fileId),
   );
-  const items = new Map<ItemId, Held>();
+  const items = new Map<ItemId, ItemFiles>();
   // The order of the list decides only between files that were attached within the same second.
   for (const { itemId, file } of ours.toSorted((a, b) => compareText(b.file.attachedAt, a.file.attachedAt))) {
-    const held: Held = items.get(itemId) ?? { current: undefined, strays: [], ghosts: [] };
+    const held: ItemFiles = items.get(itemId) ?? { current: undefined, strays: [], ghosts: [] };
     items.set(itemId, held);
     if (ghosts.has(file.fileId)) held.ghosts.push(file);
     else if (!held.current && file.status === "completed") held.current = file;
@@ -58,9 +58,9 @@ export async function surveySource(store: Store, domainId: DomainId, sourceId: S
 const AT_ONCE = 4;
 
 /**
- * Which of the attached files have lost their upload, as when somebody deletes files and the service leaves their rows.
- * The list of uploads only points to them: each is asked for by id, and a list that lacks one that exists is not worth
- * going by. Where uploads cannot be listed, nothing is said to be lost.
+ * Returns the attached files whose upload is gone, as when somebody deleted files and the service left their rows. Files
+ * missing from the list of uploads are looked up by id; a list that misses an existing file is not trusted. If uploads cannot
+ * be listed, none is reported.
  */
 async function findGhosts(connection: Connection, attached: readonly FileId[]): Promise<ReadonlySet<FileId>> {
   const ghosts = new Set<FileId>();
@@ -81,7 +81,7 @@ async function listOrNothing(connection: Connection): Promise<ReadonlySet<FileId
     return new Set((await listUploads(connection)).map(({ fileId }) => fileId));
   } catch (error) {
     const passes =
-      error instanceof RemoteError && !(error instanceof Refusal && error.concernsAll && error.status !== 403);
+      error instanceof RemoteError && !(error instanceof ServiceError && error.isFatal && error.status !== 403);
     if (passes) return undefined;
     throw error;
   }
