@@ -5,47 +5,47 @@ import type { IngestItem, IngestStatus } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { Identity } from "./item-identity.ts";
 
-/** How often items are looked at. */
+/** How often items are visited, and how far apart confirmations must be. */
 export interface CheckPolicy {
   readonly baseIntervalSeconds: number;
   readonly maxIntervalSeconds: number;
   readonly errorBackoffSeconds: number;
-  /** Another 404 counts after this time: a trouble of minutes is one, however often it is met. */
+  /** Another 404 counts only after this time: an outage of minutes counts once. */
   readonly goneSpacingSeconds: number;
-  /** The same for whatever else is there instead of a document: another page, another type, nothing. */
+  /** The same for other replacements of a document: another page, another type, nothing. */
   readonly movedSpacingSeconds: number;
   readonly forceOnCanonicalChange: boolean;
 }
 
-/** An item nobody has looked at yet: due at once. */
+/** An item that was never visited: due at once. */
 export function newItem(identity: Identity, now: Date): IngestItem {
   const at = toUtcMicros(now);
   return { ...EMPTY_ITEM, ...identity, scheduling: { ...EMPTY_ITEM.scheduling, firstSeen: at, nextCrawlAt: at } };
 }
 
-/** Is a request owed that bypasses what is known? */
+/** Whether an unconditional visit is owed. */
 export function isForced(item: IngestItem): boolean {
   return item.reindexRequested || item.reindexGeneration > item.processedGeneration;
 }
 
-/** A request that was made is due at once, and after a failure when the failure is forgiven. */
+/** A requested visit is due at once; after a failure, when its backoff is over. */
 export function isDue(item: IngestItem, now: Date): boolean {
   return item.scheduling.nextCrawlAt <= toUtcMicros(now);
 }
 
-/** Is there something to lose? */
+/** Whether the item has a document that could be lost. */
 export function hasDocument({ status, aliasOf, content, linkage }: IngestItem): boolean {
   if (content.contentHash === "" || aliasOf !== "" || hasLeft(status)) return false;
   // One that had left and was registered again waits to be looked at.
   return status !== "Pending" || linkage.lastIndexedDocId !== "";
 }
 
-/** Nobody finds it in the index, and nobody should. */
+/** Whether items of this status are not in the index. */
 export function hasLeft(status: IngestStatus): boolean {
   return status === "Gone" || status === "OutOfScope";
 }
 
-/** Of an item that the index of the domain has nothing of yet. */
+/** Membership of an item that the domain's index does not have yet. */
 export function newMember(domainId: DomainId, sourceId: SourceId, itemId: ItemId): Member {
   return {
     domainId,
@@ -60,7 +60,7 @@ export function newMember(domainId: DomainId, sourceId: SourceId, itemId: ItemId
   };
 }
 
-/** Does the index of this domain have the item as it is known now? Of one that was taken out it should have nothing. */
+/** Whether the domain's index has the current version of the item. Always false for an item removed from the domain. */
 export function isInStep(member: Member, { content, processedGeneration }: IngestItem): boolean {
   const { wanted, contentHash, indexedGeneration } = member;
   return wanted !== "no" && contentHash === content.contentHash && indexedGeneration === processedGeneration;

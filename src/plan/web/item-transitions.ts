@@ -15,22 +15,22 @@ import type { Identity } from "./item-identity.ts";
 import { type CheckPolicy, hasLeft, isForced, isInStep } from "./item-state.ts";
 
 /**
- * What a look makes of an item. Each function takes the record as it is when the look ends, which somebody may have changed
- * since it began: whoever loses the race to put it reads it again and tells it once more.
+ * Context of one visit. The `after…` functions take the record as it is when the visit ends, which may have changed
+ * since it began: after a write conflict the record is read again and the function is applied again.
  */
 export interface VisitContext {
   readonly at: Date;
-  /** The item's `reindexGeneration` when the look began: it serves the requests up to this one, and none that came later. */
+  /** The item's `reindexGeneration` when the visit began: it serves requests up to this one. */
   readonly generation: number;
   readonly isForced: boolean;
-  /** Somebody wanted it now, so it says nothing about how often is often enough. */
+  /** The visit was requested, so it does not count for the interval. */
   readonly isOutOfTurn: boolean;
-  /** What the item said then: other programs ask by setting both. */
+  /** Values when the visit began: other programs request a visit by setting both. */
   readonly reindexRequested: boolean;
   readonly nextCrawlAt: string;
 }
 
-/** `force`: also when the item does not ask for it. */
+/** `force`: a forced visit that the item itself does not request. */
 export function beginVisit(item: IngestItem, at: Date, { force = false } = {}): VisitContext {
   const { reindexGeneration: generation, reindexRequested, scheduling } = item;
   const isAsked = isForced(item);
@@ -38,7 +38,7 @@ export function beginVisit(item: IngestItem, at: Date, { force = false } = {}): 
   return { at, generation, isForced: isAsked, isOutOfTurn: isAsked || force, reindexRequested, nextCrawlAt };
 }
 
-/** What an answer said; what is left out is as it was. "Not modified" says nothing. */
+/** What a response said. Absent fields are unchanged; a 304 has none. */
 export interface Found {
   readonly http?: Partial<HttpState>;
   readonly file?: FileState;
@@ -47,7 +47,7 @@ export interface Found {
 
 const ERROR_CHARACTERS = 1024;
 
-/** It is there. The index needs it (Crawled) when it is not what the index has, or when somebody asked; else the interval lengthens. */
+/** The document exists. Status Crawled if it differs from the index or was requested; otherwise the interval lengthens. */
 export function afterFound(item: IngestItem, visit: VisitContext, found: Found, policy: CheckPolicy): IngestItem {
   const isChanged = (found.content?.contentHash ?? item.content.contentHash) !== item.content.contentHash;
   const content = { ...item.content, ...found.content, ...(isChanged ? {} : keepDates(item.content)) };
@@ -56,7 +56,7 @@ export function afterFound(item: IngestItem, visit: VisitContext, found: Found, 
   const served = serve(item, visit, isOtherCanonical(item, found) && policy.forceOnCanonicalChange ? 1 : 0);
   const isServed = served.processedGeneration > item.processedGeneration;
   const isAsIndexed = !isChanged && !isServed && item.status !== "Crawled" && item.linkage.lastIndexedDocId !== "";
-  // Looking again does not make it readable.
+  // Another visit does not make an unreadable document readable.
   const indexError = isChanged || isServed || isBack ? "" : item.linkage.indexError;
   const unchangedCount = isChanged || isBack ? 0 : countUnchanged(item, visit);
   const updated: IngestItem = {
@@ -81,7 +81,7 @@ export function afterFound(item: IngestItem, visit: VisitContext, found: Found, 
   return withEvent(updated, event, event === "unchanged" ? `${unchangedCount} in a row` : "", visit.at);
 }
 
-/** 404 or 410, of a file 0: it is Gone when that was the answer too often in a row, and looked at now and then in case it comes back. */
+/** 404 or 410 (0 for a file). After several in a row the item is Gone; it is still checked now and then. */
 export function afterMissing(
   item: IngestItem,
   visit: VisitContext,
@@ -113,7 +113,7 @@ export function afterMissing(
   return withEvent(updated, isGone ? "gone" : "missing", [statusCode || "no file", count].join(", "), visit.at);
 }
 
-/** Not now. What is known stays, requests stay owed, and it is tried again after a while. */
+/** A temporary failure: the document and owed requests stay, and it is retried later. */
 export function afterFailure(
   item: IngestItem,
   visit: VisitContext,
@@ -136,14 +136,14 @@ export function afterFailure(
 
 const MAX_PUT_OFF_SECONDS = 3600;
 
-/** Nobody was asked, so nothing is known that was not known before: it is tried again when it may be. */
+/** No request was sent: only the next visit is rescheduled. */
 export function afterDeferral(item: IngestItem, visit: VisitContext, waitMs: number): IngestItem {
   const { lastChecked, crawlAttempts } = item.scheduling;
   const seconds = Math.min(Math.ceil(waitMs / 1000), MAX_PUT_OFF_SECONDS);
   return { ...item, scheduling: schedule(item, visit, seconds, { lastChecked, crawlAttempts }) };
 }
 
-/** Something else is there instead of a document: until that is believed it failed. */
+/** Something else replaced the document: a failure until it is confirmed. */
 export function afterMove(
   item: IngestItem,
   visit: VisitContext,
@@ -154,7 +154,7 @@ export function afterMove(
   return { ...failed, scheduling: { ...failed.scheduling, ...countMove(item, move.to, visit.at, policy) } };
 }
 
-/** An address that leads to an item which is in trouble is looked at again together with it. */
+/** An alias whose target failed is scheduled together with it. */
 export function afterTargetFailed(item: IngestItem, visit: VisitContext, behind: IngestItem): IngestItem {
   const seconds = (Date.parse(behind.scheduling.nextCrawlAt) - visit.at.getTime()) / 1000;
   const isAnswered = behind.scheduling.failureCount === 0;
@@ -168,11 +168,11 @@ export function afterTargetFailed(item: IngestItem, visit: VisitContext, behind:
 interface Refusal {
   readonly why: "robots" | "other";
   readonly reason: string;
-  /** Of the answer that was refused. Without one its validators are forgotten: "not modified" means that it is still refused. */
+  /** Validators of the refused response: a later 304 means still refused. Without it they are cleared. */
   readonly http?: Partial<HttpState>;
 }
 
-/** It must not be indexed: robots.txt, noindex, a type nobody reads, an address that must not be asked. */
+/** It must not be indexed: robots.txt, noindex, a type that is not accepted, a forbidden address. */
 export function afterRefusal(item: IngestItem, visit: VisitContext, refusal: Refusal, policy: CheckPolicy): IngestItem {
   const http = {
     ...item.http,
@@ -183,7 +183,7 @@ export function afterRefusal(item: IngestItem, visit: VisitContext, refusal: Ref
   return withEvent(left, "refused", refusal.reason, visit.at);
 }
 
-/** It turned out to be another item, by a redirect or a canonical link. `http` is of this address, not of the other. */
+/** The URL is an alias of another item, by redirect or canonical link. `http` is that of the alias. */
 export function afterAlias(
   item: IngestItem,
   visit: VisitContext,
@@ -199,7 +199,7 @@ export function afterAlias(
   );
 }
 
-/** A failure says nothing new of what the index lacks (Crawled) or must not have. */
+/** A failure does not change the status of items that wait for the index (Crawled) or have left it. */
 function failing(status: IngestStatus): IngestStatus {
   return status === "Crawled" || hasLeft(status) ? status : "Error";
 }
@@ -250,8 +250,8 @@ type Generations = Pick<
 >;
 
 /**
- * Marks the requests that the look began with as done. A flag that somebody set without counting, and `more` requests that
- * the answer itself made, are counted here, so that what follows sees another generation.
+ * Marks the requests made before the visit as done. A flag set without counting, and `more` requests that
+ * the response itself caused, are counted here, so that later steps see a new generation.
  */
 function serve(item: IngestItem, visit: VisitContext, more: 0 | 1 = 0): Generations {
   const isUncounted =
@@ -267,12 +267,12 @@ function serve(item: IngestItem, visit: VisitContext, more: 0 | 1 = 0): Generati
   return { reindexRequested, reindexGeneration, processedGeneration, requestedGeneration };
 }
 
-/** Did another program set the flag while the look was under way? It counts nothing, so the next look is the one it gets. */
+/** Whether another program set the flag during the visit. It does not count generations, so the next visit serves it. */
 function isFlaggedSince({ reindexRequested, scheduling }: IngestItem, visit: VisitContext): boolean {
   return reindexRequested && (!visit.reindexRequested || scheduling.nextCrawlAt !== visit.nextCrawlAt);
 }
 
-/** A request that came while the look was under way is due at once. */
+/** A request made during the visit is due at once. */
 function schedule(
   item: IngestItem,
   visit: VisitContext,
@@ -289,7 +289,7 @@ function schedule(
 }
 
 const UNCHANGED_CHECKS_A_STEP = 3;
-/** A server may ask for this much patience even where items are looked at more often. */
+/** The longest `Retry-After` that is obeyed even if the maximum interval is shorter. */
 const PATIENCE_SECONDS = 86_400;
 
 /** Lengthens with every third check that found nothing new: 1, 3, 7, 14 times the base, then doubling, up to the maximum. */
@@ -306,10 +306,10 @@ function retrySeconds(failureCount: number, retryAfterMs: number, policy: CheckP
   return Math.max(backoffMs(failureCount, limits) / 1000, asked);
 }
 
-/** Looks in a row that have to say the same before a document is given up for it. */
+/** Visits in a row that must report the same change before a document is removed for it. */
 export const CONFIRMATIONS = 3;
 
-/** Only one of the two rows is under way: what answers with a redirect is not missing, and the other way round. */
+/** Only one of the two counts is above 0: a redirect ends a series of 404s, and vice versa. */
 type ConfirmationCounts = Pick<SchedulingState, "goneCount" | "movedTo" | "movedCount" | "countedAt">;
 
 const NOTHING_COUNTED: ConfirmationCounts = { goneCount: 0, movedTo: "", movedCount: 0, countedAt: "" };
@@ -320,14 +320,14 @@ export function countGone({ scheduling }: IngestItem, at: Date, policy: CheckPol
   return { ...NOTHING_COUNTED, goneCount: count, countedAt };
 }
 
-/** After one more look at which `to` was there instead: another item, or something that is no document of its kind. */
+/** After one more visit that found `to` instead: another item, or a word for what replaced the document. */
 export function countMove({ scheduling }: IngestItem, to: string, at: Date, policy: CheckPolicy): ConfirmationCounts {
   const before = scheduling.movedTo === to ? scheduling.movedCount : 0;
   const { count, countedAt } = oneMore(before, scheduling.countedAt, at, policy.movedSpacingSeconds);
   return { ...NOTHING_COUNTED, movedTo: to, movedCount: count, countedAt };
 }
 
-/** Looks that follow each other too closely (of one crawl, of one sign-in trouble) are one. */
+/** Visits within `spacingSeconds` count as one: they may have met the same outage. */
 function oneMore(
   count: number,
   countedAt: string,
@@ -338,7 +338,7 @@ function oneMore(
   return isTooSoon ? { count, countedAt } : { count: count + 1, countedAt: toUtcMicros(at) };
 }
 
-/** The index has it. Told of another state than the present one, the item stays behind. The same object: nothing to put. */
+/** The index has a version of the document. If that is not the current one, the item stays Crawled. Returns the same object if nothing changes. */
 export function afterIndexed(
   item: IngestItem,
   indexed: {
@@ -380,7 +380,7 @@ type ItemEventName =
   | "failed"
   | "indexed";
 
-/** Adds to the history. What happens again and again is one event, the latest: it must not push out what is worth knowing. */
+/** Adds an event to the history. A repeated event replaces the one before, so that it does not push out others. */
 export function withEvent(item: IngestItem, event: ItemEventName, detail: string, at: Date): IngestItem {
   const added = { at: toUtcMicros(at), event, detail: detail.slice(0, DETAIL_CHARACTERS) };
   const last = item.history.at(-1);
@@ -389,16 +389,16 @@ export function withEvent(item: IngestItem, event: ItemEventName, detail: string
   return { ...item, history: [...before, added].slice(-EVENTS_KEPT) };
 }
 
-/** Renewed while working, so that a worker that died holds an item no longer than this. */
+/** Locks are renewed during a visit, so a dead worker holds an item no longer than this. */
 export const LOCK_MS = 5 * 60_000;
 
-/** Is it nobody's, or this worker's own already? */
+/** Whether the item is unlocked, expired, or locked by this worker. */
 export function mayLock(item: IngestItem, worker: string, now: Date): boolean {
   const { lockedUntil, lockedBy } = item.lock;
   return lockedUntil === "" || lockedUntil <= toUtcMicros(now) || lockedBy === worker;
 }
 
-/** Locks or renews. It holds only once the registry has taken it: put it with the version that `mayLock` was asked about. */
+/** Locks or renews. Effective once stored: put it with the version that `mayLock` was given. */
 export function lock(item: IngestItem, worker: string, now: Date, lockMs: number = LOCK_MS): IngestItem {
   return { ...item, lock: { lockedUntil: toUtcMicros(new Date(now.getTime() + lockMs)), lockedBy: worker } };
 }
@@ -408,14 +408,14 @@ export function unlock(item: IngestItem, worker: string): IngestItem {
   return item.lock.lockedBy === worker ? { ...item, lock: { lockedUntil: "", lockedBy: "" } } : item;
 }
 
-/** Of content that did not change: it is as old as it was, whatever date it has been given since. */
+/** Unchanged content keeps its modification date. */
 function keepDates({ modifiedAt, modifiedFrom }: ContentState): Partial<Dated> {
   return modifiedAt === "" ? {} : { modifiedAt, modifiedFrom };
 }
 
 /**
- * Somebody asks for this address, for the first time or again: it is watched from now on, and due at once. What was refused
- * or gone is read anew: "not modified" would not tell whether it still is.
+ * The URL was registered, for the first time or again: it is watched and due at once. Refused and gone items
+ * lose their validators, because a 304 would not tell whether they still are.
  */
 export function afterRegistration(
   item: IngestItem,
@@ -444,7 +444,7 @@ export function afterRegistration(
   return force ? afterForce(noted, now) : noted;
 }
 
-/** One more request to look at it regardless of what is known. */
+/** Requests an unconditional visit. */
 export function afterForce(item: IngestItem, now: Date): IngestItem {
   const reindexGeneration = item.reindexGeneration + 1;
   const forced = {
@@ -457,7 +457,7 @@ export function afterForce(item: IngestItem, now: Date): IngestItem {
   return withEvent(forced, "requested", `request ${reindexGeneration}`, now);
 }
 
-/** An address that leads to another is looked after there: whoever watches the one watches the other. The same object: nothing to put. */
+/** The target of an alias takes over its options. Returns the same object if nothing changes. */
 export function withWatchOf(target: IngestItem, alias: IngestItem): IngestItem {
   const watched = target.watched || alias.watched;
   const includeImages = target.includeImages || alias.includeImages;
@@ -467,8 +467,8 @@ export function withWatchOf(target: IngestItem, alias: IngestItem): IngestItem {
 }
 
 /**
- * Crawled while one of its domains is behind, Indexed when none is; what it is otherwise it stays, unless it was taken out:
- * that is behind like one whose content changed, and whoever looks for that finds it. The same object: nothing to put.
+ * Crawled while the index of one of its domains is behind, else Indexed; other statuses stay, unless the item was removed from a domain:
+ * that index is behind, too. Returns the same object if nothing changes.
  */
 export function withIndexStatus(item: IngestItem, members: readonly Member[]): IngestItem {
   const isTakenOut = !hasLeft(item.status) && members.some(({ wanted }) => wanted === "no");

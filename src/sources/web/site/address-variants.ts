@@ -7,16 +7,16 @@ import { hasDocument } from "../../../plan/web/item-state.ts";
 import type { Frontier, WaitingPage } from "./frontier.ts";
 import { isPresent } from "./list-visit.ts";
 
-/** So often the same was read behind other values before a parameter is taken for one that makes no other page. */
+/** Duplicates at one path before a parameter counts as irrelevant there. */
 const ENOUGH = 3;
-/** Paths at which that was so, after which once is enough at the next one. */
+/** Paths where a parameter is irrelevant, after which one duplicate is enough at the next path. */
 const PATHS_ALIKE = 3;
 const MAX_GROUPS = 50_000;
 const MAX_VARIANTS = 10_000;
-/** With so many of its path an address is compared that shows something else. */
+/** URLs of a path with which a URL of another text is compared. */
 const COMPARED = 16;
 const MAX_PARAMETERS = 8;
-/** Addresses that differ in the same parameters, on one page: a list of pages, not one page by many names. */
+/** Links of one page that differ in the same parameters: from this number on, a list of different pages. */
 const LISTED = 3;
 
 export type DuplicateOf = NonNullable<VisitOptions["duplicateOf"]>;
@@ -24,34 +24,34 @@ export type DuplicateOf = NonNullable<VisitOptions["duplicateOf"]>;
 interface Variant {
   id: ItemId;
   readonly url: string;
-  /** The registry has what was found there. */
+  /** Resolves when the registry has the item. */
   readonly isNoted: Promise<void>;
 }
 
-/** An address without parameters that seem to make no other page. */
+/** A URL without its irrelevant parameters. */
 interface Reduced {
   readonly url: string;
   readonly host: string;
-  /** The parameters, and the path at which they are that. */
+  /** The removed parameters, and the path. */
   readonly names: string;
   readonly group: string;
 }
 
-/** What is known of the addresses of one path. */
+/** What the crawl knows of the URLs of one path. */
 interface Group {
-  /** By their text. */
+  /** By content. */
   readonly variants: Map<string, Variant>;
   /** Addresses of the first of them. */
   readonly compared: string[];
-  /** Parameters that were other ones while the text was the same, and how often. */
+  /** Parameters that differed while the content was the same, and how often. */
   readonly alike: Map<string, number>;
-  /** Those with which the text was another one, all else being equal. */
+  /** Parameters that differed, as the only difference, while the content differed. */
   readonly telling: Set<string>;
 }
 
 /**
- * Addresses of one path that differ in their query, or in being called an index page. What two of them show tells whether
- * they are one page: sessions, trackers and the like are known by that, whatever they are called.
+ * Finds duplicates among URLs of one path that differ in their query or are index pages. The content decides whether
+ * they are one page; so session and tracking parameters are recognised, whatever their names.
  */
 export class AddressVariants {
   readonly #registry: Registry;
@@ -68,8 +68,8 @@ export class AddressVariants {
   }
 
   /**
-   * A look during which `duplicateOf` may be asked: the first one that shows a text is the page, and whoever finds the same waits
-   * until the registry knows it.
+   * Runs a visit that may call `duplicateOf`. The first URL with a content is the page; visits that find the same content wait
+   * until it is in the registry.
    */
   async during<T>(look: (duplicateOf: DuplicateOf) => Promise<T>): Promise<T> {
     let noted = (): void => undefined;
@@ -85,7 +85,7 @@ export class AddressVariants {
     }
   }
 
-  /** The item that shows the same under another address of the path; undefined: it is the first. */
+  /** Returns the item with the same content under another URL of the path; undefined: this is the first. */
   async #duplicateOf(found: IngestItem, contentKey: string, variant: Variant): Promise<IngestItem | undefined> {
     const { url } = variant;
     const group = this.#groupOf(found);
@@ -105,12 +105,12 @@ export class AddressVariants {
     return this.#noteDuplicate(group, found, { url, ...known });
   }
 
-  /** Does this address show what another one shows? */
+  /** Whether this URL was a duplicate. */
   isDuplicate(id: ItemId): boolean {
     return this.#duplicates.has(id);
   }
 
-  /** The address without what seems to make no other page there; undefined when nothing does. `listed`: what tells it from others in a list. */
+  /** Returns the URL without irrelevant parameters; undefined if it has none. `listed`: parameters that distinguish it in a list. */
   reduce(url: string, listed = ""): Reduced | undefined {
     if (!this.#isUseful || !url.includes("?")) return undefined;
     const identity = this.#identify(url);
@@ -131,13 +131,13 @@ export class AddressVariants {
     return { url: reduced.href, host: reduced.host, names: dropped.join(" "), group: identity.contentGroupId };
   }
 
-  /** One of them was another page after all. */
+  /** Marks the parameters as relevant: one of the skipped URLs was a page of its own. */
   cancel({ group: id, names }: Pick<Reduced, "group" | "names">): void {
     const group = this.#groups.get(id);
     for (const each of names.split(" ")) group?.telling.add(each);
   }
 
-  /** What it was a name of, or its address without one of its parameters, or without all of them, may have been the page before this crawl. */
+  /** Finds a duplicate from earlier crawls: the item it was an alias of, or its URL without one or all parameters. */
   async #findKnownDuplicate(
     found: IngestItem,
     url: string,
@@ -161,7 +161,7 @@ export class AddressVariants {
     return item && hasDocument(item) && contentKeyOf(item.content) === contentKey ? item : undefined;
   }
 
-  /** A document that is like another one all of a sudden says nothing of parameters. */
+  /** Counts a duplicate. A known document that became one says nothing about parameters. */
   #noteDuplicate(
     group: Group,
     found: IngestItem,
@@ -202,7 +202,7 @@ export class AddressVariants {
   }
 }
 
-/** Which addresses of one page are a list: those, and the parameters in which they differ. */
+/** Returns the links that form a list, and the parameters in which they differ. */
 export function listedIn(links: readonly string[]): ReadonlyMap<string, string> {
   const listed = new Map<string, string>();
   const withQuery = links.filter((link) => link.includes("?"));
@@ -224,7 +224,7 @@ export function listedIn(links: readonly string[]): ReadonlyMap<string, string> 
   return listed;
 }
 
-/** Of a page its text; of a file all of it, because what can be read of it need not be all. */
+/** For a page the hash of its text, for a file that of its bytes: its text need not be all of it. */
 function contentKeyOf({ textHash, contentHash, documentType }: ContentState): string {
   return (documentType === "md" && textHash) || contentHash;
 }
@@ -255,19 +255,19 @@ function shorterThan(url: string): string[] {
   return [...names.map((name) => without([name])), ...(names.length > 1 ? [without(names)] : [])];
 }
 
-/** Looks that test a guess: so many, and more where more was passed over. What is so for several pages needs fewer. */
+/** Visits that test whether parameters are irrelevant: more if more URLs were skipped, fewer if several pages agree. */
 const SAMPLES = 4;
 const SEVERAL_PAGES = 3;
 const MORE_FOR_FEW = 4;
 
 interface SkippedPage {
   readonly page: WaitingPage;
-  /** The address that was to be looked at instead. */
+  /** The URL that is visited instead. */
   readonly instead: ItemId;
   readonly reduced: Reduced;
 }
 
-/** Addresses that were passed over because of what others of their path show. That is a guess: it is tested, and given up when one differs. */
+/** URLs that were skipped because their parameters seem irrelevant. Samples of them are visited at the end; if one differs, all are visited. */
 export class SkippedVariants {
   readonly #max: number;
   readonly #variants: AddressVariants;
@@ -293,7 +293,7 @@ export class SkippedVariants {
     return this.#pages.size + this.#dropped;
   }
 
-  /** The address that is to be looked at instead; undefined: it is not passed over. */
+  /** Returns the URL to visit instead; undefined: the page is not skipped. */
   pass(page: WaitingPage): string | undefined {
     const reduced = page.isCertain ? undefined : this.#variants.reduce(page.url, page.listed);
     if (!reduced) return undefined;
@@ -312,7 +312,7 @@ export class SkippedVariants {
     else if (item.id === id) this.#giveUp(tried.reduced);
   }
 
-  /** What is looked at after all, now that nothing else waits. [] at the end. */
+  /** Returns skipped pages to visit after all, when the frontier is empty; [] at the end. */
   next(): WaitingPage[] {
     const back = this.#back.splice(0);
     if (back.length > 0) return back;

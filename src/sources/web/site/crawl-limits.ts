@@ -1,11 +1,11 @@
 import { plural } from "../../../lib/plural.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 
-/** Looks, and addresses that may wait, for each page that is wanted. Beyond that the site has no end, or the limit is too low. */
+/** Visits, and waiting URLs, per page of `max_pages`. Beyond that the site is endless, or the limit is too low. */
 const PER_PAGE = 4;
 const AT_LEAST = 1000;
 
-/** How far a crawl may go: pages, links from a start address, and looks that gave no page (redirects, `noindex`, dead links). */
+/** Limits of a crawl: pages, depth, and visits that gave no page (redirects, `noindex`, dead links). */
 export class CrawlLimits {
   /** Of looks, and of addresses that wait. */
   readonly room: number;
@@ -65,7 +65,7 @@ function addresses(count: number): string {
 const GIVE_UP_AFTER = 30;
 const SILENT = " stopped answering";
 
-/** Which hosts of a site still answer. One that does not is left alone for the rest of the crawl; the others are not. */
+/** Opens for a host after many failures in a row: it gets no more requests in this crawl. Counts per host. */
 export class CircuitBreaker {
   readonly #failures = new Map<string, number>();
   /** By the reason. */
@@ -81,13 +81,13 @@ export class CircuitBreaker {
     return (this.#failures.get(hostOf(url)) ?? 0) >= GIVE_UP_AFTER;
   }
 
-  /** It is not looked at: its host is left alone. `reason`: because somebody asked for that. */
+  /** Counts a URL that is not visited. `reason`: default is that its host stopped responding. */
   countSkipped(url: string, reason = ""): void {
     const why = reason || `${hostOf(url)}${SILENT}`;
     this.#skipped.set(why, (this.#skipped.get(why) ?? 0) + 1);
   }
 
-  /** No host is left that answers. */
+  /** Whether the breaker is open for every host. */
   get areAllOpen(): boolean {
     return this.#failures.size > 0 && [...this.#failures.values()].every((failures) => failures >= GIVE_UP_AFTER);
   }

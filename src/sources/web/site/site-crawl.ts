@@ -51,18 +51,18 @@ export class SiteCrawl {
   readonly #visited = new Set<ItemId>();
   readonly #sighted = new Set<ItemId>();
   #hasDeparted = false;
-  /** Pages that failed, and are tried once more; undefined: what fails now has failed. */
+  /** Failed pages that are retried once; undefined during the retry. */
   #again: WaitingPage[] | undefined;
-  /** Pages that show something else than before, which is settled when it is known what others show. */
+  /** Suspended visits of changed pages, resumed when the texts of the other pages are known. */
   readonly #suspended: WaitingPage[] = [];
-  /** The items of those, and of the pages they led to: somebody links to them. */
+  /** Items of suspended visits, and their redirect targets: they are linked. */
   readonly #undecided = new Set<ItemId>();
   /** Why something may be missing from the listing. */
   readonly #problems: string[] = [];
   readonly #startProblems: string[] = [];
-  /** Links of a page that could not be read are not known: nothing can be said of what nobody links to. */
+  /** Links of some page are unknown, so it is unknown which items are unlinked. */
   #isBlind: boolean;
-  /** By robots.txt: then it is looked at page by page what else may not be asked for any more. */
+  /** A start URL is disallowed by robots.txt: members are visited one by one to see which else are. */
   #isForbidden = false;
   readonly #calendars: Calendars;
   #trapped = 0;
@@ -288,7 +288,7 @@ export class SiteCrawl {
     }
   }
 
-  /** What was there before and nobody links to any more: is it still there, and for how much longer does it stay? */
+  /** Visits members that no page links to. */
   async *#visitUnlinked(): AsyncGenerator<readonly Listed[]> {
     const left = [...this.#members.ids()].filter((id) => !this.#visited.has(id) && !this.#undecided.has(id));
     yield* visitUnlinked(left, (next) => this.#handOver(next), {
@@ -319,7 +319,7 @@ export interface CrawlStart {
   readonly memory: SiteMemory;
 }
 
-/** Opens what is remembered, and goes on with a crawl of the same kind that was cut off. A dry run starts from the beginning. */
+/** Opens the site memory; resumes an interrupted crawl with the same configuration. A dry run starts anew. */
 export async function openCrawl(config: WebSourceConfig, tools: WebTools): Promise<CrawlStart> {
   const { sourceId, limits: _, ...what } = config;
   const members = new SiteMembers(tools.members, tools.domainId, sourceId, tools);
@@ -349,7 +349,7 @@ async function* recallPages(
   }
 }
 
-/** Nobody may write them into a source any more; whoever has some learns why pages behind them are not there. */
+/** Warns of secrets in start URLs of old configurations: pages behind them are not found. */
 export function warnOfSecrets({ startUrls }: WebSourceConfig, log: WebTools["log"]): void {
   for (const [at, url] of startUrls.entries()) {
     const secret = findAddressSecret(new URL(url));
@@ -367,17 +367,17 @@ interface UnlinkedTools {
   readonly scope: SiteScope;
   readonly visits: CrawlVisitor;
   readonly breaker: CircuitBreaker;
-  /** Everything else was looked at, so that nobody links to it is certain. */
+  /** All pages were read, so it is certain that these items are unlinked. */
   readonly isComplete: boolean;
   readonly list: (page: PageOutcome) => readonly Listed[];
 }
 
-/** The next look while so many are under way; undefined: none for now. */
+/** Returns the next task while `running` are under way; undefined: none for now. */
 type NextTask = (running: number) => (() => Promise<readonly Listed[]>) | undefined;
 
 const UNLINKED = `no page has linked to it in ${UNLINKED_LIMIT} complete crawls`;
 
-/** Items of the source that no page links to: are they still there, and for how much longer do they stay? What fails, or is not settled, is looked at twice. */
+/** Visits items that no page links to. They leave after several complete crawls without a link. Failed and suspended visits are repeated once. */
 async function* visitUnlinked(
   ids: ItemId[],
   handOver: (next: NextTask) => AsyncGenerator<readonly Listed[]>,
@@ -450,7 +450,7 @@ interface SkippedCounts {
   readonly calendars: readonly string[];
 }
 
-/** Tells whoever watches how far a crawl is, every few seconds. */
+/** Logs the progress of a crawl every few seconds. */
 class CrawlProgress {
   readonly #log: (line: string) => void;
   readonly #waiting: () => number;
