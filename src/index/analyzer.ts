@@ -1,10 +1,10 @@
 import { createRequire } from "node:module";
 import { stemmer } from "stemmer";
 
-/** Changes whenever some text would give other words; text tables that were filled by another one are filled again. */
+/** Changes whenever some text gives other words; text tables of another revision are rebuilt. */
 export const ANALYZER_REVISION = "words-2";
 
-/** A word and where the text has it. The parts of an identifier all have the place of the whole. */
+/** A word with its offsets. The parts of an identifier all have the offsets of the whole. */
 export interface Token {
   readonly word: string;
   readonly start: number;
@@ -12,8 +12,8 @@ export interface Token {
 }
 
 /**
- * The words of a text as the full-text tables have them: folded, stemmed, in reading order, made of letters, digits and
- * underscores only. Questions go through the same function, so whatever it does, both agree.
+ * Returns the words of a text for the full-text tables: folded, stemmed, in reading order, made of letters, digits and underscores.
+ * Questions use the same function, so both agree.
  */
 export function analyze(text: string): string[] {
   const words: string[] = [];
@@ -24,7 +24,7 @@ export function analyze(text: string): string[] {
   return words;
 }
 
-/** The same words with their places, for marking them. */
+/** Returns the same words with their offsets, for highlighting. */
 export function tokenize(text: string): Token[] {
   const words: Token[] = [];
   scanRuns(text, (start, end, unspaced) => {
@@ -43,14 +43,14 @@ export function tokenize(text: string): Token[] {
 }
 
 /**
- * Text repeats itself: nearly every run has been met before. Two maps, of which the older one is forgotten when the newer
- * one is full, so that the words of every second sentence are never forgotten.
+ * Cache of analysed runs: nearly every run of a text was seen before. Two maps, of which the older is dropped when the newer is
+ * full, so that frequent words stay cached.
  */
 let known = new Map<string, readonly string[]>();
 let knownBefore = new Map<string, readonly string[]>();
 const MAX_KNOWN = 60_000;
 const MAX_CACHED_LENGTH = 40;
-/** Longer ones are no words that anybody would look for, and databases have limits of their own. */
+/** Nobody searches for longer words, and databases have limits. */
 const MAX_WORD = 64;
 
 const PLAIN_WORD = /^[a-z]+$/;
@@ -128,7 +128,7 @@ function stem(word: string): string {
   return CYRILLIC.test(word) ? russian.stem(word) : word;
 }
 
-/** What of a document is found besides its text. */
+/** The searchable metadata of a document. */
 interface LabelText {
   readonly name: string;
   readonly path: string;

@@ -1,8 +1,8 @@
 import type { LearntVectors } from "./learnt-codec.ts";
 
-/** A word of one passage alone connects it with no other. */
+/** A word in one passage only connects it with no other. */
 const MIN_PASSAGES_OF_WORD = 2;
-/** A word that every other passage has says nothing, whatever the language. */
+/** A word in more than half of the passages carries no information, in any language. */
 const MAX_SHARE = 0.5;
 
 export interface LearnLimits {
@@ -32,8 +32,8 @@ export class Corpus {
 }
 
 /**
- * What words mean here, as far as their company tells: passages become rows of log-tf·idf weights, and words that occur
- * in the same passages, or in passages like them, come out close.
+ * Latent semantic analysis: passages become rows of log-tf·idf weights, and words that occur in the same or similar passages get
+ * similar vectors.
  */
 export function learnVectors({ passages, words }: Corpus, limits: LearnLimits): LearntVectors {
   const counts = countPassages(passages, words.length);

@@ -10,7 +10,7 @@ export interface LearntVectors {
   readonly directions: Float32Array;
 }
 
-/** To be raised whenever bytes written before would be read differently. */
+/** Raise whenever existing bytes would be read differently. */
 const FORMAT = 1;
 export const HEADER_BYTES = 20;
 
@@ -49,7 +49,7 @@ export interface LearntModel {
   readonly steps: Int8Array;
 }
 
-/** undefined for what another release wrote in another way. */
+/** Returns undefined for another format. */
 export function unpackLearnt(packed: Uint8Array): LearntModel | undefined {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
   if (packed.byteLength < HEADER_BYTES || view.getUint32(0, true) !== FORMAT) return undefined;
@@ -71,7 +71,7 @@ export function unpackLearnt(packed: Uint8Array): LearntModel | undefined {
   return { words: count === 0 ? [] : text.split("\n"), idf, dimensions, scales, steps };
 }
 
-/** What packLearnt was told, from at least HEADER_BYTES of what it wrote; 0 for what another release wrote. */
+/** Reads `lastChunkId` from the header; 0 for another format. */
 export function lastChunkOf(packed: Uint8Array): number {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
   return packed.byteLength >= HEADER_BYTES && view.getUint32(0, true) === FORMAT ? view.getUint32(16, true) : 0;

@@ -15,12 +15,12 @@ import type { Report, Successor, VectorModel } from "./vector-model.ts";
 import { passageText } from "./vector-model.ts";
 import { normalise } from "./vectors.ts";
 
-/** Fewer passages do not tell which words belong together. */
+/** Fewer passages are not enough to learn from. */
 const MIN_PASSAGES = 100;
 /** What a model is learnt from, at most: some seconds and some hundred megabytes, however large the store. */
 const MAX_PASSAGES = 20_000;
 const MAX_WORDS = 30_000;
-/** Learnt again when so much of the store is new, or gone. */
+/** Share of new or deleted passages from which the model is learnt again. */
 const DRIFT = 0.5;
 const PAGE = 500;
 
@@ -181,7 +181,7 @@ export interface LearnMessage {
   readonly lastChunkId?: number;
 }
 
-/** Learning takes seconds of pure arithmetic, and meanwhile questions want answers. Returns what packLearnt made. */
+/** Learns in a worker thread, because it takes seconds of CPU. Returns the result of packLearnt. */
 async function learnInThread(
   pages: AsyncIterable<readonly string[]>,
   lastChunkId: number,

@@ -7,14 +7,14 @@ import { createDotProducts, type DotProducts } from "./dot-products.ts";
 import { checksumOf, packVector, scaleOf, stepsOf } from "./vectors.ts";
 
 const PAGE = 20_000;
-/** So many deleted ones may stay in memory: they are found and then not visible. */
+/** Deleted vectors that may stay in memory: they are found, but not visible. */
 const MAX_DROPPED = 1000;
-/** Added to the number of dropped chunks, it makes everybody's memory start anew. */
+/** Added to the number of dropped chunks, it invalidates the caches of all processes. */
 const START_ANEW = 1_000_000_000;
 
 /**
- * Exact search: a question is compared with every vector of the space that is searched, all of which are kept in memory.
- * Every search first takes in what was added since the last one, by whichever process.
+ * Exact search: compares the query with every vector of the space, all of which are cached in memory. Every search first loads
+ * vectors that were added since, by any process.
  */
 export function createScanVectorIndex(createDots?: () => DotProducts): VectorIndex {
   const inTurn = createOneAtATime();

@@ -12,8 +12,8 @@ import { passageText } from "./vector-model.ts";
 const MAX_EMBEDDERS = 16;
 
 /**
- * Keeps the vectors of a store on the model the settings name. Vectors of another model go on answering until all of the
- * new ones are there; where that model cannot be had any more, words alone answer. Serves any number of stores.
+ * Keeps the vectors of stores on the configured model. Vectors of the old model are used until all new ones are there; if the old
+ * model is unavailable, searches use words only. Serves any number of stores.
  */
 export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
   const embedders = new Map<string, Embedder>();
@@ -132,7 +132,7 @@ async function fillSpace(
   }
 }
 
-/** The moment of the switch: nobody can add a chunk between the last look and the flip. `checked`: as fillSpace returned it. */
+/** Activates the space if it is complete, in one transaction: no chunk can be added between the check and the switch. `checked`: as fillSpace returned it. */
 async function activateWhenComplete(
   store: Store,
   space: Space,
@@ -224,8 +224,8 @@ async function isThere(sql: Sql, spaceId: number): Promise<boolean> {
 }
 
 /**
- * Stands in for a model that cannot be had. It gives no vectors, so that words alone decide, and so that what is put
- * meanwhile is found lacking one when the model can be had again.
+ * Stands in for an unavailable model. Returns no vectors, so searches use words only, and passages added meanwhile get their vectors
+ * when the model is available again.
  */
 function createNullEmbedder(of: Omit<Embedder, "embed">): Embedder {
   const { model, revision, dimensions } = of;
