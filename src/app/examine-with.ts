@@ -32,7 +32,7 @@ export async function* examineWith(
 ): AsyncGenerator<PlacedFinding, void> {
   const sharepoint = openSharePoint(config, {
     // Whoever is typing a source wants an answer before the next key.
-    retry: typeof what === "object" ? { attempts: 1, patienceMs: 5_000 } : { attempts: 2, patienceMs: 20_000 },
+    retry: typeof what === "object" ? { attempts: 1, maxWaitMs: 5_000 } : { attempts: 2, maxWaitMs: 20_000 },
   });
   // Who names a folder that is no source yet, or changes one, is told what saving it would say.
   const asked =

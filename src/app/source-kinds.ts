@@ -8,7 +8,7 @@ import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import { createBlobKind } from "../sources/blob/blob-kind.ts";
 import { createFolderKind } from "../sources/folder/folder-kind.ts";
-import { openRoot, refuseRoot } from "../sources/folder/folder-root.ts";
+import { openRoot, validateRoot } from "../sources/folder/folder-root.ts";
 import { createGitKind } from "../sources/git/git-kind.ts";
 import { createS3Kind } from "../sources/s3/s3-kind.ts";
 import { createLibraryKind, createListKind, createSitePageKind } from "../sources/sharepoint/sharepoint-kinds.ts";
@@ -70,7 +70,7 @@ function gitAccess({
   return {
     credential,
     checkFolder: async (path) => void (await openRoot(path, { storagePath, roots: roots.forSources })),
-    refuseFolder: (path) => refuseRoot(path, { storagePath, roots: roots.forChanges }),
+    refuseFolder: (path) => validateRoot(path, { storagePath, roots: roots.forChanges }),
   };
 }
 
@@ -110,7 +110,7 @@ function treeToolsOf(
     async *mirrored() {
       yield* mirroredFiles(await ledger(), new KnowledgeBase(root));
     },
-    keptText: (docId) => new KnowledgeBase(root).readText(docId),
+    storedText: (docId) => new KnowledgeBase(root).readText(docId),
     textOf: async (path, fileType, signal) => {
       if (!extractor.types.has(fileType)) return undefined;
       return (await extractor.extract(path, fileType, signal).catch(() => undefined))?.markdown;

@@ -22,7 +22,7 @@ export interface TreePage {
   readonly folder: string;
   readonly files: readonly TreeFile[];
   /** What is there and could not be looked at. */
-  readonly unreadable: readonly TreeHole[];
+  readonly unreadable: readonly UnreadableEntry[];
   /** Left out by a rule (too large, a link that leads out of the root), with the reason. Not gone: it may be asked for why it is not found. */
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
   /** Of a page that is all there is of its folder. */
@@ -30,7 +30,7 @@ export interface TreePage {
 }
 
 /** `what`, where that is known: of a file of a type that nobody wants, and of a link, it matters only when a document was there. */
-export interface TreeHole extends Unreadable {
+export interface UnreadableEntry extends Unreadable {
   readonly what?: "file" | "link";
 }
 
@@ -44,7 +44,7 @@ export interface WholeFolder {
 /** A place full of files: a folder, a container of blobs. */
 export interface FileTree {
   /** Where it is, for messages: the path of the folder, the address of the container, never with a secret. */
-  readonly place: string;
+  readonly location: string;
   /** What tells that this is the place it was last time (`device:inode` of the root); "" where there is no such thing. */
   identity(signal: AbortSignal): Promise<string>;
   /**
@@ -64,5 +64,5 @@ export interface FileTree {
   /** Leaves nothing behind of what it kept for itself. */
   close?(): Promise<void>;
   /** As Source.examine. `isTaken`: whether a file can become a document by its type. */
-  examine(isTaken: (path: string) => boolean, signal: AbortSignal): AsyncIterable<Finding>;
+  diagnose(isTaken: (path: string) => boolean, signal: AbortSignal): AsyncIterable<Finding>;
 }

@@ -81,7 +81,7 @@ export interface LineageEvent {
 }
 
 /** What a whole tree was like when it was last looked at. */
-export interface TreeLook {
+export interface ScanRecord {
   /** FileTree.identity() and FileTree.place, with a space between; "" where there is no identity. */
   readonly root: string;
   /** The last look at everything, ISO 8601 UTC: whatever is active was seen then, or since. "" before the first one. */
@@ -140,9 +140,9 @@ export interface Manifest {
   /** Forgets a document. */
   drop(docId: ItemId): void;
   /** undefined before the first look. */
-  readonly look: TreeLook | undefined;
+  readonly lastScan: ScanRecord | undefined;
   /** Everything active was seen at `at`: sets `lastSeenAt` of all of them without writing them. */
-  noteLook(look: TreeLook): void;
+  recordScan(look: ScanRecord): void;
   /** As Ledger.flush. ConflictError when somebody else wrote it meanwhile. */
   flush(): Promise<void>;
 }

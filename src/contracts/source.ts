@@ -104,14 +104,14 @@ export interface Source {
    * For sources that remember what became of their items: called when the plan was carried out; in a dry run with a ledger
    * that forgets it. What was not listed and is not still held has left the mirror, and leaves the index next.
    */
-  conclude?(outcome: LookOutcome): Promise<void>;
+  conclude?(outcome: ListingOutcome): Promise<void>;
   /** Lets go of what it holds open and writes nothing: called at the end, whatever became of the look. */
   close?(): Promise<void>;
   /** Looks at everything a crawl needs, step by step; never throws for what it finds. */
-  examine(signal: AbortSignal): AsyncIterable<Finding>;
+  diagnose(signal: AbortSignal): AsyncIterable<Finding>;
 }
 
-export interface LookOutcome {
+export interface ListingOutcome {
   /** Silence meant deletion. */
   readonly complete: boolean;
   /** Items that were not listed and stay all the same: held, below something unreadable, or not to be removed just now. */
@@ -132,10 +132,10 @@ export interface TableExport {
 /** What a source can say without listing everything. The listing stays the truth: in doubt, the feed declines. */
 export interface ChangeFeed {
   /** Where the source stands now. Taken before a listing, it is where the next look at the changes begins. */
-  mark(signal: AbortSignal): Promise<string>;
+  cursor(signal: AbortSignal): Promise<string>;
   /** undefined: it cannot say (the mark is too old, a folder moved, the counts disagree), so list everything. */
   since(
-    mark: string,
+    cursor: string,
     isKnown: (item: ItemId) => Promise<boolean>,
     signal: AbortSignal,
   ): Promise<ChangesSince | undefined>;
@@ -143,7 +143,7 @@ export interface ChangeFeed {
 
 export interface ChangesSince {
   /** Where the next look begins. */
-  readonly mark: string;
+  readonly cursor: string;
   /** Items that are new or were touched, as they are now. */
   readonly touched: readonly Sighting[];
   readonly gone: readonly ItemId[];

@@ -92,7 +92,7 @@ async function* examineSource(
         force: false,
         checksum: false,
       })
-      .examine(signal);
+      .diagnose(signal);
     if (run.domainId === NOBODYS) return;
     const damaged = await findDamagedLedger(run, parts);
     if (damaged) yield damaged;

@@ -1,7 +1,7 @@
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { LookOutcome, Source, Unreadable } from "../contracts/source.ts";
+import type { ListingOutcome, Source, Unreadable } from "../contracts/source.ts";
 import { plural } from "../lib/plural.ts";
 import type { Detected } from "../plan/detect-changes.ts";
 import { applyPlan } from "./apply-plan.ts";
@@ -110,7 +110,7 @@ const HIDDEN_ROWS =
   "They are checked out and were never checked in, are drafts, wait for approval, or have rights of their own: check them in, publish or approve them, or give the app access to them, and they can be found.";
 
 /** What could not be removed still has its entry. */
-async function outcomeOf({ detected, items }: DownloadPlan, ledger: Ledger): Promise<LookOutcome> {
+async function outcomeOf({ detected, items }: DownloadPlan, ledger: Ledger): Promise<ListingOutcome> {
   const stillHeld = new Set<ItemId>();
   for await (const page of items.items("download", STAYING)) for (const { itemId } of page) stillHeld.add(itemId);
   for await (const page of items.items("download", ["removed"])) {

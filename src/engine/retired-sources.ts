@@ -88,7 +88,7 @@ export function retiredSource(config: SourceConfig): Source {
       return "complete";
     },
     fetch: async () => ({ status: "gone" }),
-    examine: async function* () {},
+    diagnose: async function* () {},
   };
 }
 

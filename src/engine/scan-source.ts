@@ -163,7 +163,7 @@ async function openListing(
   const { signal } = job;
   const mayAsk = last !== undefined && mayGoByFeed(source, last);
   const changes = mayAsk ? await askFeed(source, last.mark, ledger, signal) : undefined;
-  if (changes) return { by: "feed", changes: changes, mark: changes.mark };
+  if (changes) return { by: "feed", changes: changes, mark: changes.cursor };
   return mayAsk ? await listEverything(source, job) : await startListing(source, signal);
 }
 
@@ -196,7 +196,7 @@ async function askFeed(
 }
 
 async function askMark(source: Source, signal: AbortSignal): Promise<string> {
-  return (await source.feed?.mark(signal).catch(() => "")) ?? "";
+  return (await source.feed?.cursor(signal).catch(() => "")) ?? "";
 }
 
 const WITHHELD = "as at the last listing, it is not to be taken";

@@ -8,8 +8,8 @@ import type {
   ListedFile,
   Manifest,
   ManifestEntry,
+  ScanRecord,
   TrackedFile,
-  TreeLook,
 } from "../contracts/manifest.ts";
 import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
 import { readPages } from "../lib/sql/read-pages.ts";
@@ -93,8 +93,8 @@ export class SqlManifest implements Manifest {
   /** null: it is dropped. The one that was put last comes last. */
   #pending = new Map<ItemId, ManifestEntry | null>();
   #writing: Puts = new Map();
-  #look: TreeLook | undefined;
-  #writingLook: TreeLook | undefined;
+  #look: ScanRecord | undefined;
+  #writingLook: ScanRecord | undefined;
 
   constructor(owner: Owner) {
     this.#owner = owner;
@@ -104,7 +104,7 @@ export class SqlManifest implements Manifest {
     return this.#owner.source().tracked_rev > 0 || this.#pending.size > 0;
   }
 
-  get look(): TreeLook | undefined {
+  get lastScan(): ScanRecord | undefined {
     const { look_root: root, look_at: at, look_id: id, look_turn: turn } = this.#owner.source();
     return this.#look ?? this.#writingLook ?? (root || at || id ? { root, at, id, turn } : undefined);
   }
@@ -166,7 +166,7 @@ export class SqlManifest implements Manifest {
     if (put !== undefined) return put ?? undefined;
     // Every file that is fetched is asked for: a list of one takes half as long again.
     const [cells] = await this.#cells<SqlValue[]>(`${SELECT} ${JOINED} AND i.source_no = $1 AND i.item_id = $2`, docId);
-    return cells && toFile(toRow(cells), this.look?.at ?? "");
+    return cells && toFile(toRow(cells), this.lastScan?.at ?? "");
   }
 
   /** By document, what is written of it, and in which revision. */
@@ -367,9 +367,9 @@ export class SqlManifest implements Manifest {
     this.overlay(docId, null);
   }
 
-  noteLook(look: TreeLook): void {
+  recordScan(look: ScanRecord): void {
     this.#refuse("the look");
-    this.overlayLook(look);
+    this.overlayScan(look);
   }
 
   /** Like put and drop, also where the ledger is only read: then it is never written. */
@@ -378,7 +378,7 @@ export class SqlManifest implements Manifest {
     this.#pending.set(docId, entry);
   }
 
-  overlayLook(look: TreeLook): void {
+  overlayScan(look: ScanRecord): void {
     this.#look = look;
   }
 
@@ -554,7 +554,7 @@ export class SqlManifest implements Manifest {
         push(lineage, row.item_no, { event, from, certainty, at });
       }
     }
-    const seenAt = this.look?.at ?? "";
+    const seenAt = this.lastScan?.at ?? "";
     return rows.map((row) => ({
       ...toFile(row, seenAt),
       versions: versions.get(row.item_no) ?? [],
@@ -588,7 +588,7 @@ export class SqlManifest implements Manifest {
   }
 
   #told<T extends TrackedFile>(file: T): T {
-    const { look } = this;
+    const { lastScan: look } = this;
     return look && file.status === "active" && look.at > file.lastSeenAt ? { ...file, lastSeenAt: look.at } : file;
   }
 }

@@ -69,7 +69,7 @@ function entriesCases(newPlace: NewPlace, numRuns: number): void {
           const { manifest } = ledger;
           if (op.do === "put") manifest.put(op.entry);
           else if (op.do === "drop") manifest.drop(op.doc as ItemId);
-          else if (op.do === "look") manifest.noteLook({ root: "1:1", at: model.lookedAt, id: "look", turn: 3 });
+          else if (op.do === "look") manifest.recordScan({ root: "1:1", at: model.lookedAt, id: "look", turn: 3 });
           else if (op.do === "kill") model = flushed;
           else if (op.do === "export") await exportManifestAt(place);
           else {
@@ -102,7 +102,7 @@ function entriesCases(newPlace: NewPlace, numRuns: number): void {
           model = followedBy(model, op);
           if (op.do === "put") ledger.manifest.put(op.entry);
           else if (op.do === "drop") ledger.manifest.drop(op.doc as ItemId);
-          else ledger.manifest.noteLook({ root: "1:1", at: model.lookedAt, id: "look", turn: 3 });
+          else ledger.manifest.recordScan({ root: "1:1", at: model.lookedAt, id: "look", turn: 3 });
           await assertSame(ledger.manifest, model);
         }
         await ledger.flush();
@@ -141,11 +141,11 @@ function entriesCases(newPlace: NewPlace, numRuns: number): void {
     const look = { root: "1:2", at: LATER, id: "look", turn: 3 };
     const ledger = await openTree(place);
     const { manifest } = ledger;
-    assert.equal(manifest.look, undefined);
-    manifest.noteLook(look);
+    assert.equal(manifest.lastScan, undefined);
+    manifest.recordScan(look);
     const seen = async (from: Manifest): Promise<unknown> => {
       const at = await from.at(["a", "e"]);
-      return [at.get("a")?.lastSeenAt, at.get("e")?.lastSeenAt, from.look];
+      return [at.get("a")?.lastSeenAt, at.get("e")?.lastSeenAt, from.lastScan];
     };
     assert.deepEqual(await seen(manifest), [LATER, AT, look]);
     await manifest.flush();
@@ -365,7 +365,7 @@ function exportCases(newPlace: NewPlace): void {
     const { manifest } = await openTree(absent, { readOnly: true });
     assert.deepEqual([await entriesOf(manifest), manifest.isKnown], [[], false]);
     assert.throws(() => manifest.put(entryOf("doc_a", "a")), /opened for reading/);
-    assert.throws(() => manifest.noteLook({ root: "", at: LATER, id: "", turn: 0 }), /opened for reading/);
+    assert.throws(() => manifest.recordScan({ root: "", at: LATER, id: "", turn: 0 }), /opened for reading/);
     assert.ok(!existsSync(absent.folder));
   });
 }

@@ -660,7 +660,7 @@ function plain(listed: Iterable<Listed>): Omit<Sighting, "contentHash">[] {
 async function examine(world: SourceWorld): Promise<Finding[]> {
   return await inSource(world, async (source) => {
     const findings: Finding[] = [];
-    for await (const finding of source.examine(NEVER)) findings.push(finding);
+    for await (const finding of source.diagnose(NEVER)) findings.push(finding);
     return findings;
   });
 }
@@ -668,7 +668,7 @@ async function examine(world: SourceWorld): Promise<Finding[]> {
 /** `mark`: where the feed stood before the listing; undefined where there is none. */
 async function markedRun(world: SourceWorld): Promise<{ mark: string | undefined; looked: Looked }> {
   return await inSource(world, async (source) => {
-    const mark = await source.feed?.mark(NEVER);
+    const mark = await source.feed?.cursor(NEVER);
     return { mark, looked: await runIn(source, world) };
   });
 }

@@ -75,7 +75,7 @@ export function openToySource(
       const note = shelves.get(shelf)?.get(itemId);
       return note ? { status: "fetched", body: bytesOf(note) } : { status: "gone" };
     },
-    async *examine() {
+    async *diagnose() {
       const found = shelves.has(shelf);
       const detail = found ? "It is there." : "There is no such shelf.";
       yield { subject: `Shelf '${shelf}'`, outcome: found ? "ok" : "problem", detail, remedy: "" };

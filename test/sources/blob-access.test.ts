@@ -31,7 +31,7 @@ function treeOf(held: string | undefined, config: Partial<BlobSourceConfig> = {}
 async function findingsOf(tree: FileTree): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   const isTaken = (path: string): boolean => !path.endsWith(".zip");
-  for await (const finding of tree.examine(isTaken, new AbortController().signal)) findings.push(finding);
+  for await (const finding of tree.diagnose(isTaken, new AbortController().signal)) findings.push(finding);
   return findings;
 }
 
@@ -112,7 +112,7 @@ test("a signature alone is shown to Azure and to this machine only; elsewhere it
     const { error } = await refusalOf(treeOf(sas, { containerUrl }), sas);
     assert.match(error.message, /BOX holds a signature alone, and .*evil\.example is no host of Azure Storage/);
     const open = openContainer(new URL(containerUrl), "BOX", () => `${containerUrl}${sas}`);
-    assert.equal((await open).place.href, containerUrl);
+    assert.equal((await open).url.href, containerUrl);
   }
   const open = openContainer(new URL("https://x.blob.core.windows.net/access"), "BOX", () => sas);
   assert.equal((await open).access, "the signature in BOX");

@@ -14,7 +14,7 @@ import { parseSourceId } from "../../src/contracts/ids.ts";
 import { createFolderTree } from "../../src/sources/folder/create-folder-tree.ts";
 import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { LocalDevices } from "../../src/sources/folder/local-devices.ts";
-import { createLookAtFiles, mountPointsIn, readMountPoints } from "../../src/sources/folder/walk-folder.ts";
+import { createStatFiles, mountPointsIn, readMountPoints } from "../../src/sources/folder/walk-folder.ts";
 import { ofKind } from "../kinds.ts";
 
 const LONG_AGO = new Date("2024-05-06T07:08:09.123Z");
@@ -76,7 +76,7 @@ async function read(tree: FileTree, path: string, stamp?: string): Promise<strin
 async function examine(tree: FileTree): Promise<Finding[]> {
   const findings: Finding[] = [];
   const isTaken = (path: string): boolean => !path.endsWith(".zip");
-  for await (const finding of tree.examine(isTaken, new AbortController().signal)) findings.push(finding);
+  for await (const finding of tree.diagnose(isTaken, new AbortController().signal)) findings.push(finding);
   return findings;
 }
 
@@ -233,7 +233,7 @@ describe("a folder as a tree", () => {
     const heard: unknown[] = [];
     const { dev } = await stat(root);
     for (const device of [dev, -1]) {
-      await createLookAtFiles(new LocalDevices())(join(root, "f1"), device, ["gone.md", "a.md"], (name, found) =>
+      await createStatFiles(new LocalDevices())(join(root, "f1"), device, ["gone.md", "a.md"], (name, found) =>
         heard.push([name, typeof found === "string" ? found : found.size]),
       );
     }

@@ -31,7 +31,7 @@ describe("a repository as a source", { skip: WITHOUT_GIT }, () => {
         return tree.read(path, signal, stamp);
       },
     };
-    return world.look({ ...wishes, tools: { tree: watched, keptText: async () => LONG, ...wishes.tools } });
+    return world.look({ ...wishes, tools: { tree: watched, storedText: async () => LONG, ...wishes.tools } });
   }
 
   test("a file that was not touched is neither read nor dated anew, however many commits there are", async () => {

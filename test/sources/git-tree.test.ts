@@ -14,7 +14,7 @@ const TOKEN = "s3cret-t0ken";
 const POINTER = `version https://git-lfs.github.com/spec/v1\noid sha256:${"a".repeat(64)}\nsize 12345\n`;
 
 async function findings(tree: FileTree): Promise<Finding[]> {
-  return await allOf(tree.examine(() => true, NEVER));
+  return await allOf(tree.diagnose(() => true, NEVER));
 }
 
 describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
@@ -492,7 +492,7 @@ describe("a repository by HTTP", { skip: WITHOUT_GIT }, () => {
       return true;
     });
     const repository = `${url}/handbook.git`;
-    await assert.rejects(walk(world.tree({ repository }, { silenceMs: 500 })), /said nothing for 0\.5 seconds/);
+    await assert.rejects(walk(world.tree({ repository }, { idleTimeoutMs: 500 })), /said nothing for 0\.5 seconds/);
     posts = 0;
     asked = Promise.withResolvers<void>();
     const cancel = new AbortController();

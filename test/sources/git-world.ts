@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import type { FileTree, TreeFile, TreePage } from "../../src/contracts/file-tree.ts";
 import { type FolderTreeOptions, openRoot } from "../../src/sources/folder/folder-root.ts";
 import { createGitTree, type GitTreeOptions } from "../../src/sources/git/create-git-tree.ts";
-import type { GitPlace } from "../../src/sources/git/git-source-codec.ts";
+import type { GitTreeConfig } from "../../src/sources/git/git-source-codec.ts";
 
 /** For tests: why they are left out on a machine without git. */
 export const WITHOUT_GIT = hasGit() ? false : "there is no git on this machine";
@@ -114,7 +114,7 @@ export class GitWorld {
     await openRoot(path, { storagePath: join(this.place, "storage"), roots: async () => "anywhere", ...options });
   }
 
-  tree(config: Partial<GitPlace> = {}, options: Partial<GitTreeOptions> = {}): FileTree {
+  tree(config: Partial<GitTreeConfig> = {}, options: Partial<GitTreeOptions> = {}): FileTree {
     return createGitTree(
       {
         repository: this.bare,

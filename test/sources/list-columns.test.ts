@@ -90,7 +90,7 @@ describe("columns of a list", () => {
       const column = columnsOf(description)[2];
       assert.ok(column);
       assert.equal(
-        columnText(column, { X: value }, { terms: new Map([[3, "Dutch"]]), mails: new Map([[5, "five@x"]]) }),
+        columnText(column, { X: value }, { terms: new Map([[3, "Dutch"]]), emails: new Map([[5, "five@x"]]) }),
         text,
       );
     });
@@ -137,7 +137,7 @@ describe("columns of a list", () => {
     const groups = fieldGroups(columnsOf(...lookups, ...texts), {
       attachments: true,
       touchCount: true,
-      cautious: false,
+      safe: false,
     });
     const asked = groups.flatMap((group) => /\$select=([^&]*)/.exec(group)?.[1]?.split(",") ?? []);
     for (const { property } of [...columnsOf(...lookups), ...columnsOf(...texts)].filter((each) => each.property)) {

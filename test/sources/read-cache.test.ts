@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Listed, Sighting, Source } from "../../src/contracts/source.ts";
 import { LocalDevices } from "../../src/sources/folder/local-devices.ts";
-import { KeptBytes } from "../../src/sources/tree/read-files.ts";
+import { ReadCache } from "../../src/sources/tree/read-files.ts";
 import { TreeWorld } from "./tree-world.ts";
 
 const never = new AbortController().signal;
@@ -58,13 +58,13 @@ describe("a file that was read to be hashed", () => {
 });
 
 it("bytes are kept as long as there is room, and taken once", () => {
-  const kept = new KeptBytes();
+  const kept = new ReadCache();
   const piece = Buffer.alloc(60 * 1024);
-  for (let i = 0; i < 1000; i++) kept.keep(`hash ${i}`, piece);
+  for (let i = 0; i < 1000; i++) kept.put(`hash ${i}`, piece);
   const held = Array.from({ length: 1000 }, (_, i) => i).filter((i) => kept.take(`hash ${i}`));
   assert.ok(held.length > 50 && held.length * piece.byteLength <= 8 * 1024 * 1024, `${held.length} were kept`);
   assert.equal(kept.take("hash 0"), undefined);
-  kept.keep("again", piece);
+  kept.put("again", piece);
   assert.equal(kept.take("again"), piece, "what was taken made room");
 });
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import type { TreeFile } from "../../src/contracts/file-tree.ts";
-import { KeptBytes, readFiles } from "../../src/sources/tree/read-files.ts";
+import { ReadCache, readFiles } from "../../src/sources/tree/read-files.ts";
 import { TreeWorld } from "./tree-world.ts";
 
 test("very many small files are read in their order, and others get their turn meanwhile", async () => {
@@ -19,7 +19,7 @@ test("very many small files are read in their order, and others get their turn m
     const others = setInterval(() => {
       turns += 1;
     }, 1);
-    const outcomes = await readFiles(many, { tree, kept: new KeptBytes() }, signal);
+    const outcomes = await readFiles(many, { tree, readCache: new ReadCache() }, signal);
     clearInterval(others);
     assert.ok(turns > 0);
     const hashes = outcomes.map((outcome) => ("contentHash" in outcome ? outcome.contentHash : outcome.reason));

@@ -11,7 +11,7 @@ import type { FileTree } from "../../src/contracts/file-tree.ts";
 import type { Finding } from "../../src/contracts/finding.ts";
 import { createS3Tree } from "../../src/sources/s3/create-s3-tree.ts";
 import { findEnvironmentCredentials } from "../../src/sources/s3/environment-credentials.ts";
-import { bucketPlace, isAwsHost, openBucket } from "../../src/sources/s3/open-bucket.ts";
+import { bucketUrl, isAwsHost, openBucket } from "../../src/sources/s3/open-bucket.ts";
 import { pathsOf, temporaryFolder, walk } from "./blob-world.ts";
 import { S3Server, sendError } from "./s3-server.ts";
 
@@ -64,13 +64,13 @@ const variables =
 
 function treeOf(set: Variables, config: Partial<S3Server["config"]> = {}): FileTree {
   const pace = { wait: async () => undefined };
-  return createS3Tree({ ...server.config, ...config }, { variable: variables(set), pace });
+  return createS3Tree({ ...server.config, ...config }, { variable: variables(set), timing: pace });
 }
 
 async function findingsOf(tree: FileTree): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   const isTaken = (path: string): boolean => !path.endsWith(".zip");
-  for await (const finding of tree.examine(isTaken, new AbortController().signal)) findings.push(finding);
+  for await (const finding of tree.diagnose(isTaken, new AbortController().signal)) findings.push(finding);
   return findings;
 }
 
@@ -267,8 +267,8 @@ test("session tokens of this machine are shown to S3 alone", async () => {
 });
 
 test("buckets of AWS have hosts of their own, unless a dot in the name spoils the certificate", () => {
-  assert.equal(bucketPlace("box", "", "eu-central-1"), "https://box.s3.eu-central-1.amazonaws.com");
-  assert.equal(bucketPlace("my.box", "", "us-east-1"), "https://s3.us-east-1.amazonaws.com/my.box");
-  assert.equal(bucketPlace("box", "", "cn-north-1"), "https://box.s3.cn-north-1.amazonaws.com.cn");
-  assert.equal(bucketPlace("box", "https://minio.example.com", "us-east-1"), "https://minio.example.com/box");
+  assert.equal(bucketUrl("box", "", "eu-central-1"), "https://box.s3.eu-central-1.amazonaws.com");
+  assert.equal(bucketUrl("my.box", "", "us-east-1"), "https://s3.us-east-1.amazonaws.com/my.box");
+  assert.equal(bucketUrl("box", "", "cn-north-1"), "https://box.s3.cn-north-1.amazonaws.com.cn");
+  assert.equal(bucketUrl("box", "https://minio.example.com", "us-east-1"), "https://minio.example.com/box");
 });

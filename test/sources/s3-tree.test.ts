@@ -31,7 +31,7 @@ function treeOf(config: Partial<S3Server["config"]> = {}): FileTree {
   const wait = async (ms: number): Promise<void> => void waits.push(ms);
   return createS3Tree(
     { ...server.config, ...config },
-    { variable: () => "KEY:its secret".replace(" ", "-"), folder, pace: { wait, silenceMs: 200 } },
+    { variable: () => "KEY:its secret".replace(" ", "-"), folder, timing: { wait, idleMs: 200 } },
   );
 }
 

@@ -10,7 +10,7 @@ import { useScriptedTenant } from "./scripted-world.ts";
 
 async function examine(source: Source): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for await (const finding of source.examine(new AbortController().signal)) findings.push(finding);
+  for await (const finding of source.diagnose(new AbortController().signal)) findings.push(finding);
   return findings;
 }
 

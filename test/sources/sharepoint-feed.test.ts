@@ -16,7 +16,7 @@ interface Look {
 }
 
 async function lookAt(source: Source): Promise<Look> {
-  const mark = (await source.feed?.mark(signal)) ?? "";
+  const mark = (await source.feed?.cursor(signal)) ?? "";
   const { sightings } = await listAll(source);
   return { source, mark, known: new Map(sightings.map((each) => [each.itemId, each])) };
 }
@@ -59,7 +59,7 @@ describe("the change feed of a library", () => {
     });
     const listed = new Map((await listAll(look.source)).sightings.map((each) => [each.itemId, each]));
     for (const sighting of changes?.touched ?? []) assert.deepEqual(sighting, listed.get(sighting.itemId));
-    const after = { ...look, mark: changes?.mark ?? "", known: listed };
+    const after = { ...look, mark: changes?.cursor ?? "", known: listed };
     assert.deepEqual(told(await since(after), after), { touched: [], gone: [] });
   });
 
@@ -89,7 +89,7 @@ describe("the change feed of a library", () => {
   it("tells what happened between the mark and the listing once more", async () => {
     world.add("a.txt");
     const source = world.open();
-    const mark = (await source.feed?.mark(signal)) ?? "";
+    const mark = (await source.feed?.cursor(signal)) ?? "";
     world.add("b.txt");
     const { sightings } = await listAll(source);
     const look = { source, mark, known: new Map(sightings.map((each) => [each.itemId, each])) };

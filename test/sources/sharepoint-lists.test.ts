@@ -216,7 +216,7 @@ describe("a list of SharePoint is listed", () => {
     addTask({ Title: "x", Status: "Open" });
     const examine = async (options: { name?: string; filter?: string }): Promise<string[]> => {
       const found: string[] = [];
-      for await (const { subject, outcome, detail } of openTasks(options).examine(new AbortController().signal)) {
+      for await (const { subject, outcome, detail } of openTasks(options).diagnose(new AbortController().signal)) {
         if (/^(List|Filter)/.test(subject)) found.push(`${subject}: ${outcome}. ${detail}`);
       }
       return found;

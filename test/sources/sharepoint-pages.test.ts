@@ -311,7 +311,7 @@ describe("what a crawl of pages needs is examined", () => {
 
   async function examine(options?: OpenOptions): Promise<string[]> {
     const findings: string[] = [];
-    for await (const { subject, outcome, detail } of openPages(world, options).examine(new AbortController().signal)) {
+    for await (const { subject, outcome, detail } of openPages(world, options).diagnose(new AbortController().signal)) {
       findings.push(`${subject}: ${outcome}: ${detail}`);
     }
     return findings;

@@ -49,7 +49,7 @@ describe("a tenant with a budget", () => {
     world.add("a.txt");
     const source = openSharePointLibrary(
       sourceConfig(world.sandbox.siteUrl),
-      world.connect({ retry: { patienceMs: 60_000 } }),
+      world.connect({ retry: { maxWaitMs: 60_000 } }),
     );
     world.strike({ url: "_api" }, { status: 503, headers: { "retry-after": "7200" } });
     await assert.rejects(listAll(source), /answered 503/);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BadInputError } from "../../src/contracts/errors.ts";
-import { askedWaitMs, judgeStatus } from "../../src/sources/sharepoint/http.ts";
+import { classifyStatus, requestedWaitMs } from "../../src/sources/sharepoint/http.ts";
 import { decodeRow } from "../../src/sources/sharepoint/library-codec.ts";
 import { parseErrorBody } from "../../src/sources/sharepoint/rest-client.ts";
 import { encodePath, odataLiteral, parseSiteUrl, pathBelow } from "../../src/sources/sharepoint/site-url.ts";
@@ -94,12 +94,12 @@ describe("error bodies", () => {
 describe("retry rules", () => {
   const now = Date.parse("2026-01-01T00:00:00Z");
   it("wait as long as the server asks, in seconds or until a date", () => {
-    assert.equal(askedWaitMs({ "retry-after": "31" }, now), 31_000);
-    assert.equal(askedWaitMs({ "retry-after": "Thu, 01 Jan 2026 00:00:10 GMT" }, now), 10_000);
-    assert.equal(askedWaitMs({ "retry-after": "Thu, 01 Jan 2025 00:00:10 GMT" }, now), 0);
-    assert.equal(askedWaitMs({ "retry-after": "2", "ratelimit-reset": "5" }, now), 5_000);
-    assert.equal(askedWaitMs({ "retry-after": "soon" }, now), undefined);
-    assert.equal(askedWaitMs({}, now), undefined);
+    assert.equal(requestedWaitMs({ "retry-after": "31" }, now), 31_000);
+    assert.equal(requestedWaitMs({ "retry-after": "Thu, 01 Jan 2026 00:00:10 GMT" }, now), 10_000);
+    assert.equal(requestedWaitMs({ "retry-after": "Thu, 01 Jan 2025 00:00:10 GMT" }, now), 0);
+    assert.equal(requestedWaitMs({ "retry-after": "2", "ratelimit-reset": "5" }, now), 5_000);
+    assert.equal(requestedWaitMs({ "retry-after": "soon" }, now), undefined);
+    assert.equal(requestedWaitMs({}, now), undefined);
   });
 
   it("tell a fault from a refusal", () => {
@@ -108,11 +108,11 @@ describe("retry rules", () => {
     );
     const invalid = parseErrorBody('{"odata.error":{"code":"-1, M.InvalidClientQueryException","message":"x"}}');
     const other = parseErrorBody("");
-    assert.equal(judgeStatus(500, other), "fault");
-    assert.equal(judgeStatus(500, threshold), "final");
-    assert.equal(judgeStatus(500, invalid), "final");
-    assert.equal(judgeStatus(401, parseErrorBody("429 TOO MANY REQUESTS")), "throttled");
-    const verdicts = [401, 403, 404, 408, 423, 429, 502, 503, 504].map((status) => judgeStatus(status, other));
+    assert.equal(classifyStatus(500, other), "fault");
+    assert.equal(classifyStatus(500, threshold), "final");
+    assert.equal(classifyStatus(500, invalid), "final");
+    assert.equal(classifyStatus(401, parseErrorBody("429 TOO MANY REQUESTS")), "throttled");
+    const verdicts = [401, 403, 404, 408, 423, 429, 502, 503, 504].map((status) => classifyStatus(status, other));
     assert.deepEqual(verdicts, [
       ...["final", "final", "final", "fault", "final", "throttled", "fault", "throttled", "fault"],
     ]);
@@ -161,8 +161,8 @@ describe("rows", () => {
   });
 
   it("of folders, and outside the wanted folder, are put aside", () => {
-    assert.equal(decodeRow({ ...row, FileSystemObjectType: 1, File: null }, place).kind, "aside");
-    assert.equal(decodeRow(row, { ...place, root: "/sites/d/Docs/Other" }).kind, "aside");
+    assert.equal(decodeRow({ ...row, FileSystemObjectType: 1, File: null }, place).kind, "ignored");
+    assert.equal(decodeRow(row, { ...place, root: "/sites/d/Docs/Other" }).kind, "ignored");
   });
 
   it("that make no sense protect what they may stand for", () => {
@@ -178,7 +178,7 @@ describe("rows", () => {
     ];
     for (const [value, path] of cases) {
       const decoded = decodeRow(value, place);
-      assert.ok(decoded.kind === "senseless", JSON.stringify(value));
+      assert.ok(decoded.kind === "invalid", JSON.stringify(value));
       assert.equal(decoded.unreadable.path, path);
     }
   });

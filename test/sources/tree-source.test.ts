@@ -111,7 +111,7 @@ describe("what is changed", () => {
     const { sightings } = await world.look();
     await world.remove("old/plan.md");
     await world.write("new/plan of 2026.md", [...words.slice(0, 70), "quite", "another", "end"].join(" "));
-    const { sightings: after } = await world.look({ tools: { keptText: async () => words.join(" ") } });
+    const { sightings: after } = await world.look({ tools: { storedText: async () => words.join(" ") } });
     assert.deepEqual(
       after.map(({ itemId }) => itemId),
       sightings.map(({ itemId }) => itemId),
@@ -244,7 +244,7 @@ describe("who is who", () => {
     await world.write("a.md", `a ${text} and one line more`);
     await world.write("b.md", "something else altogether");
     const keptText = async (id: string): Promise<string> => `${id === docId ? "a" : "b"} ${text}`;
-    await world.look({ tools: { keptText } });
+    await world.look({ tools: { storedText: keptText } });
     const back = await world.entryAt("a.md");
     assert.deepEqual([back.docId, back.status, back.lineage.at(-1)?.event], [docId, "active", "restored"]);
     assert.ok((back.lineage.at(-1)?.certainty ?? 1) < 1);

@@ -9,7 +9,7 @@ import type { Ledger, Ledgers } from "../../src/contracts/ledger.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import type { Completeness, Listed, Sighting, Source, Unreadable } from "../../src/contracts/source.ts";
 import { createFolderTree } from "../../src/sources/folder/create-folder-tree.ts";
-import { inWords } from "../../src/sources/folder/explain-errno.ts";
+import { withErrnoExplained } from "../../src/sources/folder/explain-errno.ts";
 import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { openTreeSource, type TreeTools } from "../../src/sources/tree/open-tree-source.ts";
 import { ofKind } from "../kinds.ts";
@@ -142,7 +142,7 @@ export class TreeWorld {
     return openTreeSource(this.#configOf(config), {
       tree: this.openTree(config),
       async *mirrored() {},
-      keptText: async () => undefined,
+      storedText: async () => undefined,
       textOf: (path) => readFile(path, "utf8"),
       acceptedTypes: new Set(["md"]),
       log: (line) => void this.lines.push(line),
@@ -175,7 +175,7 @@ export class TreeWorld {
       async *read(path, signal, stamp) {
         reads.push(path);
         const code = locked.get(path);
-        if (code) throw inWords(Object.assign(new Error(code), { code, syscall: "read" }));
+        if (code) throw withErrnoExplained(Object.assign(new Error(code), { code, syscall: "read" }));
         yield* tree.read(path, signal, stamp);
       },
     };
@@ -209,9 +209,9 @@ export class TreeWorld {
     const changes = mark ? await source.feed?.since(mark, async () => true, signal) : undefined;
     if (changes) {
       const { touched: sightings, gone } = changes;
-      return { heard: { by: "feed", completeness: "complete", sightings, gone, unreadable: [] }, mark: changes.mark };
+      return { heard: { by: "feed", completeness: "complete", sightings, gone, unreadable: [] }, mark: changes.cursor };
     }
-    const next = (await source.feed?.mark(signal)) ?? "";
+    const next = (await source.feed?.cursor(signal)) ?? "";
     const listed: Listed[] = [];
     const pages = source.list(signal);
     let step = await pages.next();

@@ -502,7 +502,7 @@ test("examine says what a crawl would meet", async () => {
   world.site.set("/private", html("Private"));
   const startUrls = ["/", "/private", "/nowhere"].map((path) => world.site.origin + path);
   const found: [string, string][] = [];
-  for await (const { subject, outcome, detail } of world.source({ startUrls }).examine(new AbortController().signal)) {
+  for await (const { subject, outcome, detail } of world.source({ startUrls }).diagnose(new AbortController().signal)) {
     found.push([`${subject.slice(0, 5)} ${outcome}`, detail]);
   }
   assert.deepEqual(
@@ -513,7 +513,7 @@ test("examine says what a crawl would meet", async () => {
   assert.match(found[1]?.[1] ?? "", /robots\.txt/);
   assert.equal(found[2]?.[1], "The address answers 404: there is no such page.");
   const details: string[] = [];
-  for await (const { detail } of world.source({ include: ["/a*/x"] }).examine(new AbortController().signal)) {
+  for await (const { detail } of world.source({ include: ["/a*/x"] }).diagnose(new AbortController().signal)) {
     details.push(detail);
   }
   assert.match(details[0] ?? "", /Neither it nor anything it links to is wanted/);

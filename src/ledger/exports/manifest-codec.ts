@@ -9,7 +9,7 @@ import {
   type LineageEvent,
   MANIFEST_LAYOUT,
   type ManifestEntry,
-  type TreeLook,
+  type ScanRecord,
 } from "../../contracts/manifest.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
@@ -24,7 +24,7 @@ const MAX_PARSED_BYTES = 256 * 1024 * 1024;
 const LINES_AT_ONCE = 1000;
 
 export interface WrittenManifest {
-  readonly look?: TreeLook | undefined;
+  readonly look?: ScanRecord | undefined;
   /** Their paths belong to others. */
   readonly displaced: readonly ManifestEntry[];
   readonly pages: AsyncIterable<readonly ManifestEntry[]> | Iterable<readonly ManifestEntry[]>;

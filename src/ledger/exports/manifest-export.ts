@@ -42,7 +42,7 @@ export async function readManifestBack(ledger: SqlLedger, db: Sql, { folder, wri
     try {
       await takeEntries(ledger, path, exported);
       // What the last look saw was about other entries.
-      if (ledger.manifest.look) ledger.manifest.overlayLook({ ...ledger.manifest.look, id: "" });
+      if (ledger.manifest.lastScan) ledger.manifest.overlayScan({ ...ledger.manifest.lastScan, id: "" });
     } catch (error) {
       if (!(error instanceof DamagedError)) throw error;
       const aside = `${MANIFEST_FILE}.corrupt-${toFileStamp(new Date())}`;
@@ -128,5 +128,5 @@ async function* manifestOf({ manifest }: SqlLedger): AsyncGenerator<Buffer, void
   const pages = async function* (): AsyncGenerator<ManifestEntry[], void> {
     for await (const page of manifest.entries()) yield page.filter(({ docId }) => !displaced.has(docId));
   };
-  yield* encodeManifest({ look: manifest.look, displaced: [...displaced.values()], pages: pages() });
+  yield* encodeManifest({ look: manifest.lastScan, displaced: [...displaced.values()], pages: pages() });
 }

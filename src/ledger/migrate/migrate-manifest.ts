@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { DamagedError } from "../../contracts/errors.ts";
 import { isDocumentId } from "../../contracts/ids.ts";
-import { MANIFEST_FILE, type TreeLook } from "../../contracts/manifest.ts";
+import { MANIFEST_FILE, type ScanRecord } from "../../contracts/manifest.ts";
 import { isJsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { pathExists } from "../../lib/path-exists.ts";
 import { copyAside } from "../../lib/put-aside.ts";
@@ -36,7 +36,7 @@ export async function migrateManifest(ledger: SqlLedger, folder: string): Promis
   const head = (await pathExists(path)) ? await firstLine(path) : "";
   const told = parseJsonObject(`${head}}}`);
   const look = lookIn(told?.["look"]);
-  if (look) manifest.overlayLook(look);
+  if (look) manifest.overlayScan(look);
   const journal = join(folder, ".lockstep", "manifest.journal");
   if (!(await pathExists(journal))) return await ledger.flush();
   let isOfSnapshot = false;
@@ -55,7 +55,7 @@ export async function migrateManifest(ledger: SqlLedger, folder: string): Promis
       }
       if (isDocumentId(drop)) manifest.overlay(drop, null);
       const look = lookIn(looked);
-      if (look) manifest.overlayLook(look);
+      if (look) manifest.overlayScan(look);
       await flushNowAndThen();
     }
   }
@@ -75,7 +75,7 @@ async function firstLine(path: string): Promise<string> {
   return "";
 }
 
-function lookIn(value: unknown): TreeLook | undefined {
+function lookIn(value: unknown): ScanRecord | undefined {
   if (!isJsonObject(value)) return undefined;
   const { root, at } = value;
   // What was seen is to be told as a whole once: the rest of the ledger may know less.

@@ -1,13 +1,13 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import type { LineageEvent, ManifestEntry } from "../../contracts/manifest.ts";
 import { msToUtcMicros } from "../../lib/time.ts";
-import type { Traced } from "./trace-lineage.ts";
+import type { TracedFile } from "./trace-lineage.ts";
 
 /** So many events of a document are remembered. */
 const MAX_EVENTS = 20;
 
 /** What the manifest says of a file that is there and was read; `newDocId` is asked only for one that is new. */
-export function asSeen(traced: Traced, now: Date, newDocId: () => ItemId): ManifestEntry {
+export function asSeen(traced: TracedFile, now: Date, newDocId: () => ItemId): ManifestEntry {
   const { path, size, modifiedAtMs, stamp, node } = traced.read.file;
   const { contentHash } = traced.read;
   const before = "entry" in traced ? traced.entry : undefined;
@@ -54,7 +54,7 @@ function present(now: Date) {
   } as const;
 }
 
-function eventOf(traced: Traced, now: Date): LineageEvent | undefined {
+function eventOf(traced: TracedFile, now: Date): LineageEvent | undefined {
   const at = now.toISOString();
   switch (traced.kind) {
     case "touched":

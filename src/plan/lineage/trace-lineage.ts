@@ -11,7 +11,7 @@ export interface ReadFile {
 }
 
 /** What a file that is there now is. `entry` is what it was until now. */
-export type Traced =
+export type TracedFile =
   | { readonly kind: "found" | "copied"; readonly read: ReadFile }
   | { readonly kind: "touched" | "edited"; readonly read: ReadFile; readonly entry: ManifestEntry }
   | {
@@ -21,7 +21,7 @@ export type Traced =
       readonly certainty: number;
     };
 
-export interface LineageQuestion {
+export interface LineageInput {
   /** Everything that was read in this look. */
   readonly read: readonly ReadFile[];
   /** Entries of paths that were read: what was there before. Those that are missing or deleted count as absent. */
@@ -31,12 +31,12 @@ export interface LineageQuestion {
   /** Missing and deleted entries. */
   readonly absent: readonly ManifestEntry[];
   /** Is this content still at the path of some other active file that was not read? Then a new file with it is a copy. */
-  readonly isElsewhere: (contentHash: string) => boolean;
+  readonly existsElsewhere: (contentHash: string) => boolean;
 }
 
-export interface LineageAnswer {
+export interface LineageResult {
   /** Exactly one for each file that was read, by path; no entry twice. */
-  readonly traced: readonly Traced[];
+  readonly traced: readonly TracedFile[];
   /** Vanished entries, and entries whose path belongs to another file now, that nothing stands for. */
   readonly lost: readonly ManifestEntry[];
 }
@@ -45,8 +45,8 @@ export interface LineageAnswer {
  * Who is who: pure, by content hash, node and path. What was renamed and edited at once is `found` here, and its entry `lost`:
  * `candidateFinder` and `pairBest` tell from their texts that they are one.
  */
-export function traceLineage(question: LineageQuestion): LineageAnswer {
-  const trace = new Trace(question);
+export function traceLineage(input: LineageInput): LineageResult {
+  const trace = new Trace(input);
   trace.followNodes();
   trace.keepTouched();
   trace.followContent();
@@ -56,22 +56,22 @@ export function traceLineage(question: LineageQuestion): LineageAnswer {
 }
 
 /** A path, and who was there before and is not known to be gone from it. */
-interface Seat {
+interface PathSlot {
   readonly path: string;
   readonly read: ReadFile;
   readonly before: ManifestEntry | undefined;
 }
 
 class Trace {
-  readonly #question: LineageQuestion;
-  readonly #seats: readonly Seat[];
-  readonly #traced = new Map<Seat, Traced>();
+  readonly #input: LineageInput;
+  readonly #slots: readonly PathSlot[];
+  readonly #traced = new Map<PathSlot, TracedFile>();
   readonly #placed = new Set<ItemId>();
 
-  constructor(question: LineageQuestion) {
-    this.#question = question;
-    this.#seats = question.read
-      .map((read) => ({ path: read.file.path, read, before: presentOf(question.before.get(read.file.path)) }))
+  constructor(input: LineageInput) {
+    this.#input = input;
+    this.#slots = input.read
+      .map((read) => ({ path: read.file.path, read, before: presentOf(input.before.get(read.file.path)) }))
       .sort((a, b) => compareText(a.path, b.path));
   }
 
@@ -81,11 +81,11 @@ class Trace {
    */
   followNodes(): void {
     const keyOf = (node: string, hash: string): string | undefined => (hasInode(node) ? `${node} ${hash}` : undefined);
-    const changed = this.#seats.filter(
+    const changed = this.#slots.filter(
       ({ read, before }) => before?.node !== read.file.node || before.contentHash !== read.contentHash,
     );
     this.#claim(
-      [...this.#question.vanished, ...changed.flatMap(({ before }) => before ?? [])],
+      [...this.#input.vanished, ...changed.flatMap(({ before }) => before ?? [])],
       changed,
       { entry: ({ node, contentHash }) => keyOf(node, contentHash), read: (it) => keyOf(it.file.node, it.contentHash) },
       "moved",
@@ -93,9 +93,9 @@ class Trace {
   }
 
   keepTouched(): void {
-    for (const seat of this.#open()) {
-      const { read, before } = seat;
-      if (before?.contentHash === read.contentHash) this.#keep(seat, "touched");
+    for (const slot of this.#open()) {
+      const { read, before } = slot;
+      if (before?.contentHash === read.contentHash) this.#keep(slot, "touched");
     }
   }
 
@@ -105,24 +105,24 @@ class Trace {
    * path edited. A known file that is empty now was emptied: all empty files are alike.
    */
   followContent(): void {
-    const isEmptied = ({ read, before }: Seat): boolean => read.file.size === 0 && before !== undefined;
-    const open = this.#open().filter((seat) => !isEmptied(seat));
+    const isEmptied = ({ read, before }: PathSlot): boolean => read.file.size === 0 && before !== undefined;
+    const open = this.#open().filter((slot) => !isEmptied(slot));
     const byHash = Map.groupBy(open, ({ read }) => read.contentHash);
-    const left = this.#seats.filter((seat) => this.#traced.has(seat) || (seat.before && !hasInode(seat.before.node)));
-    let loose = this.#unplaced([...this.#question.vanished, ...left.flatMap(({ before }) => before ?? [])]);
-    while (loose.length > 0) {
-      const hashes = new Set(loose.map(({ contentHash }) => contentHash));
-      const seats = [...hashes].flatMap((hash) => byHash.get(hash) ?? []).filter((seat) => !this.#traced.has(seat));
-      loose = this.#unplaced(this.#claim(loose, seats, BY_HASH, "moved").flatMap(({ before }) => before ?? []));
+    const left = this.#slots.filter((slot) => this.#traced.has(slot) || (slot.before && !hasInode(slot.before.node)));
+    let unmatched = this.#unplaced([...this.#input.vanished, ...left.flatMap(({ before }) => before ?? [])]);
+    while (unmatched.length > 0) {
+      const hashes = new Set(unmatched.map(({ contentHash }) => contentHash));
+      const slots = [...hashes].flatMap((hash) => byHash.get(hash) ?? []).filter((slot) => !this.#traced.has(slot));
+      unmatched = this.#unplaced(this.#claim(unmatched, slots, BY_HASH, "moved").flatMap(({ before }) => before ?? []));
     }
   }
 
   keepEdited(): void {
-    for (const seat of this.#open()) this.#keep(seat, "edited");
+    for (const slot of this.#open()) this.#keep(slot, "edited");
   }
 
   restore(): void {
-    const latestFirst = this.#question.absent.toSorted(
+    const latestFirst = this.#input.absent.toSorted(
       (a, b) => compareText(b.lastSeenAt, a.lastSeenAt) || compareText(a.docId, b.docId),
     );
     for (const status of ["missing", "deleted"]) {
@@ -131,42 +131,47 @@ class Trace {
     }
   }
 
-  answer(): LineageAnswer {
+  answer(): LineageResult {
     const kept = new Set([...this.#traced.values()].map(({ read }) => read.contentHash));
-    const traced = this.#seats.map((seat): Traced => {
-      const { read } = seat;
-      const isCopy = kept.has(read.contentHash) || this.#question.isElsewhere(read.contentHash);
-      return this.#traced.get(seat) ?? { kind: isCopy ? "copied" : "found", read };
+    const traced = this.#slots.map((slot): TracedFile => {
+      const { read } = slot;
+      const isCopy = kept.has(read.contentHash) || this.#input.existsElsewhere(read.contentHash);
+      return this.#traced.get(slot) ?? { kind: isCopy ? "copied" : "found", read };
     });
-    const known = [...this.#question.vanished, ...this.#seats.flatMap(({ before }) => before ?? [])];
+    const known = [...this.#input.vanished, ...this.#slots.flatMap(({ before }) => before ?? [])];
     return { traced, lost: this.#unplaced(known).toSorted((a, b) => compareText(a.path, b.path)) };
   }
 
-  #open(): readonly Seat[] {
-    return this.#seats.filter((seat) => !this.#traced.has(seat));
+  #open(): readonly PathSlot[] {
+    return this.#slots.filter((slot) => !this.#traced.has(slot));
   }
 
   #unplaced(entries: readonly ManifestEntry[]): readonly ManifestEntry[] {
     return entries.filter(({ docId }) => !this.#placed.has(docId));
   }
 
-  #keep(seat: Seat, kind: "touched" | "edited"): void {
-    const { read, before } = seat;
+  #keep(slot: PathSlot, kind: "touched" | "edited"): void {
+    const { read, before } = slot;
     if (!before || this.#placed.has(before.docId)) return;
-    this.#traced.set(seat, { kind, read, entry: before });
+    this.#traced.set(slot, { kind, read, entry: before });
     this.#placed.add(before.docId);
   }
 
   /** Gives seats to the entries that have the same key, one to one. Returns those that were taken. */
-  #claim(entries: readonly ManifestEntry[], seats: readonly Seat[], key: Key, kind: "moved" | "restored"): Seat[] {
-    const taken: Seat[] = [];
-    const groups = Map.groupBy(seats, ({ read }) => key.read(read));
+  #claim(
+    entries: readonly ManifestEntry[],
+    slots: readonly PathSlot[],
+    key: Key,
+    kind: "moved" | "restored",
+  ): PathSlot[] {
+    const taken: PathSlot[] = [];
+    const groups = Map.groupBy(slots, ({ read }) => key.read(read));
     for (const [shared, some] of Map.groupBy(entries, key.entry)) {
       if (shared === undefined) continue;
-      pairNearest(some, groups.get(shared) ?? [], (entry, seat) => {
-        this.#traced.set(seat, { kind, read: seat.read, entry, certainty: 1 });
+      pairNearest(some, groups.get(shared) ?? [], (entry, slot) => {
+        this.#traced.set(slot, { kind, read: slot.read, entry, certainty: 1 });
         this.#placed.add(entry.docId);
-        taken.push(seat);
+        taken.push(slot);
       });
     }
     return taken;
@@ -184,7 +189,7 @@ function presentOf(entry: ManifestEntry | undefined): ManifestEntry | undefined 
   return entry?.status === "missing" || entry?.status === "deleted" ? undefined : entry;
 }
 
-interface Placed {
+interface HasPath {
   readonly path: string;
 }
 
@@ -194,29 +199,29 @@ interface Placed {
  * most folders from the root on. Letter case and normal form do not count where the path is another anyway. The answer does
  * not depend on the order they come in, and the time grows with their number, not with its square.
  */
-export function pairNearest<A extends Placed, B extends Placed>(
+export function pairNearest<A extends HasPath, B extends HasPath>(
   from: readonly A[],
   to: readonly B[],
   pair: (from: A, to: B) => void,
 ): void {
-  const inOrder = (both: Both<A, B>): Both<A, B> => {
+  const inOrder = (both: Sides<A, B>): Sides<A, B> => {
     const count = Math.min(both.from.length, both.to.length);
     const [some, others] = [both.from.toSorted(byPath), both.to.toSorted(byPath)];
-    for (let at = 0; at < count; at++) pair((some[at] as Spot<A>).one, (others[at] as Spot<B>).one);
+    for (let at = 0; at < count; at++) pair((some[at] as PathParts<A>).one, (others[at] as PathParts<B>).one);
     return { from: some.slice(count), to: others.slice(count) };
   };
-  const fromRoot = (both: Both<A, B>): Both<A, B> => pairDeepest(both, (spot) => spot.folders, inOrder);
-  const all = { from: from.map(spotOf), to: to.map(spotOf) };
-  const moved = pairGroups(all, (spot) => spot.one.path, inOrder);
+  const fromRoot = (both: Sides<A, B>): Sides<A, B> => pairDeepest(both, (parts) => parts.folders, inOrder);
+  const all = { from: from.map(pathPartsOf), to: to.map(pathPartsOf) };
+  const moved = pairGroups(all, (parts) => parts.one.path, inOrder);
   const renamed = pairGroups(
     moved,
-    (spot) => spot.upwards[0],
-    (same) => pairDeepest(same, (spot) => spot.upwards, fromRoot, 1),
+    (parts) => parts.upwards[0],
+    (same) => pairDeepest(same, (parts) => parts.upwards, fromRoot, 1),
   );
   fromRoot(renamed);
 }
 
-interface Spot<T> {
+interface PathParts<T> {
   readonly one: T;
   /** From the root down, without the name. */
   readonly folders: readonly string[];
@@ -224,52 +229,52 @@ interface Spot<T> {
   readonly upwards: readonly string[];
 }
 
-interface Both<A, B> {
-  readonly from: readonly Spot<A>[];
-  readonly to: readonly Spot<B>[];
+interface Sides<A, B> {
+  readonly from: readonly PathParts<A>[];
+  readonly to: readonly PathParts<B>[];
 }
 
 /** Returns who is left. */
-type Pairing<A, B> = (both: Both<A, B>) => Both<A, B>;
+type Pairing<A, B> = (both: Sides<A, B>) => Sides<A, B>;
 
-function spotOf<T extends Placed>(one: T): Spot<T> {
+function pathPartsOf<T extends HasPath>(one: T): PathParts<T> {
   const parts = one.path.normalize("NFC").toLowerCase().split("/");
   return { one, folders: parts.slice(0, -1), upwards: parts.toReversed() };
 }
 
-function byPath(a: Spot<Placed>, b: Spot<Placed>): number {
+function byPath(a: PathParts<HasPath>, b: PathParts<HasPath>): number {
   return compareText(a.one.path, b.one.path);
 }
 
 /** Those with the same key are paired among themselves. */
-function pairGroups<A extends Placed, B extends Placed>(
-  all: Both<A, B>,
-  keyOf: (spot: Spot<A | B>) => string | undefined,
-  pairing: (both: Both<A, B>, key: string | undefined) => Both<A, B>,
-): Both<A, B> {
+function pairGroups<A extends HasPath, B extends HasPath>(
+  all: Sides<A, B>,
+  keyOf: (parts: PathParts<A | B>) => string | undefined,
+  pairing: (both: Sides<A, B>, key: string | undefined) => Sides<A, B>,
+): Sides<A, B> {
   if (all.from.length === 0 || all.to.length === 0) return all;
   const groups = Map.groupBy(all.to, keyOf);
-  const left: { from: Spot<A>[]; to: Spot<B>[] } = { from: [], to: [] };
+  const left: { from: PathParts<A>[]; to: PathParts<B>[] } = { from: [], to: [] };
   for (const [key, from] of Map.groupBy(all.from, keyOf)) {
     const rest = pairing({ from, to: groups.get(key) ?? [] }, key);
-    for (const spot of rest.from) left.from.push(spot);
-    for (const spot of rest.to) left.to.push(spot);
+    for (const parts of rest.from) left.from.push(parts);
+    for (const parts of rest.to) left.to.push(parts);
     groups.delete(key);
   }
-  for (const group of groups.values()) for (const spot of group) left.to.push(spot);
+  for (const group of groups.values()) for (const parts of group) left.to.push(parts);
   return left;
 }
 
 /** Who has the most parts in common comes first; `pairing` is for those that have equally many. */
-function pairDeepest<A extends Placed, B extends Placed>(
-  all: Both<A, B>,
-  partsOf: (spot: Spot<A | B>) => readonly string[],
+function pairDeepest<A extends HasPath, B extends HasPath>(
+  all: Sides<A, B>,
+  partsOf: (parts: PathParts<A | B>) => readonly string[],
   pairing: Pairing<A, B>,
   depth = 0,
-): Both<A, B> {
+): Sides<A, B> {
   const left = pairGroups(
     all,
-    (spot) => partsOf(spot)[depth],
+    (parts) => partsOf(parts)[depth],
     (same, key) => (key === undefined ? pairing(same) : pairDeepest(same, partsOf, pairing, depth + 1)),
   );
   return left.from.length === 0 || left.to.length === 0 ? left : pairing(left);

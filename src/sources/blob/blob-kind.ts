@@ -2,19 +2,19 @@ import { join } from "node:path";
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
-  belowStore,
   CREDENTIAL_FIELD,
   describeTreeRules,
   HIDDEN_FIELD,
   locateIn,
   MAX_FILE_FIELD,
   PREFIX_FIELD,
+  pathInStore,
   STORE_SCAN_MS,
   TREE_GLOBS,
   TREE_KIND,
   type TreeToolsOf,
 } from "../tree/tree-kind.ts";
-import { NO_RULES } from "../tree/tree-source-codec.ts";
+import { EMPTY_RULES } from "../tree/tree-source-codec.ts";
 import { type BlobSourceConfig, formatContainer, parseContainer } from "./blob-source-codec.ts";
 import { createBlobTree } from "./create-blob-tree.ts";
 
@@ -41,17 +41,17 @@ export function createBlobKind(access: () => BlobAccess, toolsOf: TreeToolsOf): 
     foundAs: "blob",
     parse: parseContainer,
     format: formatContainer,
-    unknown: { ...NO_RULES, containerUrl: "", prefix: "", credential: "" },
+    unknown: { ...EMPTY_RULES, containerUrl: "", prefix: "", credential: "" },
     describePlace: ({ containerUrl, prefix }) => (prefix ? `${containerUrl}/${prefix}` : containerUrl),
     describeRules: (source) => describeTreeRules(source),
     hostOf: ({ containerUrl }) => URL.parse(containerUrl)?.host ?? "",
-    locate: (source, called) => locateIn(source, belowStore(source.containerUrl, source.prefix, called)),
+    locate: (source, called) => locateIn(source, pathInStore(source.containerUrl, source.prefix, called)),
     watch: () => ({ scanMs: STORE_SCAN_MS }),
     open(run, options) {
       const { credential, identityClientId } = access();
       const { folder, ...tools } = toolsOf(run, options);
-      const kept = tools.dryRun ? {} : { folder: join(folder, "read") };
-      const tree = createBlobTree(run.config, { credential, identityClientId, ...kept });
+      const spool = tools.dryRun ? {} : { folder: join(folder, "read") };
+      const tree = createBlobTree(run.config, { credential, identityClientId, ...spool });
       return openTreeSource(run.config, { ...tools, tree });
     },
   };

@@ -11,12 +11,12 @@ import type { BlobSourceConfig } from "./blob-source-codec.ts";
 import {
   ARCHIVED,
   explainContainer,
-  type OpenedContainer,
+  type OpenContainer,
   openContainer,
   plainAddress,
   type ReadVariable,
 } from "./open-container.ts";
-import { createPatience, readBlob } from "./read-blob.ts";
+import { createIdleTimeout, readBlob } from "./read-blob.ts";
 
 interface BlobTreeOptions {
   /** What the environment variable holds that `credential` names; undefined when it is not set. */
@@ -36,9 +36,9 @@ const WORDS: StoreWords = {
 
 /** A container as a tree of its blobs. */
 export function createBlobTree(config: BlobSourceConfig, options: BlobTreeOptions): FileTree {
-  const place = plainAddress(new URL(config.containerUrl));
+  const url = plainAddress(new URL(config.containerUrl));
   const open = async (): Promise<ObjectStore> => {
-    const container = await openContainer(place, config.credential, options.credential, options.identityClientId);
+    const container = await openContainer(url, config.credential, options.credential, options.identityClientId);
     return {
       access: container.access,
       hint: container.hint,
@@ -46,23 +46,23 @@ export function createBlobTree(config: BlobSourceConfig, options: BlobTreeOption
       read: (name, etag, signal) => readBlob(container, name, etag, signal),
     };
   };
-  return createObjectTree(config, { place: place.href, open, folder: options.folder, words: WORDS });
+  return createObjectTree(config, { location: url.href, open, folder: options.folder, words: WORDS });
 }
 
 /** Every blob whose name begins with the prefix, as many at a time as one answer has. Ends normally only when it has them all. */
 async function* listBlobs(
-  container: OpenedContainer,
+  container: OpenContainer,
   prefix: string,
   signal: AbortSignal,
 ): AsyncGenerator<readonly StoredObject[], void> {
-  const patience = createPatience(signal);
-  const options = { includeMetadata: true, abortSignal: patience.signal, ...(prefix && { prefix }) };
+  const timeout = createIdleTimeout(signal);
+  const options = { includeMetadata: true, abortSignal: timeout.signal, ...(prefix && { prefix }) };
   try {
-    for await (const { segment } of patience.each(container.client.listBlobsFlat(options).byPage())) {
+    for await (const { segment } of timeout.each(container.client.listBlobsFlat(options).byPage())) {
       yield segment.blobItems.filter((blob) => !isFolder(blob)).map(toObject);
     }
   } catch (error) {
-    patience.signal.throwIfAborted();
+    timeout.signal.throwIfAborted();
     throw explainContainer(error, container);
   }
 }

@@ -5,11 +5,11 @@ import { azureAnswer, explainAzure } from "../../lib/azure-trouble.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { objectUrl } from "../tree/create-object-tree.ts";
 
-export interface OpenedContainer {
+export interface OpenContainer {
   readonly client: ContainerClient;
   /** By its name as the container spells it, whatever that is. */
   blob(name: string): BlobClient;
-  readonly place: URL;
+  readonly url: URL;
   /** What is shown to the service, for people: `the signature in REPORTS_SAS`. */
   readonly access: string;
   /** What to do when the service refuses. */
@@ -19,20 +19,20 @@ export interface OpenedContainer {
 /** Reads an environment variable; undefined when it is not set. */
 export type ReadVariable = (name: string) => string | undefined;
 
-const HOW_TO_OPEN =
+const NO_CREDENTIAL_HINT =
   "without a credential only public containers can be read: name an environment variable in 'credential'";
 
 /** With what the variable `credential` holds; without one with the identity of this machine, or as anybody. */
 export async function openContainer(
-  place: URL,
+  url: URL,
   credential: string,
   variable: ReadVariable,
   identityClientId = "",
-): Promise<OpenedContainer> {
-  if (place.protocol !== "https:" && !isLoopbackHost(place.hostname)) {
-    throw new BadInputError(`The container ${place.href} is not asked without https: a key would travel in the clear.`);
+): Promise<OpenContainer> {
+  if (url.protocol !== "https:" && !isLoopbackHost(url.hostname)) {
+    throw new BadInputError(`The container ${url.href} is not asked without https: a key would travel in the clear.`);
   }
-  if (credential === "") return await openWithoutCredential(place, identityClientId, HOW_TO_OPEN);
+  if (credential === "") return await openWithoutCredential(url, identityClientId, NO_CREDENTIAL_HINT);
   const text = variable(credential)?.trim();
   if (!text) {
     throw new BadInputError(
@@ -40,8 +40,8 @@ export async function openContainer(
     );
   }
   return isConnectionString(text)
-    ? await openByConnectionString(place, credential, text)
-    : await openBySignature(place, credential, text);
+    ? await openByConnectionString(url, credential, text)
+    : await openBySignature(url, credential, text);
 }
 
 export function isConnectionString(text: string): boolean {
@@ -55,22 +55,22 @@ export async function endpointOf(text: string, credential: string): Promise<URL>
 }
 
 /** As anybody reads it. */
-async function openPublicContainer(place: URL, hint: string): Promise<OpenedContainer> {
+async function openPublicContainer(url: URL, hint: string): Promise<OpenContainer> {
   const { AnonymousCredential, ContainerClient } = await import("@azure/storage-blob");
-  const client = new ContainerClient(place.href, new AnonymousCredential(), AZURE_RETRIES);
-  return await opened(client, place, { access: "no credential", hint });
+  const client = new ContainerClient(url.href, new AnonymousCredential(), AZURE_RETRIES);
+  return await opened(client, url, { access: "no credential", hint });
 }
 
-async function openByConnectionString(place: URL, credential: string, text: string): Promise<OpenedContainer> {
-  const client = await clientOf(text, containerNameOf(place), credential);
+async function openByConnectionString(url: URL, credential: string, text: string): Promise<OpenContainer> {
+  const client = await clientOf(text, containerNameOf(url), credential);
   const own = plainAddress(new URL(client.url));
-  if (!isSamePlace(own, place)) {
+  if (!isSameAddress(own, url)) {
     throw new BadInputError(
-      `The connection string in ${credential} is that of ${own.origin}, and the container is ${place.href}.`,
+      `The connection string in ${credential} is that of ${own.origin}, and the container is ${url.href}.`,
     );
   }
   const hint = `check the key, or the rights and the end of the signature, in ${credential}`;
-  return await opened(client, place, { access: `the connection string in ${credential}`, hint });
+  return await opened(client, url, { access: `the connection string in ${credential}`, hint });
 }
 
 async function clientOf(text: string, container: string, credential: string): Promise<ContainerClient> {
@@ -85,14 +85,14 @@ async function clientOf(text: string, container: string, credential: string): Pr
   }
 }
 
-async function openBySignature(place: URL, credential: string, text: string): Promise<OpenedContainer> {
+async function openBySignature(url: URL, credential: string, text: string): Promise<OpenContainer> {
   const address = URL.parse(text);
-  if (address && !isSamePlace(address, place)) {
-    throw new BadInputError(`The address in ${credential} is not that of the container ${place.href}.`);
+  if (address && !isSameAddress(address, url)) {
+    throw new BadInputError(`The address in ${credential} is not that of the container ${url.href}.`);
   }
-  if (!address && !isAzureHost(place.hostname) && !isLoopbackHost(place.hostname)) {
+  if (!address && !isAzureHost(url.hostname) && !isLoopbackHost(url.hostname)) {
     throw new BadInputError(
-      `${credential} holds a signature alone, and ${place.host} is no host of Azure Storage: a signature is shown to another host only if ${credential} holds the whole address of the container with it.`,
+      `${credential} holds a signature alone, and ${url.host} is no host of Azure Storage: a signature is shown to another host only if ${credential} holds the whole address of the container with it.`,
     );
   }
   const query = address ? address.search.slice(1) : text.replace(/^\?/, "");
@@ -103,9 +103,9 @@ async function openBySignature(place: URL, credential: string, text: string): Pr
     );
   }
   const { AnonymousCredential, ContainerClient } = await import("@azure/storage-blob");
-  const client = new ContainerClient(`${place.href}?${query}`, new AnonymousCredential(), AZURE_RETRIES);
+  const client = new ContainerClient(`${url.href}?${query}`, new AnonymousCredential(), AZURE_RETRIES);
   const hint = adviseOn(parameters.get("se"), credential);
-  return await opened(client, place, { access: `the signature in ${credential}`, hint });
+  return await opened(client, url, { access: `the signature in ${credential}`, hint });
 }
 
 function adviseOn(end: string | null, credential: string): string {
@@ -117,20 +117,20 @@ function adviseOn(end: string | null, credential: string): string {
 
 /** As the managed identity of this machine where it may, otherwise as anybody. The token is shown to hosts of Azure alone, and to `trusted`. */
 export async function openWithoutCredential(
-  place: URL,
+  url: URL,
   identityClientId: string,
   hint: string,
   trusted = "",
-): Promise<OpenedContainer> {
-  const isTrusted = isAzureHost(place.hostname) || place.origin === trusted;
-  const identity = isTrusted && place.protocol === "https:" ? await rememberedIdentity(identityClientId) : undefined;
-  if (!identity) return await openPublicContainer(place, hint);
+): Promise<OpenContainer> {
+  const isTrusted = isAzureHost(url.hostname) || url.origin === trusted;
+  const identity = isTrusted && url.protocol === "https:" ? await rememberedIdentity(identityClientId) : undefined;
+  if (!identity) return await openPublicContainer(url, hint);
   const { ContainerClient } = await import("@azure/storage-blob");
   const role = "give the managed identity of this machine the role Storage Blob Data Reader";
-  const client = new ContainerClient(place.href, identity, AZURE_RETRIES);
+  const client = new ContainerClient(url.href, identity, AZURE_RETRIES);
   return (await mayList(client))
-    ? await opened(client, place, { access: "the managed identity of this machine", hint: role })
-    : await openPublicContainer(place, `${hint}, or ${role}`);
+    ? await opened(client, url, { access: "the managed identity of this machine", hint: role })
+    : await openPublicContainer(url, `${hint}, or ${role}`);
 }
 
 async function mayList(client: ContainerClient): Promise<boolean> {
@@ -144,14 +144,14 @@ async function mayList(client: ContainerClient): Promise<boolean> {
 
 async function opened(
   client: ContainerClient,
-  place: URL,
-  words: Pick<OpenedContainer, "access" | "hint">,
-): Promise<OpenedContainer> {
+  url: URL,
+  words: Pick<OpenContainer, "access" | "hint">,
+): Promise<OpenContainer> {
   const { BlobClient, newPipeline } = await import("@azure/storage-blob");
   const pipeline = newPipeline(client.credential, AZURE_RETRIES);
   const { search } = new URL(client.url);
   // The library's own way to a blob takes `..` in its name for a step out of the container.
-  return { client, place, ...words, blob: (name) => new BlobClient(objectUrl(place.href, name) + search, pipeline) };
+  return { client, url, ...words, blob: (name) => new BlobClient(objectUrl(url.href, name) + search, pipeline) };
 }
 
 /** Anonymous callers are told that there is no such container when it is only not for them. */
@@ -162,8 +162,8 @@ const NOT_PUBLIC: ReadonlySet<string> = new Set([
 ]);
 
 /** For people, without anything that the library says: that may hold the signature. */
-export function explainContainer(error: unknown, { place, hint }: OpenedContainer): RemoteError {
-  const what = `Cannot read the container ${place.href}`;
+export function explainContainer(error: unknown, { url, hint }: OpenContainer): RemoteError {
+  const what = `Cannot read the container ${url.href}`;
   const { code } = azureAnswer(error);
   if (code === "ContainerNotFound") return new RemoteError(`${what}: there is no such container`);
   if (code === "ContainerBeingDeleted") return new RemoteError(`${what}: it is being deleted`);
@@ -172,9 +172,9 @@ export function explainContainer(error: unknown, { place, hint }: OpenedContaine
 }
 
 /** Only the blob's own absence is one: everything else says nothing about it. */
-export function explainBlob(error: unknown, name: string, container: OpenedContainer): Error {
+export function explainBlob(error: unknown, name: string, container: OpenContainer): Error {
   const { status, code } = azureAnswer(error);
-  if (code === "BlobNotFound") return new NotFoundError(`There is no blob '${name}' in ${container.place.href}.`);
+  if (code === "BlobNotFound") return new NotFoundError(`There is no blob '${name}' in ${container.url.href}.`);
   if (status === 412) return new RemoteError(`'${name}' was changed while it was looked at; the next run takes it.`);
   if (code === "BlobArchived" || code === "BlobBeingRehydrated") return new RemoteError(ARCHIVED);
   return explainContainer(error, container);
@@ -192,18 +192,18 @@ export function isAzureHost(host: string): boolean {
 
 /** The same address without query, fragment, user and the slashes at its end. */
 export function plainAddress(url: URL): URL {
-  const place = new URL(url.origin);
-  place.pathname = url.pathname.replace(/\/+$/, "");
-  return place;
+  const plain = new URL(url.origin);
+  plain.pathname = url.pathname.replace(/\/+$/, "");
+  return plain;
 }
 
-function isSamePlace(one: URL, other: URL): boolean {
-  const plain = (url: URL): string => url.origin + readable(plainAddress(url).pathname);
-  return plain(one) === plain(other);
+function isSameAddress(one: URL, other: URL): boolean {
+  const normalized = (url: URL): string => url.origin + readable(plainAddress(url).pathname);
+  return normalized(one) === normalized(other);
 }
 
-function containerNameOf(place: URL): string {
-  return readable(place.pathname.slice(place.pathname.lastIndexOf("/") + 1));
+function containerNameOf(url: URL): string {
+  return readable(url.pathname.slice(url.pathname.lastIndexOf("/") + 1));
 }
 
 function readable(path: string): string {

@@ -10,13 +10,13 @@ import {
   explainBlob,
   isAzureHost,
   isConnectionString,
-  type OpenedContainer,
+  type OpenContainer,
   openContainer,
   openWithoutCredential,
   plainAddress,
   type ReadVariable,
 } from "../blob/open-container.ts";
-import { createPatience, readBlob } from "../blob/read-blob.ts";
+import { createIdleTimeout, readBlob } from "../blob/read-blob.ts";
 import { bareEtag } from "../tree/create-object-tree.ts";
 import { allOf, type FileReader, type FileRequest, type FileResult, tooLarge } from "./file-reader.ts";
 
@@ -65,7 +65,7 @@ export function createSingleBlobs(options: SingleBlobsOptions): FileReader {
 
 interface LocatedBlob {
   readonly name: string;
-  open(): Promise<OpenedContainer>;
+  open(): Promise<OpenContainer>;
 }
 
 async function locate(source: string, options: SingleBlobsOptions): Promise<LocatedBlob | { readonly reason: string }> {
@@ -123,7 +123,7 @@ function partsOf(path: string): readonly string[] {
   return path === "" || path === "/" ? [] : path.slice(1).split("/");
 }
 
-async function readOne(name: string, container: OpenedContainer, request: FileRequest): Promise<FileResult> {
+async function readOne(name: string, container: OpenContainer, request: FileRequest): Promise<FileResult> {
   const { etag: known, maxBytes, signal } = request;
   const properties = await propertiesOf(name, container, signal);
   const length = properties.contentLength ?? 0;
@@ -138,10 +138,10 @@ async function readOne(name: string, container: OpenedContainer, request: FileRe
 
 async function propertiesOf(
   name: string,
-  container: OpenedContainer,
+  container: OpenContainer,
   signal: AbortSignal,
 ): Promise<BlobGetPropertiesResponse> {
-  const { signal: abortSignal, during } = createPatience(signal);
+  const { signal: abortSignal, during } = createIdleTimeout(signal);
   try {
     return await during(() => container.blob(name).getProperties({ abortSignal }));
   } catch (error) {

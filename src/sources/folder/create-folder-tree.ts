@@ -11,42 +11,42 @@ import { type FolderRoot, type FolderTreeOptions, openRoot } from "./folder-root
 import type { FolderSourceConfig } from "./folder-source-codec.ts";
 import { LocalDevices } from "./local-devices.ts";
 import { readLocalFile } from "./read-local-file.ts";
-import { createLookAtFiles, type Walk, walkFolder, walkOnly } from "./walk-folder.ts";
+import { createStatFiles, type WalkOptions, walkFolder, walkOnly } from "./walk-folder.ts";
 
 /** A folder on a disk of this machine, or a share that is mounted on it. */
 export function createFolderTree(config: FolderSourceConfig, options: FolderTreeOptions): FileTree {
-  const { root: place, gitignore, maxFileBytes, ignoreInodes = false } = config;
+  const { root: location, gitignore, maxFileBytes, ignoreInodes = false } = config;
   const rules = createTreeRules(config);
   const devices = new LocalDevices();
-  const lookAtFiles = createLookAtFiles(devices);
+  const statFiles = createStatFiles(devices);
   // What is read lies where it was found.
   let opened: Promise<FolderRoot> | undefined;
-  const walkWith = async (signal: AbortSignal): Promise<Walk> => {
-    opened = openRoot(place, options);
+  const walkWith = async (signal: AbortSignal): Promise<WalkOptions> => {
+    opened = openRoot(location, options);
     const root = await opened;
-    return { root, rules, gitignore, maxFileBytes, ignoreInodes, devices, lookAtFiles, signal };
+    return { root, rules, gitignore, maxFileBytes, ignoreInodes, devices, statFiles, signal };
   };
-  const url = trimEnd(pathToFileURL(place).href, "/");
-  const rawUrl = `file://${trimEnd(join(place), "/")}`;
+  const url = trimEnd(pathToFileURL(location).href, "/");
+  const rawUrl = `file://${trimEnd(join(location), "/")}`;
   const tree: FileTree = {
-    place,
-    identity: async () => (await openRoot(place, options)).identity,
+    location,
+    identity: async () => (await openRoot(location, options)).identity,
     async *walk(signal, below) {
       const walk = await walkWith(signal);
       // What a .gitignore says holds for all that is below it.
       return yield* below && !gitignore ? walkOnly(walk, below) : walkFolder(walk);
     },
     async *read(path, signal, stamp = "") {
-      opened ??= openRoot(place, options);
+      opened ??= openRoot(location, options);
       const root = (await opened).path;
       yield* limitBytes(
         readLocalFile(join(root, path), { root, stamp, ignoreInodes, devices, signal }),
         config.maxFileBytes,
       );
     },
-    localPath: (path) => join(place, path),
+    localPath: (path) => join(location, path),
     addressOf: (path) => ({ url: `${url}/${encodePath(path)}`, rawUrl: `${rawUrl}/${path}` }),
-    examine: (isTaken, signal) => examineFolder(config, tree, isTaken, signal),
+    diagnose: (isTaken, signal) => diagnoseFolder(config, tree, isTaken, signal),
   };
   return tree;
 }
@@ -57,10 +57,10 @@ function encodePath(path: string): string {
   return encodeURIComponent(path.toWellFormed()).replaceAll("%2F", "/");
 }
 
-const PATIENCE_MS = 2000;
+const COUNT_TIMEOUT_MS = 2000;
 
 /** Is it there, may it be read, and is there anything in it? Gives up counting when that takes long. */
-async function* examineFolder(
+async function* diagnoseFolder(
   config: FolderSourceConfig,
   tree: FileTree,
   isTaken: (path: string) => boolean,
@@ -68,7 +68,7 @@ async function* examineFolder(
 ): AsyncGenerator<Finding, void> {
   const subject = `Folder '${config.root}'`;
   try {
-    yield { subject, ...judge(config, await countFiles(tree, isTaken, signal)) };
+    yield { subject, ...toFinding(config, await countFiles(tree, isTaken, signal)) };
   } catch (error) {
     const remedy = "Correct 'root', mount the share, or give the account that runs lockstep the right to read it.";
     const detail = capital(explain(error).replace(/^look at the folder '.*?': /, ""));
@@ -87,28 +87,28 @@ interface Counted {
 
 async function countFiles(tree: FileTree, isTaken: (path: string) => boolean, signal: AbortSignal): Promise<Counted> {
   const nothing: Pick<Counted, "skipped" | "unreadable"> = { skipped: [], unreadable: [] };
-  const counted = { files: 0, others: 0, isAll: true, ...nothing };
-  const until = performance.now() + PATIENCE_MS;
+  const count = { files: 0, others: 0, isAll: true, ...nothing };
+  const until = performance.now() + COUNT_TIMEOUT_MS;
   for await (const page of tree.walk(signal)) {
     const taken = page.files.filter(({ path }) => isTaken(path)).length;
-    counted.files += taken;
-    counted.others += page.files.length - taken;
-    if (counted.skipped.length === 0) counted.skipped = page.skipped;
-    if (counted.unreadable.length === 0) counted.unreadable = page.unreadable.filter(({ what }) => what !== "link");
+    count.files += taken;
+    count.others += page.files.length - taken;
+    if (count.skipped.length === 0) count.skipped = page.skipped;
+    if (count.unreadable.length === 0) count.unreadable = page.unreadable.filter(({ what }) => what !== "link");
     if (performance.now() < until) continue;
-    counted.isAll = false;
+    count.isAll = false;
     break;
   }
-  return counted;
+  return count;
 }
 
-function judge(
+function toFinding(
   { include, exclude }: FolderSourceConfig,
   { files, others, isAll, skipped, unreadable }: Counted,
 ): Pick<Finding, "outcome" | "detail" | "remedy"> {
-  const [hole] = unreadable;
-  if (hole) {
-    const detail = `'${hole.path}' cannot be read: ${hole.reason}. What is known of it is kept.`;
+  const [unreadableEntry] = unreadable;
+  if (unreadableEntry) {
+    const detail = `'${unreadableEntry.path}' cannot be read: ${unreadableEntry.reason}. What is known of it is kept.`;
     return {
       outcome: "problem",
       detail,

@@ -1,6 +1,6 @@
 import { explain } from "../../contracts/errors.ts";
 
-const WORDS: Readonly<Record<string, string>> = {
+const ERRNO_REASONS: Readonly<Record<string, string>> = {
   EACCES: "no right to read it",
   // Windows says it of files that another program has open.
   EPERM: "another program has locked it, or there is no right to read it",
@@ -18,11 +18,11 @@ const WORDS: Readonly<Record<string, string>> = {
 /** Why a file or folder could not be looked at, for people, without the paths of system messages. */
 export function explainErrno(error: unknown): string {
   const code = codeOf(error);
-  return WORDS[code] ?? (code || explain(error));
+  return ERRNO_REASONS[code] ?? (code || explain(error));
 }
 
 /** An error of the system says it in words; any other stays what it is. */
-export function inWords(error: unknown): unknown {
+export function withErrnoExplained(error: unknown): unknown {
   return codeOf(error) === "" ? error : new Error(explainErrno(error));
 }
 

@@ -4,7 +4,7 @@ import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
   describeTreeRules,
   HIDDEN_FIELD,
-  isWholePath,
+  isAbsolutePath,
   locateIn,
   MAX_FILE_FIELD,
   TREE_GLOBS,
@@ -12,9 +12,9 @@ import {
   type TreeToolsOf,
 } from "../tree/tree-kind.ts";
 import { createTreeRules } from "../tree/tree-rules.ts";
-import { NO_RULES } from "../tree/tree-source-codec.ts";
+import { EMPTY_RULES } from "../tree/tree-source-codec.ts";
 import { createFolderTree } from "./create-folder-tree.ts";
-import { type AllowedRoots, refuseRoot } from "./folder-root.ts";
+import { type AllowedRoots, validateRoot } from "./folder-root.ts";
 import { type FolderSourceConfig, formatFolder, parseFolder } from "./folder-source-codec.ts";
 
 interface FolderAccess {
@@ -43,10 +43,10 @@ export function createFolderKind(access: () => FolderAccess, toolsOf: TreeToolsO
     foundAs: "file",
     parse: parseFolder,
     format: formatFolder,
-    unknown: { ...NO_RULES, root: "", gitignore: false },
+    unknown: { ...EMPTY_RULES, root: "", gitignore: false },
     async checkPlace({ root }) {
       const { storagePath, roots } = access();
-      await refuseRoot(root, { storagePath, roots: roots.forChanges });
+      await validateRoot(root, { storagePath, roots: roots.forChanges });
     },
     describePlace: ({ root }) => root,
     describeRules: (source) =>
@@ -74,7 +74,7 @@ function below({ root }: FolderSourceConfig, called: string): string | undefined
   const path = called.trim().replaceAll("\\", "/");
   const start = `${root.replaceAll("\\", "/")}/`;
   if (path.startsWith(start)) return path.slice(start.length);
-  return isWholePath(path) ? undefined : path;
+  return isAbsolutePath(path) ? undefined : path;
 }
 
 const FIELDS: readonly SourceField[] = [

@@ -30,10 +30,10 @@ export async function openRoot(root: string, options: FolderTreeOptions): Promis
   const storage = await realOrWritten(options.storagePath);
   const path = await realpath(root).catch(async (error: unknown) => {
     // Where it may not be is the better reason, and one that holds when it is there again.
-    await refuseMisplaced(root, resolve(root), storage, options);
-    throw cannotLook(root, error);
+    await assertAllowed(root, resolve(root), storage, options);
+    throw unreadableFolder(root, error);
   });
-  await refuseMisplaced(root, path, storage, options);
+  await assertAllowed(root, path, storage, options);
   const stats = await lstat(path);
   if (!stats.isDirectory()) {
     throw new BadInputError(
@@ -48,17 +48,17 @@ export async function openRoot(root: string, options: FolderTreeOptions): Promis
  * What can be said of a root before it is crawled: BadInputError for one that no crawl would take. A share that is not mounted, or
  * does not answer, may be there when it is crawled.
  */
-export async function refuseRoot(root: string, options: FolderTreeOptions): Promise<void> {
+export async function validateRoot(root: string, options: FolderTreeOptions): Promise<void> {
   const looking = openRoot(root, options).catch((error: unknown) => {
     if (error instanceof BadInputError) throw error;
   });
-  await Promise.race([looking, setTimeout(PATIENCE_MS, undefined, { ref: false })]);
+  await Promise.race([looking, setTimeout(CHECK_TIMEOUT_MS, undefined, { ref: false })]);
 }
 
-const PATIENCE_MS = 2000;
+const CHECK_TIMEOUT_MS = 2000;
 
 /** `path` is what `root` really is. */
-async function refuseMisplaced(root: string, path: string, storage: string, options: FolderTreeOptions): Promise<void> {
+async function assertAllowed(root: string, path: string, storage: string, options: FolderTreeOptions): Promise<void> {
   const roots = await options.roots();
   if (roots !== "anywhere") {
     const allowed = await Promise.all(roots.map(realOrWritten));
@@ -84,7 +84,7 @@ export function isWithin(path: string, folder: string): boolean {
 }
 
 /** Without its cause, which would say the same once more in the system's words. */
-export function cannotLook(root: string, error: unknown): RemoteError {
+export function unreadableFolder(root: string, error: unknown): RemoteError {
   const why = isErrno(error, "ENOENT") ? "it is not there; if it is a share, is it mounted?" : explainErrno(error);
   return new RemoteError(`look at the folder '${root}': ${why}`);
 }

@@ -16,7 +16,7 @@ import {
 import { promisify } from "node:util";
 import { NotFoundError } from "../../contracts/errors.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
-import { inWords } from "./explain-errno.ts";
+import { withErrnoExplained } from "./explain-errno.ts";
 import { isWithin } from "./folder-root.ts";
 import type { LocalDevices } from "./local-devices.ts";
 
@@ -55,7 +55,7 @@ export async function* readLocalFile(absolute: string, options: ReadOptions): As
     const after = isLocal ? fstatSync(fd) : await soon.fstat(fd);
     if (size !== before.size || stampOf(after) !== stampOf(before)) throw new Error("it was changed while it was read");
   } catch (error) {
-    throw inWords(error);
+    throw withErrnoExplained(error);
   } finally {
     if (isLocal) closeSync(fd);
     else await soon.close(fd);
@@ -68,7 +68,7 @@ async function openFile(absolute: string, { now }: { readonly now: boolean }): P
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR")) throw new NotFoundError("it is not there any more", { cause: error });
     if (isErrno(error, "ELOOP")) throw new Error("it is a link now, and links are not followed", { cause: error });
-    throw inWords(error);
+    throw withErrnoExplained(error);
   }
 }
 
@@ -115,7 +115,7 @@ function* readSmall(fd: number, expected: number): Generator<Uint8Array, number>
 }
 
 /** What a file system tells of a file. Numbers beyond 2^53 (inodes of some shares) lose their end, which only ever means reading a file once more. */
-export interface FileFacts {
+export interface FileStats {
   readonly size: number;
   /** With its fraction: a quarter of a microsecond, which is as much as a number holds. */
   readonly mtimeMs: number;
@@ -123,7 +123,7 @@ export interface FileFacts {
 }
 
 /** `ignoreInodes`: where they change although the file does not. */
-export function stampOf({ size, mtimeMs, ino }: FileFacts, { ignoreInodes = false } = {}): string {
+export function stampOf({ size, mtimeMs, ino }: FileStats, { ignoreInodes = false } = {}): string {
   return ignoreInodes ? `${size}-${mtimeMs}` : `${size}-${mtimeMs}-${ino}`;
 }
 

@@ -3,7 +3,7 @@ import { lstat, open, readdir, readFile, realpath, stat } from "node:fs/promises
 import { join } from "node:path";
 import type { Ignore } from "ignore";
 import ignore from "ignore";
-import type { TreeFile, TreeHole, TreePage } from "../../contracts/file-tree.ts";
+import type { TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
 import type { Completeness } from "../../contracts/source.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { compareText } from "../../lib/compare-text.ts";
@@ -11,32 +11,32 @@ import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { Turn } from "../../lib/turn.ts";
 import type { TreeRules } from "../tree/tree-rules.ts";
 import { explainErrno } from "./explain-errno.ts";
-import { cannotLook, type FolderRoot, isWithin } from "./folder-root.ts";
+import { type FolderRoot, isWithin, unreadableFolder } from "./folder-root.ts";
 import type { LocalDevices } from "./local-devices.ts";
-import { type FileFacts, isRacy, stampOf } from "./read-local-file.ts";
+import { type FileStats, isRacy, stampOf } from "./read-local-file.ts";
 
-export interface Walk {
+export interface WalkOptions {
   readonly root: FolderRoot;
   readonly rules: TreeRules;
   readonly gitignore: boolean;
   readonly maxFileBytes: number;
   readonly ignoreInodes: boolean;
   readonly devices: LocalDevices;
-  readonly lookAtFiles: LookAtFiles;
+  readonly statFiles: StatFiles;
   readonly signal: AbortSignal;
 }
 
-interface Waiting {
+interface PendingFolder {
   readonly folder: string;
   /** What the folders above say. */
   readonly levels: IgnoreLevels;
   /** It is on a disk of this machine for certain: the folder it lies in is, and nothing is mounted on it. To ask any other one may be to wait for a share. */
   readonly isLocal: boolean;
-  opened?: Promise<Opened>;
+  opened?: Promise<FolderEntries>;
 }
 
 /** A folder as it is read, before any file of it is looked at. */
-interface Opened {
+interface FolderEntries {
   readonly entries: readonly Dirent[];
   readonly device: number;
   readonly seenAtMs: number;
@@ -46,18 +46,19 @@ interface Opened {
 const AHEAD = 4;
 
 /** A page for every folder, the ones in a folder after it, in the order of their names. Links are not followed: what they lead to is found where it lies. */
-export async function* walkFolder(walk: Walk): AsyncGenerator<TreePage, Completeness> {
-  const waiting: Waiting[] = [{ folder: "", levels: [], isLocal: false }];
+export async function* walkFolder(options: WalkOptions): AsyncGenerator<TreePage, Completeness> {
+  const pending: PendingFolder[] = [{ folder: "", levels: [], isLocal: false }];
   const mounts = await readMountPoints();
   const turn = new Turn();
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
-    walk.signal.throwIfAborted();
-    const page = await lookAtFolder(walk, next, ({ folders, levels, isLocal }) => {
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    options.signal.throwIfAborted();
+    const page = await readFolder(options, next, ({ folders, levels, isLocal }) => {
       for (const folder of folders.toReversed()) {
-        const isMounted = !mounts || mounts.has(join(walk.root.path, folder));
-        waiting.push({ folder, levels, isLocal: isLocal && !isMounted });
+        const isMounted = !mounts || mounts.has(join(options.root.path, folder));
+        pending.push({ folder, levels, isLocal: isLocal && !isMounted });
       }
-      for (const soon of waiting.slice(-AHEAD)) if (!soon.isLocal) soon.opened ??= openEarly(walk, soon);
+      for (const upcoming of pending.slice(-AHEAD))
+        if (!upcoming.isLocal) upcoming.opened ??= openAhead(options, upcoming);
     });
     yield page.toPage();
     if (turn.isOver()) await turn.next();
@@ -66,48 +67,55 @@ export async function* walkFolder(walk: Walk): AsyncGenerator<TreePage, Complete
 }
 
 /** Only these folders, as far as they are there and the rules let them in. Not for trees whose own files say what is left out. */
-export async function* walkOnly(walk: Walk, folders: ReadonlySet<string>): AsyncGenerator<TreePage, Completeness> {
+export async function* walkOnly(
+  options: WalkOptions,
+  folders: ReadonlySet<string>,
+): AsyncGenerator<TreePage, Completeness> {
   for (const folder of [...folders].sort(compareText)) {
-    walk.signal.throwIfAborted();
-    const absolute = join(walk.root.path, folder);
+    options.signal.throwIfAborted();
+    const absolute = join(options.root.path, folder);
     const isThere = (await realpath(absolute).catch(() => "")) === absolute;
-    if (!isThere || isWithin(absolute, walk.root.storage)) continue;
-    if (folder !== "" && !walk.rules.enters(folder)) continue;
-    yield (await lookAtFolder(walk, { folder, levels: [], isLocal: false })).toPage();
+    if (!isThere || isWithin(absolute, options.root.storage)) continue;
+    if (folder !== "" && !options.rules.enters(folder)) continue;
+    yield (await readFolder(options, { folder, levels: [], isLocal: false })).toPage();
   }
   return "complete";
 }
 
 /** The folders in one, and what holds for them: its rules, and whether it is on a disk of this machine. */
-interface Below {
+interface Subfolders {
   readonly folders: readonly string[];
   readonly levels: IgnoreLevels;
   readonly isLocal: boolean;
 }
 
 /** `tell` hears of the folders in it as soon as they are known. */
-async function lookAtFolder(walk: Walk, waiting: Waiting, tell?: (below: Below) => void): Promise<FolderPage> {
-  const { folder, levels: above } = waiting;
-  const absolute = join(walk.root.path, folder);
+async function readFolder(
+  options: WalkOptions,
+  pending: PendingFolder,
+  onSubfolders?: (below: Subfolders) => void,
+): Promise<FolderPage> {
+  const { folder, levels: above } = pending;
+  const absolute = join(options.root.path, folder);
   try {
-    const { entries, device, seenAtMs } = await (waiting.opened ?? openFolder(walk, waiting));
-    const levels = walk.gitignore ? await withLevel(above, folder, absolute) : above;
-    const page = new FolderPage(folder, device, seenAtMs, walk);
-    const { files, links } = sortOut(entries, page, walk, levels);
+    const { entries, device, seenAtMs } = await (pending.opened ?? openFolder(options, pending));
+    const levels = options.gitignore ? await withLevel(above, folder, absolute) : above;
+    const page = new FolderPage(folder, device, seenAtMs, options);
+    const { files, links } = classifyEntries(entries, page, options, levels);
     const folders = page.folders.map((name) => page.pathOf(name));
-    tell?.({ folders, levels, isLocal: await walk.devices.has(device, absolute) });
-    for (const name of links) await leaveOutLink(name, absolute, page);
-    await walk.lookAtFiles(absolute, device, files, (name, found) => {
+    onSubfolders?.({ folders, levels, isLocal: await options.devices.has(device, absolute) });
+    for (const name of links) await skipLink(name, absolute, page);
+    await options.statFiles(absolute, device, files, (name, found) => {
       if (typeof found === "string") page.cannotRead(name, found, "file");
       else if (!found.isFile()) page.cannotRead(name, "it is no file any more", "file");
-      else if (found.size > walk.maxFileBytes) {
-        page.leaveOut(name, `It has ${found.size} bytes; the limit is ${walk.maxFileBytes}.`);
+      else if (found.size > options.maxFileBytes) {
+        page.skip(name, `It has ${found.size} bytes; the limit is ${options.maxFileBytes}.`);
       } else page.add(name, found);
     });
     return page;
   } catch (error) {
-    if (walk.signal.aborted) throw error;
-    if (folder === "") throw cannotLook(walk.root.path, error);
+    if (options.signal.aborted) throw error;
+    if (folder === "") throw unreadableFolder(options.root.path, error);
     const page = new FolderPage(folder, undefined, 0);
     page.unreadable.push({ kind: "unreadable", path: folder, reason: explainErrno(error) });
     return page;
@@ -115,7 +123,7 @@ async function lookAtFolder(walk: Walk, waiting: Waiting, tell?: (below: Below) 
 }
 
 /** Asked for its device when it was read: what was unmounted before that must not look like an empty folder of it. */
-async function openFolder({ root }: Walk, { folder, isLocal }: Waiting): Promise<Opened> {
+async function openFolder({ root }: WalkOptions, { folder, isLocal }: PendingFolder): Promise<FolderEntries> {
   const absolute = join(root.path, folder);
   const seenAtMs = Date.now();
   const types = { withFileTypes: true } as const;
@@ -126,8 +134,8 @@ async function openFolder({ root }: Walk, { folder, isLocal }: Waiting): Promise
 }
 
 /** Whoever takes it hears of a failure; until then it is nobody's. */
-function openEarly(walk: Walk, waiting: Waiting): Promise<Opened> {
-  const opened = openFolder(walk, waiting);
+function openAhead(options: WalkOptions, pending: PendingFolder): Promise<FolderEntries> {
+  const opened = openFolder(options, pending);
   opened.catch(() => undefined);
   return opened;
 }
@@ -137,20 +145,20 @@ function byName(a: Dirent, b: Dirent): number {
 }
 
 /** What is neither file nor link goes to the page; returns the names of those that are. */
-function sortOut(
+function classifyEntries(
   entries: readonly Dirent[],
   page: FolderPage,
-  walk: Walk,
+  options: WalkOptions,
   levels: IgnoreLevels,
 ): { readonly files: readonly string[]; readonly links: readonly string[] } {
   const files: string[] = [];
   const links: string[] = [];
-  const takes = walk.rules.within(page.folder);
+  const takes = options.rules.within(page.folder);
   let last = "";
   for (const entry of entries) {
     const { name } = entry;
     const kind = entry.isDirectory() ? "folder" : "file";
-    const isIn = kind === "folder" ? mayEnter(page.pathOf(name), name, walk) : takes(name);
+    const isIn = kind === "folder" ? mayEnter(page.pathOf(name), name, options) : takes(name);
     if (!isIn || (levels.length > 0 && isIgnored(levels, page.pathOf(name), kind))) continue;
     // Names that are no UTF-8 are read with this character in the place of what cannot be read.
     const isUnclear = name === last && name.includes("\ufffd");
@@ -159,23 +167,23 @@ function sortOut(
     else if (kind === "folder") page.folders.push(name);
     else if (entry.isFile()) files.push(name);
     else if (entry.isSymbolicLink()) links.push(name);
-    else page.leaveOut(name, "It is neither a file nor a folder.");
+    else page.skip(name, "It is neither a file nor a folder.");
   }
   return { files, links };
 }
 
 /** Whether it leads to something that could be read at all is worth knowing: a link that cannot be resolved may stand for anything. */
-async function leaveOutLink(name: string, folder: string, page: FolderPage): Promise<void> {
+async function skipLink(name: string, folder: string, page: FolderPage): Promise<void> {
   try {
     await stat(join(folder, name));
-    page.leaveOut(name, "It is a link; what it leads to is found where it lies, if that is below the root.");
+    page.skip(name, "It is a link; what it leads to is found where it lies, if that is below the root.");
   } catch (error) {
-    if (isErrno(error, "ENOENT")) page.leaveOut(name, "It is a link that leads nowhere.");
+    if (isErrno(error, "ENOENT")) page.skip(name, "It is a link that leads nowhere.");
     else page.cannotRead(name, `it is a link that cannot be followed: ${explainErrno(error)}`, "link");
   }
 }
 
-function mayEnter(path: string, name: string, { root, rules, gitignore }: Walk): boolean {
+function mayEnter(path: string, name: string, { root, rules, gitignore }: WalkOptions): boolean {
   if (path === root.storageBelow || (gitignore && name === ".git")) return false;
   return rules.enters(path);
 }
@@ -188,7 +196,7 @@ class FolderPage {
   readonly #ignoreInodes: boolean;
   readonly #files: TreeFile[] = [];
   readonly folders: string[] = [];
-  readonly unreadable: TreeHole[] = [];
+  readonly unreadable: UnreadableEntry[] = [];
   readonly skipped: { readonly path: string; readonly reason: string }[] = [];
 
   /** `device`: undefined when the folder itself could not be looked at. `seenAtMs`: before the first file was looked at. */
@@ -203,7 +211,7 @@ class FolderPage {
     return this.folder === "" ? name : `${this.folder}/${name}`;
   }
 
-  add(name: string, { size, mtimeMs, ino }: FileFacts): void {
+  add(name: string, { size, mtimeMs, ino }: FileStats): void {
     const ignoreInodes = this.#ignoreInodes;
     this.#files.push({
       path: this.pathOf(name),
@@ -214,11 +222,11 @@ class FolderPage {
     });
   }
 
-  leaveOut(name: string, reason: string): void {
+  skip(name: string, reason: string): void {
     this.skipped.push({ path: this.pathOf(name), reason });
   }
 
-  cannotRead(name: string, reason: string, what?: TreeHole["what"]): void {
+  cannotRead(name: string, reason: string, what?: UnreadableEntry["what"]): void {
     this.unreadable.push({ kind: "unreadable", path: this.pathOf(name), reason, ...(what && { what }) });
   }
 
@@ -297,52 +305,52 @@ function fromOctal(code: string): string {
   return String.fromCharCode(Number.parseInt(code, 8));
 }
 
-const AT_ONCE = 16;
+const STATS_AT_ONCE = 16;
 
 /** Hears of each file, in the order of the names; a text says why it could not be looked at. */
-type LookAtFiles = (
+type StatFiles = (
   folder: string,
   device: number,
   names: readonly string[],
-  hear: (name: string, found: Stats | string) => void,
+  onFile: (name: string, found: Stats | string) => void,
 ) => Promise<void>;
 
 /** On a disk of this machine one after the other, on a share many at once. */
-export function createLookAtFiles(devices: LocalDevices): LookAtFiles {
-  return async (folder, device, names, hear) => {
+export function createStatFiles(devices: LocalDevices): StatFiles {
+  return async (folder, device, names, onFile) => {
     const isLocal = await devices.has(device, folder);
     devices.note(folder, { isLocal });
-    if (!isLocal) return await lookAtOnce(folder, names, hear);
+    if (!isLocal) return await statConcurrently(folder, names, onFile);
     const turn = new Turn();
     for (const name of names) {
-      hear(name, lookAt(`${folder}/${name}`, name));
+      onFile(name, statNow(`${folder}/${name}`, name));
       if (turn.isOver()) await turn.next();
     }
   };
 }
 
-function lookAt(path: string, name: string): Stats | string {
+function statNow(path: string, name: string): Stats | string {
   try {
     return lstatSync(path);
   } catch (error) {
-    return whyNot(error, name);
+    return explainStatError(error, name);
   }
 }
 
-async function lookAtOnce(
+async function statConcurrently(
   folder: string,
   names: readonly string[],
-  hear: (name: string, found: Stats | string) => void,
+  onFile: (name: string, found: Stats | string) => void,
 ): Promise<void> {
   const found = new Map<string, Stats | string>();
-  await forEachConcurrent(names, AT_ONCE, async (name) => {
-    found.set(name, await lstat(`${folder}/${name}`).catch((error: unknown) => whyNot(error, name)));
+  await forEachConcurrent(names, STATS_AT_ONCE, async (name) => {
+    found.set(name, await lstat(`${folder}/${name}`).catch((error: unknown) => explainStatError(error, name)));
   });
-  for (const name of names) hear(name, found.get(name) ?? "");
+  for (const name of names) onFile(name, found.get(name) ?? "");
 }
 
 /** A name that is no UTF-8 cannot be asked for as it was read. */
-function whyNot(error: unknown, name: string): string {
+function explainStatError(error: unknown, name: string): string {
   const why = explainErrno(error);
   return name.includes("\ufffd") ? `its name is not valid UTF-8, or ${why}` : why;
 }

@@ -1,14 +1,14 @@
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
-import type { FileTree, TreeFile, TreeHole, TreePage } from "../../contracts/file-tree.ts";
+import type { FileTree, TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import { limitBytes } from "../../lib/limit-bytes.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { createTreeRules } from "../tree/tree-rules.ts";
 import { fileAddress, type GitAddress, parseGitAddress } from "./git-address.ts";
-import { GitCopy, MissingObjectError, type TreeEntry } from "./git-copy.ts";
-import type { GitPlace } from "./git-source-codec.ts";
+import { GitClone, MissingObjectError, type TreeEntry } from "./git-clone.ts";
+import type { GitTreeConfig } from "./git-source-codec.ts";
 import { Git, GitFailure } from "./run-git.ts";
 
 export interface GitTreeOptions {
@@ -20,7 +20,7 @@ export interface GitTreeOptions {
   readonly folder: string;
   readonly dryRun: boolean;
   /** How long a server may say nothing; tests have less patience. */
-  readonly silenceMs?: number;
+  readonly idleTimeoutMs?: number;
 }
 
 const FILES_PER_PAGE = 1000;
@@ -34,19 +34,19 @@ const POINTER = "version https://git-lfs.github.com/spec/";
  * A branch of a repository as a tree: the files of its last commit, with the ids of their blobs as stamps, so that only what is at
  * a new path or has new content is read. The date of a file is that of the commit in which it was first seen so.
  */
-export function createGitTree(config: GitPlace, options: GitTreeOptions): FileTree {
+export function createGitTree(config: GitTreeConfig, options: GitTreeOptions): FileTree {
   const { repository, branch } = config;
   const address = addressOf(repository);
-  const place = branch === "" ? repository : `${repository} (branch ${branch})`;
+  const location = branch === "" ? repository : `${repository} (branch ${branch})`;
   const folder = join(options.folder, "git");
   let git: Git | undefined;
-  let copy: GitCopy | undefined;
-  const explain = (error: unknown): unknown => explainGit(error, place, { ...config, ...address });
+  let clone: GitClone | undefined;
+  const explain = (error: unknown): unknown => explainGit(error, location, { ...config, ...address });
 
   const open = async (signal: AbortSignal): Promise<Git> => {
     if (address.protocol === "file") {
       await options.checkFolder(address.location);
-      await refuseElsewhere(address.location);
+      await refuseLinkedWorkingTree(address.location);
     }
     git ??= new Git(address, options.variable, {
       token: readToken(config.credential, address, options.variable),
@@ -55,29 +55,29 @@ export function createGitTree(config: GitPlace, options: GitTreeOptions): FileTr
     await git.check(signal);
     return git;
   };
-  const ask = async (signal: AbortSignal): Promise<RemoteTip> =>
-    await findTip(await open(signal), address.location, branch, signal);
-  const openCopy = async (signal: AbortSignal): Promise<GitCopy> => {
+  const readTip = async (signal: AbortSignal): Promise<RemoteTip> =>
+    await findRemoteTip(await open(signal), address.location, branch, signal);
+  const openClone = async (signal: AbortSignal): Promise<GitClone> => {
     const opened = await open(signal);
-    copy ??= options.dryRun ? await GitCopy.openTemporary(opened, folder, signal) : GitCopy.open(opened, folder);
-    return copy;
+    clone ??= options.dryRun ? await GitClone.openTemporary(opened, folder, signal) : GitClone.open(opened, folder);
+    return clone;
   };
-  const idAt = async (path: string, from: GitCopy, signal: AbortSignal): Promise<string> => {
+  const idAt = async (path: string, from: GitClone, signal: AbortSignal): Promise<string> => {
     const bytes = Buffer.from(path);
     for await (const entry of from.entries(await from.tip(signal), signal, path)) {
       if (entry.path.equals(bytes) && isFile(entry)) return entry.id;
     }
-    throw new NotFoundError(`There is no file '${path}' in ${place}.`);
+    throw new NotFoundError(`There is no file '${path}' in ${location}.`);
   };
 
   return {
-    place,
+    location,
     identity: async () => "",
     async *walk(signal) {
       try {
-        const tip = await ask(signal);
+        const tip = await readTip(signal);
         if (tip.commit === "") return "complete";
-        const current = await openCopy(signal);
+        const current = await openClone(signal);
         const { commit, committedAtMs } = await current.update({ ...tip, location: address.location, signal });
         const toPage = createPaging(config, current, committedAtMs, signal);
         let entries: TreeEntry[] = [];
@@ -95,7 +95,7 @@ export function createGitTree(config: GitPlace, options: GitTreeOptions): FileTr
     },
     async *read(path, signal, stamp = "") {
       try {
-        const from = await openCopy(signal);
+        const from = await openClone(signal);
         const id = stamp || (await idAt(path, from, signal));
         yield* limitBytes(from.read(id, signal), config.maxFileBytes);
       } catch (error) {
@@ -105,10 +105,10 @@ export function createGitTree(config: GitPlace, options: GitTreeOptions): FileTr
     },
     addressOf: (path) => fileAddress(address, branch, path),
     async close() {
-      await copy?.close();
-      copy = undefined;
+      await clone?.close();
+      clone = undefined;
     },
-    examine: (_isTaken, signal) => examineRepository(config, { open, ask, explain, signal }),
+    diagnose: (_isTaken, signal) => diagnoseRepository(config, { open, readTip, explain, signal }),
   };
 }
 
@@ -119,7 +119,7 @@ function addressOf(repository: string): GitAddress {
 }
 
 /** What a working tree points to may lie in a folder that sources may not. */
-async function refuseElsewhere(path: string): Promise<void> {
+async function refuseLinkedWorkingTree(path: string): Promise<void> {
   const inner = await lstat(join(path, ".git")).catch(() => undefined);
   if (inner && !inner.isDirectory()) {
     throw new BadInputError(`'${path}' is a working tree whose repository lies elsewhere. Name that repository.`);
@@ -131,8 +131,8 @@ function isFile({ mode }: TreeEntry): boolean {
 }
 
 function createPaging(
-  config: GitPlace,
-  copy: GitCopy,
+  config: GitTreeConfig,
+  clone: GitClone,
   modifiedAtMs: number,
   signal: AbortSignal,
 ): (entries: readonly TreeEntry[]) => Promise<TreePage> {
@@ -140,13 +140,13 @@ function createPaging(
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   return async (entries) => {
     const files: TreeFile[] = [];
-    const unreadable: TreeHole[] = [];
+    const unreadable: UnreadableEntry[] = [];
     const skipped: { path: string; reason: string }[] = [];
     for (const entry of entries) {
       const path = decoder.decode(entry.path);
       if (!isLetIn(path)) continue;
       try {
-        const reason = findReason(entry, path, config) ?? ((await isPointer(entry, copy, signal)) ? IS_POINTER : "");
+        const reason = findReason(entry, path, config) ?? ((await isPointer(entry, clone, signal)) ? IS_POINTER : "");
         if (reason) skipped.push({ path, reason });
         else files.push({ path, size: entry.size ?? 0, modifiedAtMs, stamp: entry.id, node: "" });
       } catch (error) {
@@ -161,7 +161,7 @@ function createPaging(
 const IS_POINTER = "It is a pointer of Git LFS; the document itself is not in the repository.";
 
 /** Why it is left out, as far as the listing tells. */
-function findReason({ mode, size, path: bytes }: TreeEntry, path: string, config: GitPlace): string | undefined {
+function findReason({ mode, size, path: bytes }: TreeEntry, path: string, config: GitTreeConfig): string | undefined {
   if (mode === LINK) return "It is a link, and links are not followed.";
   if (mode === SUBMODULE) return "It is a submodule; make it a source of its own.";
   if (!Buffer.from(path).equals(bytes)) return "Its name is not valid UTF-8.";
@@ -175,11 +175,11 @@ function findReason({ mode, size, path: bytes }: TreeEntry, path: string, config
 /** Also throws when git cannot tell how large it is: then it cannot be read, either. */
 async function isPointer(
   { id, size = POINTER_BYTES.max }: TreeEntry,
-  copy: GitCopy,
+  clone: GitClone,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (size < POINTER_BYTES.min || size > POINTER_BYTES.max) return false;
-  for await (const bytes of copy.read(id, signal)) {
+  for await (const bytes of clone.read(id, signal)) {
     return Buffer.from(bytes.subarray(0, POINTER.length)).toString("latin1") === POINTER;
   }
   return false;
@@ -188,15 +188,15 @@ async function isPointer(
 interface Questions {
   /** Is there a git, a token, and a folder that may be read? */
   open(signal: AbortSignal): Promise<unknown>;
-  ask(signal: AbortSignal): Promise<RemoteTip>;
+  readTip(signal: AbortSignal): Promise<RemoteTip>;
   explain(error: unknown): unknown;
   readonly signal: AbortSignal;
 }
 
 /** Everything between the program and the last commit. Nothing is fetched: that may be gigabytes. */
-async function* examineRepository(
-  { repository, credential }: GitPlace,
-  { open, ask, explain: explained, signal }: Questions,
+async function* diagnoseRepository(
+  { repository, credential }: GitTreeConfig,
+  { open, readTip, explain: explained, signal }: Questions,
 ): AsyncGenerator<Finding, void> {
   const subject = `Repository ${repository}`;
   try {
@@ -210,7 +210,7 @@ async function* examineRepository(
     return;
   }
   try {
-    const { commit, branch } = await ask(signal);
+    const { commit, branch } = await readTip(signal);
     const named = branch ? `Its branch '${branch}'` : "Its default branch";
     const shown = credential ? ` with the token in ${credential}` : "";
     const detail = commit
@@ -272,31 +272,31 @@ const REFUSED =
 const ABSENT = /does not appear to be a git repository|not a git repository|not found|returned error: 404/i;
 
 /** For people; what git itself said only where nothing better is known. An error that is no failure of git is returned as it is. */
-export function explainGit(error: unknown, place: string, { protocol, credential }: Shown): unknown {
-  const what = `Cannot read the repository ${place}`;
+export function explainGit(error: unknown, location: string, { protocol, credential }: AccessUsed): unknown {
+  const what = `Cannot read the repository ${location}`;
   if (error instanceof RemoteError) {
     return new RemoteError(`${what}: ${error.message.replace(/^look at the folder '.*?': |\.$/g, "")}.`);
   }
   if (!(error instanceof GitFailure)) return error;
-  const said = error.message;
-  const known = REASONS.find(([pattern]) => pattern.test(said))?.[1];
-  return new RemoteError(`${what}: ${known ?? reasonOf(said, protocol, credential)}.`);
+  const stderr = error.message;
+  const known = REASONS.find(([pattern]) => pattern.test(stderr))?.[1];
+  return new RemoteError(`${what}: ${known ?? reasonOf(stderr, protocol, credential)}.`);
 }
 
-interface Shown {
+interface AccessUsed {
   readonly protocol: string;
   /** The name of the variable that holds the token; "": none was shown. */
   readonly credential: string;
 }
 
-function reasonOf(said: string, protocol: string, credential: string): string {
+function reasonOf(stderr: string, protocol: string, credential: string): string {
   const isHttp = protocol.startsWith("http");
-  if (REFUSED.test(said)) {
+  if (REFUSED.test(stderr)) {
     return credential
       ? `the server refuses the token in ${credential}, or there is no such repository`
       : "there is no such repository, or it is not for everybody: name an environment variable with a token as 'credential'";
   }
-  if (ABSENT.test(said)) {
+  if (ABSENT.test(stderr)) {
     const hidden = isHttp
       ? credential
         ? `, or the token in ${credential} may not read it`
@@ -304,7 +304,7 @@ function reasonOf(said: string, protocol: string, credential: string): string {
       : "";
     return `there is no such repository${hidden}`;
   }
-  const lines = said.split(/[\r\n]+/).map((line) => line.replace(/\p{Cc}/gu, " ").trim());
+  const lines = stderr.split(/[\r\n]+/).map((line) => line.replace(/\p{Cc}/gu, " ").trim());
   const last = lines.findLast((line) => /^(fatal|error): /.test(line)) ?? lines.findLast((line) => line !== "") ?? "";
   return `git says '${last.replace(/^(fatal|error): /, "").slice(0, 300)}'`;
 }
@@ -382,7 +382,7 @@ const HEADS = "refs/heads/";
 const NAMED = 5;
 
 /** Asks the other side, and fetches nothing. `branch`: "" for the default one. */
-async function findTip(git: Git, location: string, branch: string, signal: AbortSignal): Promise<RemoteTip> {
+async function findRemoteTip(git: Git, location: string, branch: string, signal: AbortSignal): Promise<RemoteTip> {
   const list = async (...patterns: string[]): Promise<ReadonlyMap<string, string>> => {
     const args = ["ls-remote", "--symref", "--", location, ...patterns];
     const text = (await git.run(args, { signal, isRemote: true })).toString();

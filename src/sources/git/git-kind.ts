@@ -4,14 +4,14 @@ import {
   CREDENTIAL_FIELD,
   describeTreeRules,
   HIDDEN_FIELD,
-  isWholePath,
+  isAbsolutePath,
   locateIn,
   MAX_FILE_FIELD,
   TREE_GLOBS,
   TREE_KIND,
   type TreeToolsOf,
 } from "../tree/tree-kind.ts";
-import { NO_RULES } from "../tree/tree-source-codec.ts";
+import { EMPTY_RULES } from "../tree/tree-source-codec.ts";
 import { createGitTree } from "./create-git-tree.ts";
 import { fileAddress, hostIn, parseGitAddress } from "./git-address.ts";
 import { formatRepository, type GitSourceConfig, parseRepository } from "./git-source-codec.ts";
@@ -46,7 +46,7 @@ export function createGitKind(access: () => GitAccess, toolsOf: TreeToolsOf): So
     foundAs: "file",
     parse: parseRepository,
     format: formatRepository,
-    unknown: { ...NO_RULES, repository: "", branch: "", credential: "" },
+    unknown: { ...EMPTY_RULES, repository: "", branch: "", credential: "" },
     async checkPlace({ repository }) {
       const address = parseGitAddress(repository);
       if (typeof address !== "string" && address.protocol === "file") await access().refuseFolder(address.location);
@@ -74,7 +74,7 @@ function below({ repository, branch }: GitSourceConfig, called: string): string 
   const { url, rawUrl } = fileAddress(address, branch, "");
   if (path.startsWith(rawUrl)) return decoded(path.slice(rawUrl.length));
   if (path.startsWith(url)) return decoded(path.slice(url.length));
-  return isWholePath(path) ? undefined : path;
+  return isAbsolutePath(path) ? undefined : path;
 }
 
 function decoded(text: string): string {

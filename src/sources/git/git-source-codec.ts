@@ -20,9 +20,9 @@ export interface GitSourceConfig extends TreeSourceConfig {
   readonly credential: string;
 }
 
-export type GitPlace = OwnFields<GitSourceConfig>;
+export type GitTreeConfig = OwnFields<GitSourceConfig>;
 
-export function parseRepository(value: JsonObject, where: string, problems: string[]): GitPlace {
+export function parseRepository(value: JsonObject, where: string, problems: string[]): GitTreeConfig {
   const { repository, credential } = value;
   const address = parseGitAddress(typeof repository === "string" ? repository : "");
   if (typeof address === "string") problems.push(`${where}.repository ${address}`);

@@ -26,8 +26,8 @@ interface GitChild {
 }
 
 /** Before that, `git` reads the settings of the account, and takes none from its environment. */
-const OLDEST = [2, 32] as const;
-const SILENCE_MS = 120_000;
+const MIN_VERSION = [2, 32] as const;
+const IDLE_TIMEOUT_MS = 120_000;
 /** How long a stopped git may take to remove its temporary files. */
 const GRACE_MS = 3000;
 const MAX_STDERR = 16_384;
@@ -44,8 +44,8 @@ const SETTINGS = [
 ].flatMap((setting) => ["-c", setting]);
 
 const SSH = "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=15 -oServerAliveCountMax=4";
-const PASSED_ON = ["PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR"];
-const PASSED_TO: Readonly<Record<GitAddress["protocol"], readonly string[]>> = {
+const INHERITED = ["PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR"];
+const INHERITED_FOR: Readonly<Record<GitAddress["protocol"], readonly string[]>> = {
   file: [],
   http: [],
   https: [
@@ -61,13 +61,13 @@ export class Git {
   readonly #remoteEnv: Readonly<Record<string, string>>;
   readonly #secrets: readonly string[];
   #checked: Promise<void> | undefined;
-  readonly silenceMs: number;
+  readonly idleTimeoutMs: number;
 
   /** `token`: "" for none; `user:token` where the server wants a certain user. */
   constructor(
     address: GitAddress,
     variable: (name: string) => string | undefined,
-    { token = "", silenceMs = SILENCE_MS } = {},
+    { token = "", silenceMs = IDLE_TIMEOUT_MS } = {},
   ) {
     const env: Record<string, string> = {
       // git would read ~/.netrc there, which is nobody's choice for this source.
@@ -84,7 +84,7 @@ export class Git {
       GIT_LITERAL_PATHSPECS: "1",
       GIT_OPTIONAL_LOCKS: "0",
     };
-    for (const name of [...PASSED_ON, ...PASSED_TO[address.protocol]]) {
+    for (const name of [...INHERITED, ...INHERITED_FOR[address.protocol]]) {
       const value = variable(name);
       if (value !== undefined) env[name] = value;
     }
@@ -100,7 +100,7 @@ export class Git {
             GIT_CONFIG_VALUE_0: `Authorization: Basic ${basic}`,
           };
     this.#secrets = token === "" ? [] : [basic, token, ...token.split(":").slice(1)].filter((text) => text !== "");
-    this.silenceMs = silenceMs;
+    this.idleTimeoutMs = silenceMs;
   }
 
   /** Throws unless there is a git on this machine that is new enough; asks once. */
@@ -117,8 +117,10 @@ export class Git {
   async #checkVersion(signal: AbortSignal): Promise<void> {
     const text = (await this.run(["version"], { signal })).toString().trim();
     const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(text) ?? []).map(Number);
-    if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
-    throw new BadInputError(`The git on this machine is too old (${text}); ${OLDEST.join(".")} or later is needed.`);
+    if (major > MIN_VERSION[0] || (major === MIN_VERSION[0] && minor >= MIN_VERSION[1])) return;
+    throw new BadInputError(
+      `The git on this machine is too old (${text}); ${MIN_VERSION.join(".")} or later is needed.`,
+    );
   }
 
   /** Everything it writes. */
@@ -167,7 +169,7 @@ export class Git {
       ? setTimeout(() => {
           isSilent = true;
           stop(child);
-        }, this.silenceMs)
+        }, this.idleTimeoutMs)
       : undefined;
     // Progress is told there; what servers list on stdout is short.
     child.stderr.on("data", (chunk: Buffer) => {
@@ -182,7 +184,7 @@ export class Git {
         child.once("close", resolve);
       });
       signal.throwIfAborted();
-      if (isSilent) throw new RemoteError(`it said nothing for ${this.silenceMs / 1000} seconds`);
+      if (isSilent) throw new RemoteError(`it said nothing for ${this.idleTimeoutMs / 1000} seconds`);
       if (code !== 0) throw new GitFailure(this.#withoutSecrets(stderr) || `git ended with ${code ?? "a signal"}`);
     } catch (error) {
       if (isMissing(error)) throw new BadInputError(NO_GIT);

@@ -12,21 +12,21 @@ import {
 import type { ReadVariable } from "./environment-credentials.ts";
 import {
   type BucketSettings,
-  bucketPlace,
-  changedMeanwhile,
+  bucketUrl,
+  changedDuringRead,
   explainObject,
   listObjects,
-  type OpenedBucket,
+  type OpenBucket,
   openBucket,
 } from "./open-bucket.ts";
-import type { S3Answer, S3Pace } from "./s3-client.ts";
+import type { S3Response, S3Timing } from "./s3-client.ts";
 
 interface S3TreeOptions {
   /** What an environment variable holds: the one that `credential` names, and those of AWS. */
   readonly variable: ReadVariable;
   /** Where bytes wait between being hashed and being fetched; without one, nothing is written down. */
   readonly folder?: string | undefined;
-  readonly pace?: S3Pace;
+  readonly timing?: S3Timing;
 }
 
 const WORDS: StoreWords = {
@@ -39,7 +39,7 @@ const WORDS: StoreWords = {
 /** A bucket as a tree of its objects. */
 export function createS3Tree(config: BucketSettings & ObjectRules, options: S3TreeOptions): FileTree {
   const open = async (): Promise<ObjectStore> => {
-    const bucket = await openBucket(config, options.variable, options.pace);
+    const bucket = await openBucket(config, options.variable, options.timing);
     return {
       access: bucket.access,
       hint: bucket.hint,
@@ -47,49 +47,49 @@ export function createS3Tree(config: BucketSettings & ObjectRules, options: S3Tr
       read: (key, etag, signal) => readObject(bucket, key, etag, signal),
     };
   };
-  const place = bucketPlace(config.bucket, config.endpoint, config.region);
-  return createObjectTree(config, { place, open, folder: options.folder, words: WORDS });
+  const location = bucketUrl(config.bucket, config.endpoint, config.region);
+  return createObjectTree(config, { location, open, folder: options.folder, words: WORDS });
 }
 
 /** The bytes of one object, of one ETag from the first to the last: with `etag` of that one. Ends normally only when they all came. */
 function readObject(
-  bucket: OpenedBucket,
+  bucket: OpenBucket,
   key: string,
   etag: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
   let version = etag;
-  const url = objectUrl(bucket.place, key);
-  const ask = async (from: number): Promise<AsyncIterable<Uint8Array>> => {
+  const url = objectUrl(bucket.url, key);
+  const request = async (from: number): Promise<AsyncIterable<Uint8Array>> => {
     const headers = { ...(version && { "if-match": `"${version}"` }), ...(from > 0 && { range: `bytes=${from}-` }) };
-    const answer = await bucket.client
-      .get({ url, headers }, signal, async (given) => given)
+    const response = await bucket.client
+      .get({ url, headers }, signal, async (response) => response)
       .catch((error: unknown) => {
         throw explainObject(error, key, bucket);
       });
-    const problem = problemWith(answer, { key, version, from });
+    const problem = problemWith(response, { key, version, from });
     if (problem) {
-      await answer.body.dump();
+      await response.body.dump();
       throw problem;
     }
-    version = etagOf(answer);
-    return answer.body;
+    version = etagOf(response);
+    return response.body;
   };
-  return readResuming(key, ask, signal);
+  return readResuming(key, request, signal);
 }
 
 function problemWith(
-  answer: S3Answer,
+  response: S3Response,
   { key, version, from }: { key: string; version: string; from: number },
 ): RemoteError | undefined {
   // Some services do not know the condition.
-  if (version && etagOf(answer) !== version) return changedMeanwhile(key);
-  const { "content-length": length, "transfer-encoding": encoding } = answer.headers;
+  if (version && etagOf(response) !== version) return changedDuringRead(key);
+  const { "content-length": length, "transfer-encoding": encoding } = response.headers;
   if (length === undefined && encoding === undefined) return new RemoteError(`The length of '${key}' is not told.`);
-  if (from > 0 && answer.statusCode !== 206) return new RemoteError(`'${key}' did not arrive whole.`);
+  if (from > 0 && response.statusCode !== 206) return new RemoteError(`'${key}' did not arrive whole.`);
   return undefined;
 }
 
-function etagOf({ headers: { etag } }: S3Answer): string {
+function etagOf({ headers: { etag } }: S3Response): string {
   return typeof etag === "string" ? bareEtag(etag) : "";
 }

@@ -46,26 +46,28 @@ export async function findEnvironmentCredentials(
   }
   if (!mayShowTokens) return undefined;
   if (text("AWS_WEB_IDENTITY_TOKEN_FILE") && text("AWS_ROLE_ARN")) {
-    return { access: `the role ${text("AWS_ROLE_ARN")}`, current: renewing(() => assumeWebIdentity(text)) };
+    return { access: `the role ${text("AWS_ROLE_ARN")}`, current: cachedUntilExpiry(() => assumeWebIdentity(text)) };
   }
   if (text("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") || text("AWS_CONTAINER_CREDENTIALS_FULL_URI")) {
-    return { access: "the role of this container", current: renewing(() => askContainer(text)) };
+    return { access: "the role of this container", current: cachedUntilExpiry(() => requestFromContainer(text)) };
   }
   if (text("AWS_EC2_METADATA_DISABLED").toLowerCase() === "true") return undefined;
-  const current = renewing(() => askMetadata(text("AWS_EC2_METADATA_SERVICE_ENDPOINT") || "http://169.254.169.254"));
+  const current = cachedUntilExpiry(() =>
+    requestFromInstance(text("AWS_EC2_METADATA_SERVICE_ENDPOINT") || "http://169.254.169.254"),
+  );
   return await current().then(
     () => ({ access: "the role of this machine", current }),
     () => undefined,
   );
 }
 
-function renewing(ask: () => Promise<AwsCredentials>): () => Promise<AwsCredentials> {
-  let asking: Promise<AwsCredentials> | undefined;
+function cachedUntilExpiry(request: () => Promise<AwsCredentials>): () => Promise<AwsCredentials> {
+  let pending: Promise<AwsCredentials> | undefined;
   return async () => {
-    const known = await asking?.catch(() => undefined);
+    const known = await pending?.catch(() => undefined);
     if (known && known.expiresAtMs - Date.now() > RENEWED_BEFORE_MS) return known;
-    asking = ask();
-    return await asking;
+    pending = request();
+    return await pending;
   };
 }
 
@@ -97,14 +99,14 @@ async function assumeWebIdentity(text: Text): Promise<AwsCredentials> {
     const result = isJsonObject(response) ? response["AssumeRoleWithWebIdentityResult"] : undefined;
     return readCredentials(isJsonObject(result) ? result["Credentials"] : undefined, what, statusCode);
   } catch (error) {
-    throw asRemote(error, what);
+    throw toRemoteError(error, what);
   } finally {
     await agent.destroy();
   }
 }
 
 /** Amazon ECS, EKS Pod Identity and others that follow them. */
-async function askContainer(text: Text): Promise<AwsCredentials> {
+async function requestFromContainer(text: Text): Promise<AwsCredentials> {
   const what = "get the credentials of this container's role";
   const relative = text("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   const url = URL.parse(relative ? `${CONTAINER_HOST}${relative}` : text("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
@@ -116,14 +118,14 @@ async function askContainer(text: Text): Promise<AwsCredentials> {
   try {
     const file = text("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
     const token = file ? (await readFile(file, "utf8")).trim() : text("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    return readCredentials(await askDirectly(url, token ? { authorization: token } : {}, TIMEOUT_MS), what);
+    return readCredentials(await fetchJson(url, token ? { authorization: token } : {}, TIMEOUT_MS), what);
   } catch (error) {
-    throw asRemote(error, what);
+    throw toRemoteError(error, what);
   }
 }
 
 /** Answers on every virtual machine of AWS that has a role, and nowhere else. */
-async function askMetadata(endpoint: string): Promise<AwsCredentials> {
+async function requestFromInstance(endpoint: string): Promise<AwsCredentials> {
   const what = "get the credentials of this machine's role";
   const at = (path: string): URL => new URL(`/latest/${path}`, endpoint);
   const roles = "meta-data/iam/security-credentials/";
@@ -136,21 +138,21 @@ async function askMetadata(endpoint: string): Promise<AwsCredentials> {
   if (!named.ok) throw new RemoteError(`${what}: its metadata service answered ${named.status}`);
   const role = (await named.text()).trim().split("\n")[0] ?? "";
   return readCredentials(
-    await askDirectly(at(`${roles}${encodeURIComponent(role)}`), headers, METADATA_TIMEOUT_MS),
+    await fetchJson(at(`${roles}${encodeURIComponent(role)}`), headers, METADATA_TIMEOUT_MS),
     what,
   );
 }
 
 /** Not through a proxy: these are beside us. */
-async function askDirectly(url: URL, headers: Record<string, string>, timeoutMs: number): Promise<unknown> {
-  const answer = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
-  return answer.ok ? parseJsonObject(await answer.text()) : undefined;
+async function fetchJson(url: URL, headers: Record<string, string>, timeoutMs: number): Promise<unknown> {
+  const response = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
+  return response.ok ? parseJsonObject(await response.text()) : undefined;
 }
 
 function readCredentials(value: unknown, what: string, status?: number): AwsCredentials {
-  const said = isJsonObject(value) ? value : {};
-  const text = (name: string): string => (typeof said[name] === "string" ? said[name] : "");
-  const { expiration } = { expiration: said["Expiration"] };
+  const fields = isJsonObject(value) ? value : {};
+  const text = (name: string): string => (typeof fields[name] === "string" ? fields[name] : "");
+  const { expiration } = { expiration: fields["Expiration"] };
   // The token service counts seconds, the others write dates.
   const expiresAtMs = typeof expiration === "number" ? expiration * 1000 : Date.parse(text("Expiration"));
   const sessionToken = text("SessionToken") || text("Token");
@@ -162,6 +164,6 @@ function readCredentials(value: unknown, what: string, status?: number): AwsCred
 }
 
 /** Without what the network says of it: that may hold an address with a token. */
-function asRemote(error: unknown, what: string): RemoteError {
+function toRemoteError(error: unknown, what: string): RemoteError {
   return error instanceof RemoteError ? error : new RemoteError(`${what}: no answer`);
 }

@@ -4,13 +4,13 @@ import { isLoopbackHost } from "../../lib/loopback.ts";
 import { explainNetwork } from "../../lib/network-trouble.ts";
 import { bareEtag, type StoredObject } from "../tree/create-object-tree.ts";
 import { type AwsCredentials, findEnvironmentCredentials, type ReadVariable } from "./environment-credentials.ts";
-import { createS3Client, parseXml, readText, type S3Client, S3Failure, type S3Pace } from "./s3-client.ts";
+import { createS3Client, parseXml, readText, type S3Client, S3Failure, type S3Timing } from "./s3-client.ts";
 import type { S3SourceConfig } from "./s3-source-codec.ts";
 
-export interface OpenedBucket {
+export interface OpenBucket {
   readonly client: S3Client;
   /** Its address, without a slash at its end. */
-  readonly place: string;
+  readonly url: string;
   readonly region: string;
   /** What requests are signed with, for people: `the key in REPORTS_KEY`. */
   readonly access: string;
@@ -21,7 +21,7 @@ export interface OpenedBucket {
 /** What a source says of where its bucket is. */
 export type BucketSettings = Pick<S3SourceConfig, "bucket" | "endpoint" | "region" | "credential">;
 
-const HOW_TO_OPEN =
+const NO_CREDENTIAL_HINT =
   "without a credential only public buckets can be read: name an environment variable in 'credential'";
 const RIGHTS = "s3:ListBucket and s3:GetObject";
 
@@ -29,27 +29,27 @@ const RIGHTS = "s3:ListBucket and s3:GetObject";
 export async function openBucket(
   { bucket, endpoint, region, credential }: BucketSettings,
   variable: ReadVariable,
-  pace?: S3Pace,
-): Promise<OpenedBucket> {
-  const place = bucketPlace(bucket, endpoint, region);
-  const { protocol, hostname } = new URL(place);
+  timing?: S3Timing,
+): Promise<OpenBucket> {
+  const url = bucketUrl(bucket, endpoint, region);
+  const { protocol, hostname } = new URL(url);
   if (protocol !== "https:" && !isLoopbackHost(hostname)) {
-    throw new BadInputError(`The bucket ${place} is not asked without https: what it holds would travel in the clear.`);
+    throw new BadInputError(`The bucket ${url} is not asked without https: what it holds would travel in the clear.`);
   }
   const opened = (
-    words: Pick<OpenedBucket, "access" | "hint">,
+    words: Pick<OpenBucket, "access" | "hint">,
     credentials?: () => Promise<AwsCredentials>,
-  ): OpenedBucket => ({ client: createS3Client({ region, credentials, pace }), place, region, ...words });
+  ): OpenBucket => ({ client: createS3Client({ region, credentials, timing }), url, region, ...words });
   if (credential !== "") {
     const keys = readKeys(variable(credential), credential);
     const hint = `check the key in ${credential}, and that it allows ${RIGHTS} for this bucket`;
     return opened({ access: `the key in ${credential}`, hint }, async () => keys);
   }
   const found = await findEnvironmentCredentials(variable, isAwsHost(hostname) || isLoopbackHost(hostname));
-  if (!found) return opened({ access: "no credential", hint: HOW_TO_OPEN });
+  if (!found) return opened({ access: "no credential", hint: NO_CREDENTIAL_HINT });
   const hint = `allow ${found.access} ${RIGHTS} for this bucket`;
   const own = opened({ access: found.access, hint }, found.current);
-  return (await isRefused(own)) ? opened({ access: "no credential", hint: `${HOW_TO_OPEN}, or ${hint}` }) : own;
+  return (await isRefused(own)) ? opened({ access: "no credential", hint: `${NO_CREDENTIAL_HINT}, or ${hint}` }) : own;
 }
 
 function readKeys(held: string | undefined, credential: string): AwsCredentials {
@@ -67,7 +67,7 @@ function readKeys(held: string | undefined, credential: string): AwsCredentials 
 }
 
 /** Other trouble says nothing about rights, and comes back. */
-async function isRefused(bucket: OpenedBucket): Promise<boolean> {
+async function isRefused(bucket: OpenBucket): Promise<boolean> {
   try {
     await listPage(bucket, { maxKeys: 1 }, AbortSignal.timeout(60_000));
     return false;
@@ -88,7 +88,7 @@ const ARCHIVES: ReadonlySet<unknown> = new Set(["GLACIER", "DEEP_ARCHIVE"]);
 
 /** Every object whose key begins with the prefix, as many at a time as one answer has. Ends normally only when it has them all. */
 export async function* listObjects(
-  bucket: OpenedBucket,
+  bucket: OpenBucket,
   prefix: string,
   signal: AbortSignal,
 ): AsyncGenerator<readonly StoredObject[], void> {
@@ -98,22 +98,22 @@ export async function* listObjects(
     });
     yield objects;
     if (next === "") return;
-    if (next === token) throw new RemoteError(`Cannot read the bucket ${bucket.place}: its list does not go on`);
+    if (next === token) throw new RemoteError(`Cannot read the bucket ${bucket.url}: its list does not go on`);
     token = next;
   }
 }
 
 /** Throws S3Failure. */
 async function listPage(
-  { client, place }: { readonly client: S3Client; readonly place: string },
+  { client, url: bucketUrl }: Pick<OpenBucket, "client" | "url">,
   { prefix = "", token = "", maxKeys = 1000 }: { prefix?: string; token?: string; maxKeys?: number },
   signal: AbortSignal,
 ): Promise<Listing> {
   const query = Object.entries({ "list-type": 2, "encoding-type": "url", "max-keys": maxKeys, prefix });
   if (token) query.push(["continuation-token", token]);
-  const url = `${place}?${query.map((pair) => pair.map(encodeURIComponent).join("=")).join("&")}`;
+  const url = `${bucketUrl}?${query.map((pair) => pair.map(encodeURIComponent).join("=")).join("&")}`;
   // Others may refuse what they do not know.
-  const isAws = isAwsHost(new URL(place).hostname);
+  const isAws = isAwsHost(new URL(bucketUrl).hostname);
   const headers = isAws ? { "x-amz-optional-object-attributes": "RestoreStatus" } : {};
   return await client.get({ url, headers }, signal, async ({ body }) => {
     const listing = readListing((await readText(body, MAX_LISTING_BYTES)) ?? "");
@@ -180,31 +180,31 @@ function isRefusal({ status, code }: S3Failure): boolean {
 }
 
 /** For people. Only S3Failure is explained. */
-function explainBucket(error: unknown, { place, region, hint }: OpenedBucket): unknown {
+function explainBucket(error: unknown, { url, region, hint }: OpenBucket): unknown {
   if (!(error instanceof S3Failure)) return error;
-  const what = `Cannot read the bucket ${place}`;
+  const what = `Cannot read the bucket ${url}`;
   const { status, code } = error;
-  const answer = [status, code].filter(Boolean).join(" ");
+  const response = [status, code].filter(Boolean).join(" ");
   if (code === "NoSuchBucket") return new RemoteError(`${what}: there is no such bucket`);
   if (error.region && error.region !== region) {
     return new RemoteError(`${what}: it lies in the region '${error.region}'; set 'region' to that`);
   }
   if (code === "RequestTimeTooSkewed") return new RemoteError(`${what}: the clock of this machine is wrong`);
-  if (isRefusal(error)) return new RemoteError(`${what}: S3 refuses (${answer}); ${hint}`);
-  return new RemoteError(`${what}: ${explainNetwork(code) ?? (answer ? `S3 answered ${answer}` : "no answer")}`);
+  if (isRefusal(error)) return new RemoteError(`${what}: S3 refuses (${response}); ${hint}`);
+  return new RemoteError(`${what}: ${explainNetwork(code) ?? (response ? `S3 answered ${response}` : "no answer")}`);
 }
 
 /** Only the object's own absence is one: everything else says nothing about it. */
-export function explainObject(error: unknown, key: string, bucket: OpenedBucket): unknown {
+export function explainObject(error: unknown, key: string, bucket: OpenBucket): unknown {
   if (!(error instanceof S3Failure)) return error;
   const { status, code } = error;
-  if (code === "NoSuchKey") return new NotFoundError(`There is no object '${key}' in ${bucket.place}.`);
-  if (status === 412) return changedMeanwhile(key);
+  if (code === "NoSuchKey") return new NotFoundError(`There is no object '${key}' in ${bucket.url}.`);
+  if (status === 412) return changedDuringRead(key);
   if (code === "InvalidObjectState") return new RemoteError(ARCHIVED);
   return explainBucket(error, bucket);
 }
 
-export function changedMeanwhile(key: string): RemoteError {
+export function changedDuringRead(key: string): RemoteError {
   return new RemoteError(`'${key}' was changed while it was looked at; the next run takes it.`);
 }
 
@@ -217,7 +217,7 @@ export function isAwsHost(host: string): boolean {
 }
 
 /** Where a bucket is, without a slash at its end. Other services than AWS are asked by path, which all of them understand. */
-export function bucketPlace(bucket: string, endpoint: string, region: string): string {
+export function bucketUrl(bucket: string, endpoint: string, region: string): string {
   if (endpoint) return `${endpoint}/${bucket}`;
   const host = `s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
   // The certificate of AWS is for one name below its host, and a name with a dot is two; one with '_' is no name of a host.

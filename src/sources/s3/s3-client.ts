@@ -37,23 +37,23 @@ interface S3ClientOptions {
   readonly region: string;
   /** What requests are signed with, anew for each; none: they are not. */
   readonly credentials?: (() => Promise<AwsCredentials>) | undefined;
-  readonly pace?: S3Pace | undefined;
+  readonly timing?: S3Timing | undefined;
 }
 
 /** How the service is waited for, where the usual patience does not fit: tests have none. */
-export interface S3Pace {
+export interface S3Timing {
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly silenceMs?: number;
+  readonly idleMs?: number;
 }
 
-export type S3Answer = Pick<Dispatcher.ResponseData, "statusCode" | "headers" | "body">;
+export type S3Response = Pick<Dispatcher.ResponseData, "statusCode" | "headers" | "body">;
 
 export interface S3Client {
   /**
    * GETs an address. Failures that may pass are tried again, those of `take` among them. Throws S3Failure, or
    * what the signal was aborted with.
    */
-  get<T>(request: S3Request, signal: AbortSignal, take: (answer: S3Answer) => Promise<T>): Promise<T>;
+  get<T>(request: S3Request, signal: AbortSignal, consume: (response: S3Response) => Promise<T>): Promise<T>;
 }
 
 interface S3Request {
@@ -63,16 +63,16 @@ interface S3Request {
 
 /** A service that wants to be left alone for longer is not waited for. */
 const MAX_WAIT_MS = 5 * 60_000;
-const SILENCE_MS = 60_000;
+const IDLE_MS = 60_000;
 const CONNECT_MS = 10_000;
 const MAX_ERROR_BYTES = 64 * 1024;
-const PASSING_CODE = /^(SlowDown|InternalError|ServiceUnavailable|RequestTimeout|Throttling|ThrottlingException)$/;
-const FINAL_LINE = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
+const TRANSIENT_CODE = /^(SlowDown|InternalError|ServiceUnavailable|RequestTimeout|Throttling|ThrottlingException)$/;
+const PERMANENT_ERRNO = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
 
 let shared: Dispatcher | undefined;
 
-export function createS3Client({ region, credentials, pace = {} }: S3ClientOptions): S3Client {
-  const { wait = sleep, silenceMs = SILENCE_MS } = pace;
+export function createS3Client({ region, credentials, timing = {} }: S3ClientOptions): S3Client {
+  const { wait = sleep, idleMs = IDLE_MS } = timing;
   // Over HTTP/1.1 a cut body is always recognisable by its length or its last chunk.
   shared ??= createProxyAgent({ connectTimeout: CONNECT_MS, allowH2: false });
   const agent = shared;
@@ -89,30 +89,30 @@ export function createS3Client({ region, credentials, pace = {} }: S3ClientOptio
   async function attempt<T>(
     request: S3Request,
     signal: AbortSignal,
-    take: (answer: S3Answer) => Promise<T>,
+    consume: (response: S3Response) => Promise<T>,
   ): Promise<T> {
     const headers = await sign(request);
     const { origin, pathname, search } = new URL(request.url);
     try {
-      const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs };
+      const timeouts = { headersTimeout: idleMs, bodyTimeout: idleMs };
       const path = `${pathname}${search}`;
-      const answer = await agent.request({ origin, path, method: "GET", headers, signal, ...timeouts });
-      if (answer.statusCode < 200 || answer.statusCode > 299) throw await readFailure(answer);
-      return await take(answer);
+      const response = await agent.request({ origin, path, method: "GET", headers, signal, ...timeouts });
+      if (response.statusCode < 200 || response.statusCode > 299) throw await readFailure(response);
+      return await consume(response);
     } catch (error) {
       signal.throwIfAborted();
-      throw error instanceof S3Failure || !isOfLine(error) ? error : new S3Failure(undefined, error.code);
+      throw error instanceof S3Failure || !isNetworkError(error) ? error : new S3Failure(undefined, error.code);
     }
   }
 
   return {
-    async get(request, signal, take) {
+    async get(request, signal, consume) {
       for (let tries = 1; ; tries++) {
         signal.throwIfAborted();
         try {
-          return await attempt(request, signal, take);
+          return await attempt(request, signal, consume);
         } catch (error) {
-          if (!(error instanceof S3Failure) || !isPassing(error) || tries === STORAGE_RETRIES.attempts) throw error;
+          if (!(error instanceof S3Failure) || !isTransient(error) || tries === STORAGE_RETRIES.attempts) throw error;
           const waitMs = error.retryAfterMs ?? jitter(backoffMs(tries, STORAGE_RETRIES));
           if (waitMs > MAX_WAIT_MS) throw error;
           await wait(waitMs, signal);
@@ -122,20 +122,20 @@ export function createS3Client({ region, credentials, pace = {} }: S3ClientOptio
   };
 }
 
-function isPassing({ status, code }: S3Failure): boolean {
-  if (status === undefined) return !FINAL_LINE.test(code);
-  return PASSING_CODE.test(code) || status === 408 || status === 429 || (status >= 500 && status !== 501);
+function isTransient({ status, code }: S3Failure): boolean {
+  if (status === undefined) return !PERMANENT_ERRNO.test(code);
+  return TRANSIENT_CODE.test(code) || status === 408 || status === 429 || (status >= 500 && status !== 501);
 }
 
-function isOfLine(error: unknown): error is Error & { readonly code: string } {
+function isNetworkError(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && "code" in error && typeof error.code === "string";
 }
 
-async function readFailure({ statusCode, headers, body }: S3Answer): Promise<S3Failure> {
+async function readFailure({ statusCode, headers, body }: S3Response): Promise<S3Failure> {
   const error = parseXml((await readText(body, MAX_ERROR_BYTES).catch(() => undefined)) ?? "")?.["Error"];
-  const said = isJsonObject(error) ? error : {};
-  const region = headers["x-amz-bucket-region"] ?? said["Region"];
-  return new S3Failure(statusCode, wordIn(said["Code"]), {
+  const details = isJsonObject(error) ? error : {};
+  const region = headers["x-amz-bucket-region"] ?? details["Region"];
+  return new S3Failure(statusCode, wordIn(details["Code"]), {
     region: wordIn(region),
     retryAfterMs: readRetryAfterMs(headers),
   });

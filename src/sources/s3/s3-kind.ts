@@ -2,22 +2,22 @@ import { join } from "node:path";
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
-  belowStore,
   CREDENTIAL_FIELD,
   describeTreeRules,
   HIDDEN_FIELD,
   locateIn,
   MAX_FILE_FIELD,
   PREFIX_FIELD,
+  pathInStore,
   STORE_SCAN_MS,
   TREE_GLOBS,
   TREE_KIND,
   type TreeToolsOf,
 } from "../tree/tree-kind.ts";
-import { NO_RULES } from "../tree/tree-source-codec.ts";
+import { EMPTY_RULES } from "../tree/tree-source-codec.ts";
 import { createS3Tree } from "./create-s3-tree.ts";
 import type { ReadVariable } from "./environment-credentials.ts";
-import { bucketPlace } from "./open-bucket.ts";
+import { bucketUrl } from "./open-bucket.ts";
 import { formatBucket, parseBucket, type S3SourceConfig } from "./s3-source-codec.ts";
 
 export function createS3Kind(
@@ -41,23 +41,23 @@ export function createS3Kind(
     foundAs: "blob",
     parse: parseBucket,
     format: formatBucket,
-    unknown: { ...NO_RULES, bucket: "", prefix: "", endpoint: "", region: "", credential: "" },
-    describePlace: (source) => (source.prefix ? `${placeOf(source)}/${source.prefix}` : placeOf(source)),
+    unknown: { ...EMPTY_RULES, bucket: "", prefix: "", endpoint: "", region: "", credential: "" },
+    describePlace: (source) => (source.prefix ? `${urlOf(source)}/${source.prefix}` : urlOf(source)),
     describeRules: (source) => describeTreeRules(source),
-    hostOf: (source) => URL.parse(placeOf(source))?.host ?? "",
-    locate: (source, called) => locateIn(source, belowStore(placeOf(source), source.prefix, called)),
+    hostOf: (source) => URL.parse(urlOf(source))?.host ?? "",
+    locate: (source, called) => locateIn(source, pathInStore(urlOf(source), source.prefix, called)),
     watch: () => ({ scanMs: STORE_SCAN_MS }),
     open(run, options) {
       const { folder, ...tools } = toolsOf(run, options);
-      const kept = tools.dryRun ? {} : { folder: join(folder, "read") };
-      const tree = createS3Tree(run.config, { variable: access().credential, ...kept });
+      const spool = tools.dryRun ? {} : { folder: join(folder, "read") };
+      const tree = createS3Tree(run.config, { variable: access().credential, ...spool });
       return openTreeSource(run.config, { ...tools, tree });
     },
   };
 }
 
-function placeOf({ bucket, endpoint, region }: S3SourceConfig): string {
-  return bucketPlace(bucket, endpoint, region);
+function urlOf({ bucket, endpoint, region }: S3SourceConfig): string {
+  return bucketUrl(bucket, endpoint, region);
 }
 
 const FIELDS: readonly SourceField[] = [

@@ -4,7 +4,7 @@ import { rowKey } from "./library-codec.ts";
 import { type ItemsQuery, readItems } from "./read-items.ts";
 
 /** What a listing of a library or list saw. */
-interface SeenRows {
+interface ListedRows {
   readonly what: "library" | "list";
   readonly query: Omit<ItemsQuery, "fields">;
   /** By `keyOf`. */
@@ -26,12 +26,12 @@ export function keyOf(row: unknown): string {
  * everything is enumerated once more, from the other end: what was lost by chance, or is cut off the same way each time, shows
  * up there. Throws RemoteError, naming the way out, when absence proves nothing.
  */
-export async function confirmListing(seen: SeenRows): Promise<number> {
+export async function confirmListing(seen: ListedRows): Promise<number> {
   const { what, query, keys, countBefore } = seen;
   if (query.filter) {
-    if (await isSameFromOtherEnd(seen)) return 0;
+    if (await matchesReverseListing(seen)) return 0;
     throw new RemoteError(
-      `two looks at the ${what} with the filter "${query.filter}" did not show the same rows. ${AGAIN}`,
+      `two looks at the ${what} with the filter "${query.filter}" did not show the same rows. ${NEXT_CRAWL}`,
     );
   }
   if (keys.size >= countBefore) return 0;
@@ -39,26 +39,27 @@ export async function confirmListing(seen: SeenRows): Promise<number> {
   const count = await countNow(seen);
   if (keys.size >= count) return 0;
   const shows = `the ${what} says it has ${count} items, but only ${keys.size} were listed`;
-  const isSame = count === countBefore && (await isSameFromOtherEnd(seen));
+  const isSame = count === countBefore && (await matchesReverseListing(seen));
   if (count !== countBefore || (await countNow(seen)) !== count) {
-    throw new RemoteError(`${shows}, and changed while it was listed. ${AGAIN} ${WAY_OUT}`);
+    throw new RemoteError(`${shows}, and changed while it was listed. ${NEXT_CRAWL} ${HIDDEN_ROWS_HELP}`);
   }
-  if (!isSame) throw new RemoteError(`${shows}, and not the same ones when asked again. ${AGAIN} ${WAY_OUT}`);
+  if (!isSame)
+    throw new RemoteError(`${shows}, and not the same ones when asked again. ${NEXT_CRAWL} ${HIDDEN_ROWS_HELP}`);
   return count - keys.size;
 }
 
-const AGAIN = "The next crawl looks again.";
+const NEXT_CRAWL = "The next crawl looks again.";
 /** For rows that the app is never shown. */
-const WAY_OUT =
+const HIDDEN_ROWS_HELP =
   "Rows stay hidden from the app while they are checked out and were never checked in, are drafts, wait for approval, or have rights of their own: check them in, publish or approve them, or give the app access to them.";
 
-async function countNow({ what, count }: SeenRows): Promise<number> {
+async function countNow({ what, count }: ListedRows): Promise<number> {
   const now = await count();
   if (now === undefined) throw new RemoteError(`the ${what} is no longer there`);
   return now;
 }
 
-async function isSameFromOtherEnd({ query, keys }: SeenRows): Promise<boolean> {
+async function matchesReverseListing({ query, keys }: ListedRows): Promise<boolean> {
   const again = new Set<string>();
   const fields = identifyingFields(query.filter);
   for await (const page of readItems({ ...query, fields, from: "highest" }, (rows) => rows.map(keyOf))) {

@@ -1,6 +1,6 @@
 import { explain, RemoteError } from "../../contracts/errors.ts";
 import type { Finding } from "../../contracts/finding.ts";
-import { checkWeb, MissingPlaceError } from "./find-library.ts";
+import { checkWeb, MissingListError } from "./find-library.ts";
 import { decodePage } from "./library-codec.ts";
 import { isThresholdError, itemsUrl } from "./read-items.ts";
 import { type CallContext, SharePointError } from "./rest-client.ts";
@@ -9,7 +9,7 @@ import { adviseOnSignIn, readTokenClaims, SignInError } from "./sign-in.ts";
 import type { SiteAddress } from "./site-url.ts";
 
 /** A library, a list, the pages of a site: what a source reads, and how it is found. */
-interface Examined extends Visitor {
+interface DiagnosedList extends DiagnosisContext {
   /** `Library '/Shared Documents'` */
   readonly subject: string;
   /** OData, "" for none. */
@@ -19,23 +19,23 @@ interface Examined extends Visitor {
 }
 
 /** Everything between the certificate and the first row, step by step. */
-export async function* examineSource(examined: Examined): AsyncGenerator<Finding, void> {
-  const { connection, site, call, subject, filter } = examined;
+export async function* diagnoseSource(list: DiagnosedList): AsyncGenerator<Finding, void> {
+  const { connection, site, call, subject, filter } = list;
   let listId = "";
   const steps: Step[] = [
-    ...signInSteps(examined),
+    ...signInSteps(list),
     {
       subject: `Site ${site.text}`,
-      async look() {
+      async check() {
         await checkWeb(connection.rest, site, call);
-        return fine("The app can read it.");
+        return ok("The app can read it.");
       },
-      remedy: (error) => remedyForSite(error, examined),
+      remedy: (error) => remedyForSite(error, list),
     },
     {
       subject,
-      async look() {
-        const found = await examined.find(call);
+      async check() {
+        const found = await list.find(call);
         listId = found.listId;
         return describeSize(found);
       },
@@ -43,49 +43,49 @@ export async function* examineSource(examined: Examined): AsyncGenerator<Finding
     },
   ];
   if (filter) {
-    const look = (): Promise<Verdict> => judgeFilter(examined, listId);
+    const check = (): Promise<StepResult> => checkFilter(list, listId);
     const remedy = (): string => `Correct 'filter' in the domain's sources: an OData expression such as ${EXAMPLE}.`;
-    steps.push({ subject: `Filter "${filter}"`, look, remedy });
+    steps.push({ subject: `Filter "${filter}"`, check, remedy });
   }
-  yield* walkSteps(steps);
+  yield* runSteps(steps);
 }
 
 const EXAMPLE = "Modified ge datetime'2024-01-01T00:00:00Z' and startswith(FileLeafRef,'Report')";
 /** From here on SharePoint refuses filters on columns without an index. */
 const THRESHOLD = 5000;
 
-function describeSize({ title, itemCount }: { readonly title: string; readonly itemCount: number }): Verdict {
+function describeSize({ title, itemCount }: { readonly title: string; readonly itemCount: number }): StepResult {
   const size = itemCount === 1 ? "1 item" : `${itemCount} items`;
   const large = itemCount > THRESHOLD ? `, more than the list view threshold of ${THRESHOLD}` : "";
-  return fine(`'${title}' holds ${size}, folders included${large}.`);
+  return ok(`'${title}' holds ${size}, folders included${large}.`);
 }
 
 const SAMPLE = 100;
 
-async function judgeFilter({ connection, site, filter, call }: Examined, listId: string): Promise<Verdict> {
+async function checkFilter({ connection, site, filter, call }: DiagnosedList, listId: string): Promise<StepResult> {
   const query = { rest: connection.rest, site, listId, fields: "$select=Id", filter, pageSize: SAMPLE, call };
   try {
     const { rows, nextLink } = decodePage(await connection.rest.getJson(itemsUrl(query), call));
-    if (rows.length === 0) return fine("It is valid, but nothing matches it now.");
-    return fine(`It is valid and matches ${nextLink ? `at least ${rows.length}` : rows.length} rows.`);
+    if (rows.length === 0) return ok("It is valid, but nothing matches it now.");
+    return ok(`It is valid and matches ${nextLink ? `at least ${rows.length}` : rows.length} rows.`);
   } catch (error) {
     if (!isThresholdError(error)) throw error;
-    return fine(
+    return ok(
       "SharePoint does not answer it in one go (list view threshold), so it is asked in windows of ids, which takes longer; an index on the column, which the site's owner can add, makes it quick.",
     );
   }
 }
 
-function remedyForSite(error: RemoteError, examined: Examined): string {
+function remedyForSite(error: RemoteError, list: DiagnosedList): string {
   if (!(error instanceof SharePointError)) return "Check 'site_url', and that this machine reaches it.";
-  if (error.status === 401 || error.status === 403) return remedyForRefusal(examined);
+  if (error.status === 401 || error.status === 403) return remedyForRefusal(list);
   if (error.status === 404) return "Check 'site_url': there is no site, or it was deleted.";
   return "Check 'site_url'.";
 }
 
 /** Sites.Selected opens nothing by itself; the rest is an administrator's, so the very words are given. */
-function remedyForRefusal({ connection, site }: Examined): string {
-  const roles = readTokenClaims(connection.signIn.known(site.origin))?.roles ?? [];
+function remedyForRefusal({ connection, site }: DiagnosedList): string {
+  const roles = readTokenClaims(connection.signIn.cachedToken(site.origin))?.roles ?? [];
   if (roles.length > 0 && !isGrantedBySite(roles)) {
     return "The app's permission covers every site, so this one is closed in particular: ask a SharePoint administrator whether it is locked, archived, or behind a conditional access policy.";
   }
@@ -102,35 +102,35 @@ function remedyForRefusal({ connection, site }: Examined): string {
   ].join("\n");
 }
 
-interface Visitor {
+interface DiagnosisContext {
   readonly connection: SharePointConnection;
   readonly site: SiteAddress;
   readonly call: CallContext;
 }
 
 /** Sign-in, clock and permission: the same for every source of a tenant. */
-function signInSteps(visitor: Visitor): Step[] {
-  const { connection } = visitor;
+function signInSteps(context: DiagnosisContext): Step[] {
+  const { connection } = context;
   return [
     {
       subject: "Sign-in",
-      look: () => judgeSignIn(visitor),
+      check: () => checkSignIn(context),
     },
-    { subject: "Clock", independent: true, look: async () => judgeClock(connection.clockSkewMs()) },
-    { subject: "Permission", look: () => judgePermission(visitor) },
+    { subject: "Clock", independent: true, check: async () => checkClock(connection.clockSkewMs()) },
+    { subject: "Permission", check: () => checkPermission(context) },
   ];
 }
 
-async function judgeSignIn({ connection, site, call }: Visitor): Promise<Verdict> {
+async function checkSignIn({ connection, site, call }: DiagnosisContext): Promise<StepResult> {
   const { tenantId, clientId } = connection.identity;
   try {
     await connection.signIn.token(site.origin, "", call);
-    return fine(`Tenant ${tenantId} knows the app ${clientId} and its certificate.`);
+    return ok(`Tenant ${tenantId} knows the app ${clientId} and its certificate.`);
   } catch (error) {
     if (!(error instanceof SignInError)) throw error;
-    const said = error.reason.replace(/ Trace ID: .*$/, "");
+    const shortReason = error.reason.replace(/ Trace ID: .*$/, "");
     return problem(
-      `Tenant ${tenantId} does not let the app ${clientId} in: ${said}`,
+      `Tenant ${tenantId} does not let the app ${clientId} in: ${shortReason}`,
       adviseOnSignIn(error.codes, error.reason) || UNREACHABLE,
     );
   }
@@ -140,15 +140,15 @@ const UNREACHABLE =
   "Check that this machine reaches the sign-in address (network, HTTPS_PROXY, NODE_EXTRA_CA_CERTS), and CRAWLER_TOKEN_ENDPOINT if it is set.";
 
 /** Entra accepts a sign-in from five minutes early to ten minutes late. */
-const MOST_SKEW_MS = 4 * 60_000;
+const MAX_SKEW_MS = 4 * 60_000;
 
-function judgeClock(skewMs: number | undefined): Verdict {
-  if (skewMs === undefined) return unknown("No answer told the time.");
+function checkClock(skewMs: number | undefined): StepResult {
+  if (skewMs === undefined) return notChecked("No answer told the time.");
   const seconds = Math.round(Math.abs(skewMs) / 1000);
   // Dates in answers are whole seconds and were some time on their way.
-  if (seconds <= 5) return fine("This machine agrees with Microsoft about the time.");
+  if (seconds <= 5) return ok("This machine agrees with Microsoft about the time.");
   const detail = `The clock of this machine is ${seconds} seconds ${skewMs > 0 ? "slow" : "fast"}.`;
-  if (Math.abs(skewMs) < MOST_SKEW_MS) return fine(detail);
+  if (Math.abs(skewMs) < MAX_SKEW_MS) return ok(detail);
   return problem(detail, "Let the machine set its clock from the network (NTP); its administrator can.");
 }
 
@@ -159,28 +159,28 @@ function isGrantedBySite(roles: readonly string[]): boolean {
   return !roles.some((role) => READS_EVERYTHING.test(role)) && roles.some((role) => READS_GRANTED.test(role));
 }
 
-async function judgePermission(visitor: Visitor): Promise<Verdict> {
-  const { connection, site, call } = visitor;
+async function checkPermission(context: DiagnosisContext): Promise<StepResult> {
+  const { connection, site, call } = context;
   const claims = readTokenClaims(await connection.signIn.token(site.origin, "", call));
-  if (!claims) return unknown("The token does not tell which permissions the app has; the site will.");
+  if (!claims) return notChecked("The token does not tell which permissions the app has; the site will.");
   if (claims.proof === "1") {
     return problem(
       "The app signed in with a secret, which SharePoint refuses.",
       "Configure a certificate for the app.",
     );
   }
-  const everything = claims.roles.find((role) => READS_EVERYTHING.test(role));
-  if (everything) return fine(`The app may read every site (${everything}).`);
-  const granted = claims.roles.find((role) => READS_GRANTED.test(role));
-  if (granted) return fine(`The app may read what it was granted, site by site (${granted}).`);
-  return problem(await describeLack(visitor, claims.roles), CONSENT);
+  const readAll = claims.roles.find((role) => READS_EVERYTHING.test(role));
+  if (readAll) return ok(`The app may read every site (${readAll}).`);
+  const readGranted = claims.roles.find((role) => READS_GRANTED.test(role));
+  if (readGranted) return ok(`The app may read what it was granted, site by site (${readGranted}).`);
+  return problem(await describeMissingPermission(context, claims.roles), CONSENT);
 }
 
 const CONSENT =
   "In the app registration, under API permissions, add SharePoint (not Microsoft Graph) > Application permissions > Sites.Selected or Sites.Read.All, then 'Grant admin consent'; a Privileged Role Administrator or Global Administrator of the tenant can.";
 
-async function describeLack(visitor: Visitor, roles: readonly string[]): Promise<string> {
-  const onGraph = (await graphRoles(visitor)).filter((role) => role.startsWith("Sites."));
+async function describeMissingPermission(context: DiagnosisContext, roles: readonly string[]): Promise<string> {
+  const onGraph = (await graphRoles(context)).filter((role) => role.startsWith("Sites."));
   if (onGraph.length > 0) {
     return `The app has ${onGraph.join(", ")} on Microsoft Graph only; SharePoint's own interface, which lockstep reads, does not count that.`;
   }
@@ -189,7 +189,7 @@ async function describeLack(visitor: Visitor, roles: readonly string[]): Promise
 }
 
 /** Only to say more about a problem, so its own trouble does not matter. */
-async function graphRoles({ connection, call }: Visitor): Promise<readonly string[]> {
+async function graphRoles({ connection, call }: DiagnosisContext): Promise<readonly string[]> {
   try {
     const token = await connection.signIn.token("https://graph.microsoft.com", "", call);
     return readTokenClaims(token)?.roles ?? [];
@@ -199,49 +199,49 @@ async function graphRoles({ connection, call }: Visitor): Promise<readonly strin
   }
 }
 
-type Verdict = Omit<Finding, "subject">;
+type StepResult = Omit<Finding, "subject">;
 
 /** One thing to look at. What `look` throws as RemoteError is a problem with that thing. */
 interface Step {
   readonly subject: string;
   /** Looked at even when an earlier step failed, and no reason not to look at the later ones. */
   readonly independent?: boolean;
-  look(): Promise<Verdict>;
+  check(): Promise<StepResult>;
   /** What can be done about an error; "" when nothing is known. */
   remedy?(error: RemoteError): string;
 }
 
-function fine(detail: string): Verdict {
+function ok(detail: string): StepResult {
   return { outcome: "ok", detail, remedy: "" };
 }
 
-function problem(detail: string, remedy: string): Verdict {
+function problem(detail: string, remedy: string): StepResult {
   return { outcome: "problem", detail, remedy };
 }
 
-function unknown(detail: string): Verdict {
+function notChecked(detail: string): StepResult {
   return { outcome: "not checked", detail, remedy: "" };
 }
 
 /** One finding for each step. After a problem the others cannot be looked at, and say so. */
-async function* walkSteps(steps: readonly Step[]): AsyncGenerator<Finding, void> {
+async function* runSteps(steps: readonly Step[]): AsyncGenerator<Finding, void> {
   let failed = "";
   for (const step of steps) {
     const { subject } = step;
     const skipped = failed && !step.independent;
-    const verdict = skipped ? unknown(`Cannot be looked at before this is solved: ${failed}.`) : await lookAt(step);
-    if (verdict.outcome === "problem" && !step.independent) failed ||= subject;
-    yield { subject, ...verdict };
+    const result = skipped ? notChecked(`Cannot be looked at before this is solved: ${failed}.`) : await runStep(step);
+    if (result.outcome === "problem" && !step.independent) failed ||= subject;
+    yield { subject, ...result };
   }
 }
 
-async function lookAt(step: Step): Promise<Verdict> {
+async function runStep(step: Step): Promise<StepResult> {
   try {
-    return await step.look();
+    return await step.check();
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    const verdict = problem(asSentence(explain(error)), step.remedy?.(error) ?? "");
-    return error instanceof MissingPlaceError ? { ...verdict, alternatives: error.alternatives } : verdict;
+    const result = problem(asSentence(explain(error)), step.remedy?.(error) ?? "");
+    return error instanceof MissingListError ? { ...result, alternatives: error.alternatives } : result;
   }
 }
 
@@ -251,7 +251,7 @@ function asSentence(text: string): string {
 }
 
 /** The reason, and what a person can do about it where we know. */
-export function adviseOn(error: RemoteError, filter: string): string {
+export function withAdvice(error: RemoteError, filter: string): string {
   const reason = error.message;
   if (isThresholdError(error)) {
     return filter

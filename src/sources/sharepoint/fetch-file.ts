@@ -1,8 +1,8 @@
 import { RemoteError } from "../../contracts/errors.ts";
 import type { Fetched, ItemRef } from "../../contracts/source.ts";
-import { first, lineFailure, TransientFailure } from "./http.ts";
+import { firstValue, TransientFailure, transportFailure } from "./http.ts";
 import { GUID } from "./library-codec.ts";
-import { type CallContext, type OpenAnswer, type RestClient, SharePointError } from "./rest-client.ts";
+import { type CallContext, type RestClient, SharePointError, type StreamedResponse } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
 /** By id, not by path: what was renamed or moved since it was listed is still found. */
@@ -20,11 +20,11 @@ export function fileUrl(site: SiteAddress, item: ItemRef): string {
   return `${site.api}web/GetFileById('${item.itemId}')`;
 }
 
-interface WantedVersion {
+interface ExpectedVersion {
   /** Only while it is still this version; "" for whatever there is. */
   readonly etag: string;
   /** Instead, when it is another one, or none that says which it is. Without it, another one is a failure. */
-  otherwise?(): Promise<Fetched>;
+  onMismatch?(): Promise<Fetched>;
 }
 
 /** From any address. */
@@ -33,19 +33,22 @@ export async function fetchFrom(
   rest: RestClient,
   item: ItemRef,
   call: CallContext,
-  { etag, otherwise }: WantedVersion = { etag: "" },
+  { etag, onMismatch }: ExpectedVersion = { etag: "" },
 ): Promise<Fetched> {
   try {
-    const answer = await rest.open(url, call);
-    refuseWebPage(answer, item);
-    const [wanted, came] = [touchCount(etag), touchCount(first(answer.headers["etag"]))];
-    if (wanted !== came && wanted !== "" && (came !== "" || otherwise)) {
-      answer.body.once("error", () => undefined).destroy();
-      if (otherwise) return await otherwise();
+    const response = await rest.open(url, call);
+    refuseWebPage(response, item);
+    const [expectedVersion, receivedVersion] = [etagVersion(etag), etagVersion(firstValue(response.headers["etag"]))];
+    if (expectedVersion !== receivedVersion && expectedVersion !== "" && (receivedVersion !== "" || onMismatch)) {
+      response.body.once("error", () => undefined).destroy();
+      if (onMismatch) return await onMismatch();
       throw new RemoteError("it was changed at this moment");
     }
-    const goOn = (range: Record<string, string>): Promise<OpenAnswer> => rest.open(url, call, range);
-    return { status: "fetched", body: wholeBody(answer, item, { idleMs: rest.idleMs, signal: call.signal, goOn }) };
+    const requestRange = (range: Record<string, string>): Promise<StreamedResponse> => rest.open(url, call, range);
+    return {
+      status: "fetched",
+      body: completeBody(response, item, { idleMs: rest.idleMs, signal: call.signal, requestRange }),
+    };
   } catch (error) {
     const outcome = expectedOutcome(error);
     if (outcome) return outcome;
@@ -55,20 +58,20 @@ export async function fetchFrom(
 
 /** What was being done, once. */
 export function downloadFailure(error: unknown, { path }: ItemRef): unknown {
-  const isUnsaid = error instanceof RemoteError && !error.message.startsWith("download ");
-  return isUnsaid ? new RemoteError(`download '${path}': ${error.message}`, { cause: error }) : error;
+  const needsPrefix = error instanceof RemoteError && !error.message.startsWith("download ");
+  return needsPrefix ? new RemoteError(`download '${path}': ${error.message}`, { cause: error }) : error;
 }
 
 /** A sign-in or error page that comes with 200 is not the file, however well it arrives. */
-function refuseWebPage({ body, headers }: OpenAnswer, item: ItemRef): void {
-  const type = first(headers["content-type"]) ?? "";
+function refuseWebPage({ body, headers }: StreamedResponse, item: ItemRef): void {
+  const type = firstValue(headers["content-type"]) ?? "";
   if (!/^text\/html\b/i.test(type) || /\.(html?|aspx?|xhtml)$/i.test(item.name)) return;
   body.once("error", () => undefined).destroy();
   throw new RemoteError("SharePoint answered with a web page instead of the file");
 }
 
 /** The 3 of `"{GUID},3"`; "" for anything else. */
-export function touchCount(etag: string): string {
+export function etagVersion(etag: string): string {
   return /^"\{[^}]*\},(\d+)"$/.exec(etag)?.[1] ?? "";
 }
 
@@ -85,21 +88,21 @@ interface BodyOptions {
   readonly idleMs: number;
   readonly signal: AbortSignal;
   /** Asks for the same with these headers. */
-  goOn(range: Record<string, string>): Promise<OpenAnswer>;
+  requestRange(range: Record<string, string>): Promise<StreamedResponse>;
 }
 
 /** How often a body that breaks off is asked to go on; then the whole file is tried again later. */
-const MOST_RESUMED = 5;
+const MAX_RESUMES = 5;
 
 /**
  * Ends normally only after the last byte. Nothing may lie unread for ever: a body that nobody begins to read is
  * dropped after the idle time, because it holds a place that other downloads wait for. One that breaks off goes on where it
  * stopped, if the server says which version it is.
  */
-function wholeBody(answer: OpenAnswer, item: ItemRef, options: BodyOptions): AsyncIterable<Uint8Array> {
-  const { body, headers } = answer;
+function completeBody(response: StreamedResponse, item: ItemRef, options: BodyOptions): AsyncIterable<Uint8Array> {
+  const { body, headers } = response;
   const expected = declaredLength(headers);
-  const etag = first(headers["etag"]);
+  const etag = firstValue(headers["etag"]);
   const unread = setTimeout(() => body.destroy(new Error("nobody read it")), options.idleMs);
   // Without a listener an error before the first read would end the process; the reader gets it all the same.
   body.once("error", () => clearTimeout(unread));
@@ -108,20 +111,20 @@ function wholeBody(answer: OpenAnswer, item: ItemRef, options: BodyOptions): Asy
   async function* read(): AsyncGenerator<Uint8Array> {
     clearTimeout(unread);
     let received = 0;
-    let part: OpenAnswer = answer;
+    let part: StreamedResponse = response;
     for (let resumed = 0; ; resumed += 1) {
       const before = received;
       try {
-        for await (const piece of skipping(part.body, part === answer || part.status === 206 ? 0 : received)) {
+        for await (const piece of skipping(part.body, part === response || part.status === 206 ? 0 : received)) {
           received += piece.byteLength;
           yield piece;
         }
         break;
       } catch (error) {
-        const failure = lineFailure("", error, options.signal);
+        const failure = transportFailure("", error, options.signal);
         const isWorthIt = failure instanceof TransientFailure && received > 0 && (received > before || resumed === 0);
-        if (!isWorthIt || typeof expected !== "number" || !STRONG_ETAG.test(etag) || resumed >= MOST_RESUMED) {
-          throw brokeOff(error, failure, item, received);
+        if (!isWorthIt || typeof expected !== "number" || !STRONG_ETAG.test(etag) || resumed >= MAX_RESUMES) {
+          throw interruptedError(error, failure, item, received);
         }
       }
       part = await resume(item, { received, etag, total: expected }, options);
@@ -136,7 +139,7 @@ function wholeBody(answer: OpenAnswer, item: ItemRef, options: BodyOptions): Asy
 /** A weak one does not vouch for every byte. */
 const STRONG_ETAG = /^"[^"]+"$/;
 
-function brokeOff(error: unknown, failure: Error, { path }: ItemRef, received: number): RemoteError {
+function interruptedError(error: unknown, failure: Error, { path }: ItemRef, received: number): RemoteError {
   const reason = failure instanceof TransientFailure ? failure.error : failure;
   const text = `download '${path}': broke off after ${received} bytes: ${reason.message}`;
   return new RemoteError(text, { cause: error });
@@ -149,18 +152,22 @@ interface Progress {
 }
 
 /** The rest of the same version, or, from a server that does not know ranges, all of it. Throws when it is another version now. */
-async function resume(item: ItemRef, { received, etag, total }: Progress, { goOn }: BodyOptions): Promise<OpenAnswer> {
-  let answer: OpenAnswer;
+async function resume(
+  item: ItemRef,
+  { received, etag, total }: Progress,
+  { requestRange }: BodyOptions,
+): Promise<StreamedResponse> {
+  let response: StreamedResponse;
   try {
-    answer = await goOn({ range: `bytes=${received}-`, "if-range": etag });
+    response = await requestRange({ range: `bytes=${received}-`, "if-range": etag });
   } catch (error) {
     throw downloadFailure(error, item);
   }
-  const { status, headers, body } = answer;
-  const isSame = first(headers["etag"]) === etag;
-  const fits = status === 206 ? first(headers["content-range"]).startsWith(`bytes ${received}-`) : isSame;
-  if (fits && (isSame || first(headers["etag"]) === "") && (status === 206 || declaredLength(headers) === total))
-    return answer;
+  const { status, headers, body } = response;
+  const isSame = firstValue(headers["etag"]) === etag;
+  const fits = status === 206 ? firstValue(headers["content-range"]).startsWith(`bytes ${received}-`) : isSame;
+  if (fits && (isSame || firstValue(headers["etag"]) === "") && (status === 206 || declaredLength(headers) === total))
+    return response;
   body.once("error", () => undefined).destroy();
   throw new RemoteError(
     `download '${item.path}': broke off after ${received} bytes, and was changed before it could go on`,
@@ -178,8 +185,8 @@ async function* skipping(body: AsyncIterable<Uint8Array>, bytes: number): AsyncG
 }
 
 /** undefined: the end of the body could not be told from a broken line. */
-function declaredLength(headers: OpenAnswer["headers"]): number | "chunked" | undefined {
-  const length = first(headers["content-length"]);
+function declaredLength(headers: StreamedResponse["headers"]): number | "chunked" | undefined {
+  const length = firstValue(headers["content-length"]);
   if (/^\d+$/.test(length)) return Number(length);
-  return /\bchunked\b/i.test(first(headers["transfer-encoding"])) ? "chunked" : undefined;
+  return /\bchunked\b/i.test(firstValue(headers["transfer-encoding"])) ? "chunked" : undefined;
 }

@@ -1,14 +1,14 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import type { Fetched, ItemRef, Listed, Sighting } from "../../contracts/source.ts";
-import { downloadFailure, expectedOutcome, fetchFile, fetchFrom, fileUrl, touchCount } from "./fetch-file.ts";
-import { decodeRow, type LibraryRoot, type Place, type Row } from "./library-codec.ts";
+import { downloadFailure, etagVersion, expectedOutcome, fetchFile, fetchFrom, fileUrl } from "./fetch-file.ts";
+import { decodeRow, type LibraryRoot, type LibraryScope, type Row } from "./library-codec.ts";
 import {
   NEVER_PUBLISHED,
   type PublishedVersion,
   publicationOf,
   readPublishedVersion,
   VERSION_FIELDS,
-  type VersionedPlace,
+  type VersionedLibrary,
   versionLabel,
   withPublished,
 } from "./published-version.ts";
@@ -16,27 +16,30 @@ import type { CallContext, RestClient } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
 /** How the files of one library are read: as they are, or as they were published. */
-export interface FileReading {
-  decode(value: unknown, place: Place): Row;
+export interface FileReader {
+  decode(value: unknown, library: LibraryScope): Row;
   /** To be asked for every batch of what was decoded. */
-  settle(found: readonly Listed[], call: CallContext): Promise<readonly Listed[]>;
+  resolvePublished(found: readonly Listed[], call: CallContext): Promise<readonly Listed[]>;
   fetch(item: ItemRef, call: CallContext): Promise<Fetched>;
 }
 
-export interface FilePlace {
+export interface FileReaderOptions {
   readonly rest: RestClient;
   readonly site: SiteAddress;
   /** Drafts are taken, too. */
   readonly drafts: boolean;
 }
 
-export function readingOf(library: LibraryRoot, { rest, site, drafts: takesDrafts }: FilePlace): FileReading {
+export function createFileReader(
+  library: LibraryRoot,
+  { rest, site, drafts: takesDrafts }: FileReaderOptions,
+): FileReader {
   if (takesDrafts) {
-    const settle = async (found: readonly Listed[]): Promise<readonly Listed[]> => found;
-    return { decode: decodeRow, settle, fetch: (item, call) => fetchFile(rest, site, item, call) };
+    const resolvePublished = async (found: readonly Listed[]): Promise<readonly Listed[]> => found;
+    return { decode: decodeRow, resolvePublished, fetch: (item, call) => fetchFile(rest, site, item, call) };
   }
   const drafts = new Set<ItemId>();
-  const place = { rest, site, ...(library.isModerated && { moderatedListId: library.listId }) };
+  const versioned = { rest, site, ...(library.isModerated && { moderatedListId: library.listId }) };
   return {
     decode(value, at) {
       const row = decodeRow(value, at);
@@ -47,14 +50,14 @@ export function readingOf(library: LibraryRoot, { rest, site, drafts: takesDraft
         ? { ...row, sighting: { ...row.sighting, withheld: NEVER_PUBLISHED } }
         : row;
     },
-    settle: (found, call) => withPublished(found, drafts, { ...place, call }, asPublished),
+    resolvePublished: (found, call) => withPublished(found, drafts, { ...versioned, call }, asPublished),
     // Of a row that was a published one, its ETag tells; only where it does is a question saved.
     fetch(item, call) {
       const { etag } = item.fingerprint;
-      const ask = (): Promise<Fetched> => fetchPublished(place, item, call);
-      return library.mayHoldDrafts || touchCount(etag) === ""
-        ? ask()
-        : fetchFrom(`${fileUrl(site, item)}/$value`, rest, item, call, { etag, otherwise: ask });
+      const fetchLatest = (): Promise<Fetched> => fetchPublished(versioned, item, call);
+      return library.mayHoldDrafts || etagVersion(etag) === ""
+        ? fetchLatest()
+        : fetchFrom(`${fileUrl(site, item)}/$value`, rest, item, call, { etag, onMismatch: fetchLatest });
     },
   };
 }
@@ -68,15 +71,15 @@ function asPublished(sighting: Sighting, { version, size, modifiedAt }: Publishe
 }
 
 /** Asked anew: what was published when it was listed may have a draft on top of it by now. */
-async function fetchPublished(place: VersionedPlace, item: ItemRef, call: CallContext): Promise<Fetched> {
-  const { rest, site } = place;
+async function fetchPublished(library: VersionedLibrary, item: ItemRef, call: CallContext): Promise<Fetched> {
+  const { rest, site } = library;
   const url = fileUrl(site, item);
   try {
     const file = await rest.getJson(`${url}?$select=${[...VERSION_FIELDS, "ETag"].join()}`, call);
     const publication = publicationOf({ File: file });
     if (publication === "published")
       return await fetchFrom(`${url}/$value`, rest, item, call, { etag: String(file["ETag"] ?? "") });
-    const published = publication === "never published" ? undefined : await readPublishedVersion(place, item, call);
+    const published = publication === "never published" ? undefined : await readPublishedVersion(library, item, call);
     return published
       ? await fetchFrom(`${url}/versions(${published.version})/$value`, rest, item, call)
       : { status: "gone" };

@@ -9,21 +9,21 @@ import {
   LIBRARY_FIELDS,
   LIBRARY_PATHS_QUERY,
   type LibraryRoot,
-  type Place,
+  type LibraryScope,
   WEB_FIELDS,
 } from "./library-codec.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import { odataLiteral, pathBelow, type SiteAddress } from "./site-url.ts";
 
 /** What a source lists: a whole library, or one folder of it. */
-export interface LibraryPart {
+export interface LibraryTarget {
   readonly library: LibraryRoot;
   /** The library's path, or that of the folder. */
   readonly root: string;
 }
 
-export function placeOf(site: SiteAddress, part: LibraryPart): Place {
-  return { origin: site.origin, library: part.library.path, root: part.root };
+export function scopeOf(site: SiteAddress, target: LibraryTarget): LibraryScope {
+  return { origin: site.origin, library: target.library.path, root: target.root };
 }
 
 /** Throws RemoteError when site, library or folder are not there. `urlPart` begins with a slash and ends without. */
@@ -33,23 +33,23 @@ export async function findLibrary(
   urlPart: string,
   call: CallContext,
   fields: string = LIBRARY_FIELDS,
-): Promise<LibraryPart> {
+): Promise<LibraryTarget> {
   await checkWeb(rest, site, call);
-  const wanted = `${site.path}${urlPart === "/" ? "" : urlPart}`;
-  for (let path = wanted; path.length > site.path.length; path = path.slice(0, path.lastIndexOf("/"))) {
+  const wantedPath = `${site.path}${urlPart === "/" ? "" : urlPart}`;
+  for (let path = wantedPath; path.length > site.path.length; path = path.slice(0, path.lastIndexOf("/"))) {
     const library = await readLibrary(rest, site, path, call, fields);
     if (!library) continue;
-    if (library.path.toLowerCase() === wanted.toLowerCase()) return { library, root: library.path };
+    if (library.path.toLowerCase() === wantedPath.toLowerCase()) return { library, root: library.path };
     // SharePoint may answer for a folder with the library around it, so what it names decides, not what was asked.
-    if (pathBelow(library.path, wanted) === undefined) break;
-    if (!(await folderExists(rest, site, wanted, call))) {
-      throw new RemoteError(`the library '${library.title}' has no folder '${wanted}'${encodedHint(urlPart)}`);
+    if (pathBelow(library.path, wantedPath) === undefined) break;
+    if (!(await folderExists(rest, site, wantedPath, call))) {
+      throw new RemoteError(`the library '${library.title}' has no folder '${wantedPath}'${encodedHint(urlPart)}`);
     }
-    return { library, root: wanted };
+    return { library, root: wantedPath };
   }
-  throw missingPlace(`there is no library at '${wanted}'${encodedHint(urlPart)}`, {
+  throw missingListError(`there is no library at '${wantedPath}'${encodedHint(urlPart)}`, {
     field: "sharepoint_url_part",
-    wanted: urlPart.replaceAll("%20", " ").split("/")[1] ?? "",
+    requested: urlPart.replaceAll("%20", " ").split("/")[1] ?? "",
     names: await readLibraryParts(rest, site, call),
     prefix: "/",
   });
@@ -75,8 +75,8 @@ export async function readLibrary(
   fields: string = LIBRARY_FIELDS,
 ): Promise<LibraryRoot | undefined> {
   const query = `?@u=${odataLiteral(path)}&$select=${fields}&$expand=RootFolder`;
-  const answer = await unlessMissing(rest.getJson(`${site.api}web/GetListUsingPath(DecodedUrl=@u)${query}`, call));
-  return answer && decodeLibrary(answer);
+  const response = await unlessMissing(rest.getJson(`${site.api}web/GetListUsingPath(DecodedUrl=@u)${query}`, call));
+  return response && decodeLibrary(response);
 }
 
 export async function folderExists(
@@ -87,8 +87,8 @@ export async function folderExists(
 ): Promise<boolean> {
   const query = `?@u=${odataLiteral(path)}&$select=Exists,ServerRelativeUrl`;
   const url = `${site.api}web/GetFolderByServerRelativePath(DecodedUrl=@u)${query}`;
-  const answer = await unlessMissing(rest.getJson(url, call));
-  return answer !== undefined && decodeFolderExists(answer);
+  const response = await unlessMissing(rest.getJson(url, call));
+  return response !== undefined && decodeFolderExists(response);
 }
 
 /** A renamed site answers under its old address with another path: what we would list is not what was configured. */
@@ -99,9 +99,9 @@ export async function checkWeb(rest: RestClient, site: SiteAddress, call: CallCo
 }
 
 /** Only with an error code in it is a 404 SharePoint's own answer, and not that of a gateway in front of it. */
-async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+async function unlessMissing<T>(response: Promise<T>): Promise<T | undefined> {
   try {
-    return await answer;
+    return await response;
   } catch (error) {
     if (error instanceof SharePointError && isMissing(error)) return undefined;
     throw error;
@@ -123,7 +123,7 @@ function encodedHint(urlPart: string): string {
 const MAX_ALTERNATIVES = 100;
 
 /** The site is there, and what the source names in it is not. */
-export class MissingPlaceError extends RemoteError {
+export class MissingListError extends RemoteError {
   /** What the site has instead, the likeliest first. */
   readonly alternatives: Alternatives;
   constructor(message: string, alternatives: Alternatives) {
@@ -132,10 +132,10 @@ export class MissingPlaceError extends RemoteError {
   }
 }
 
-interface Wanted {
+interface MissingList {
   readonly field: string;
   /** "" when nothing is named yet. */
-  readonly wanted: string;
+  readonly requested: string;
   /** All there are. */
   readonly names: readonly string[];
   /** What stands before a name where it is used. */
@@ -143,12 +143,15 @@ interface Wanted {
 }
 
 /** `problem` says what is missing. */
-export function missingPlace(problem: string, { field, wanted, names, prefix = "" }: Wanted): MissingPlaceError {
-  const near = wanted === "" ? [] : nearestNames(wanted, names);
+export function missingListError(
+  problem: string,
+  { field, requested, names, prefix = "" }: MissingList,
+): MissingListError {
+  const near = requested === "" ? [] : nearestNames(requested, names);
   const others = names.filter((name) => !near.includes(name)).toSorted((a, b) => a.localeCompare(b, "en"));
   const values = [...near, ...others].slice(0, MAX_ALTERNATIVES).map((name) => prefix + name);
   const meant = near.map((name) => `'${prefix}${name}'`).join(" or ");
-  return new MissingPlaceError(`${problem}; ${meant ? `did you mean ${meant}?` : `check '${field}'`}`, {
+  return new MissingListError(`${problem}; ${meant ? `did you mean ${meant}?` : `check '${field}'`}`, {
     field,
     values,
   });

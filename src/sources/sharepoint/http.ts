@@ -23,22 +23,25 @@ interface HttpRequest {
   readonly body?: string;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Dispatcher.ResponseData["body"];
 }
 
 /** One request, one answer: no retries, no redirects, no meaning. Trouble on the line is a TransientFailure. */
-export interface HttpLine {
-  send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
+export interface HttpTransport {
+  send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
   /** The whole body as text; the answer is used up. */
-  readText(answer: HttpAnswer, signal: AbortSignal): Promise<string>;
+  readText(response: HttpResponse, signal: AbortSignal): Promise<string>;
   readonly timeouts: Timeouts;
   close(): Promise<void>;
 }
 
-export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer) => void = () => undefined): HttpLine {
+export function createHttpTransport(
+  timeouts: Timeouts,
+  onResponse: (response: HttpResponse) => void = () => undefined,
+): HttpTransport {
   const dispatcher = createProxyAgent({
     connectTimeout: timeouts.connectMs,
     headersTimeout: timeouts.headersMs,
@@ -51,7 +54,7 @@ export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer
     async send(request, signal) {
       const url = new URL(request.url);
       try {
-        const answer = await dispatcher.request({
+        const response = await dispatcher.request({
           origin: url.origin,
           path: `${url.pathname}${url.search}`,
           method: request.method,
@@ -59,18 +62,18 @@ export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer
           body: request.body ?? null,
           signal,
         });
-        const { statusCode: status, headers, body } = answer;
-        onAnswer({ status, headers, body });
+        const { statusCode: status, headers, body } = response;
+        onResponse({ status, headers, body });
         return { status, headers, body };
       } catch (error) {
-        throw lineFailure(url.host, error, signal);
+        throw transportFailure(url.host, error, signal);
       }
     },
-    async readText(answer, signal) {
+    async readText(response, signal) {
       try {
-        return await answer.body.text();
+        return await response.body.text();
       } catch (error) {
-        throw lineFailure("", error, signal);
+        throw transportFailure("", error, signal);
       }
     },
     close: () => dispatcher.destroy(),
@@ -78,17 +81,17 @@ export function createHttpLine(timeouts: Timeouts, onAnswer: (answer: HttpAnswer
 }
 
 /** A line that broke may work the next time, except where the certificate or the name says it will not. */
-export function lineFailure(host: string, error: unknown, signal: AbortSignal): Error {
+export function transportFailure(host: string, error: unknown, signal: AbortSignal): Error {
   throwIfCancelled(signal);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const reason = REASONS[code] ?? (error instanceof Error ? error.message || code : String(error));
+  const reason = NETWORK_REASONS[code] ?? (error instanceof Error ? error.message || code : String(error));
   const remote = new RemoteError(`${host ? `reach ${host}` : "read the answer"}: ${reason}`, { cause: error });
-  return PERMANENT_LINE.test(code) ? remote : new TransientFailure(remote);
+  return PERMANENT_ERRNO.test(code) ? remote : new TransientFailure(remote);
 }
 
-const PERMANENT_LINE = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
+const PERMANENT_ERRNO = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
 
-const REASONS: Readonly<Record<string, string>> = {
+const NETWORK_REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nobody answers at that address (connection refused)",
   ECONNRESET: "the connection was reset",
   ENOTFOUND: "there is no such host; check the address and the network",
@@ -103,14 +106,14 @@ const REASONS: Readonly<Record<string, string>> = {
 /** `attempts`: when the server or the line fails, or the server is too busy to say for how long. */
 export interface RetryPolicy extends RetryLimits {
   /** Being told when to come back is no failure and does not use up attempts; only this much time. */
-  readonly patienceMs: number;
+  readonly maxWaitMs: number;
 }
 
 export const DEFAULT_RETRY_POLICY: RetryPolicy = {
   attempts: 6,
   firstMs: 2_000,
   longestMs: 120_000,
-  patienceMs: 30 * 60_000,
+  maxWaitMs: 30 * 60_000,
 };
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -120,12 +123,12 @@ export class TransientFailure extends Error {
   readonly error: RemoteError;
   readonly throttled: boolean;
   /** How long the server asked us to wait, undefined when it did not. */
-  readonly askedMs: number | undefined;
-  constructor(error: RemoteError, options?: { throttled?: boolean; askedMs?: number | undefined }) {
+  readonly retryAfterMs: number | undefined;
+  constructor(error: RemoteError, options?: { throttled?: boolean; retryAfterMs?: number | undefined }) {
     super(error.message, { cause: error });
     this.error = error;
     this.throttled = options?.throttled ?? false;
-    this.askedMs = options?.askedMs;
+    this.retryAfterMs = options?.retryAfterMs;
   }
 }
 
@@ -145,7 +148,7 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
   const startedAt = performance.now();
   let failures = 0;
   for (;;) {
-    const slot = await enter(context);
+    const slot = await acquireSlot(context);
     try {
       const value = await attempt(slot);
       pace.recordSuccess(slot);
@@ -154,10 +157,10 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
       slot.release();
       throwIfCancelled(signal);
       if (!(error instanceof TransientFailure)) throw error;
-      const asked = error.throttled ? error.askedMs : undefined;
-      if (asked === undefined) failures += 1;
-      const waitMs = error.askedMs ?? jitter(backoffMs(failures, policy));
-      const tooLong = performance.now() + waitMs - startedAt > policy.patienceMs;
+      const requestedMs = error.throttled ? error.retryAfterMs : undefined;
+      if (requestedMs === undefined) failures += 1;
+      const waitMs = error.retryAfterMs ?? jitter(backoffMs(failures, policy));
+      const tooLong = performance.now() + waitMs - startedAt > policy.maxWaitMs;
       // Whoever gives up leaves the pause behind: the others must not ask either.
       if (error.throttled) pace.pause(waitMs, error.message);
       if (failures >= policy.attempts || tooLong) throw error.error;
@@ -170,25 +173,25 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
 }
 
 /** After a pause that is longer than patience, asking would earn nothing but a longer one, and waiting would look like hanging. */
-async function enter({ pace, signal, onWait }: RetryContext): Promise<Slot> {
+async function acquireSlot({ pace, signal, onWait }: RetryContext): Promise<Slot> {
   throwIfCancelled(signal);
-  const entered = await pace.acquire(signal, onWait).catch((error: unknown) => {
+  const slot = await pace.acquire(signal, onWait).catch((error: unknown) => {
     throwIfCancelled(signal);
     throw error;
   });
-  if (!("waitMs" in entered)) return entered;
-  throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(entered.waitMs / 60_000)} minutes`);
+  if (!("waitMs" in slot)) return slot;
+  throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(slot.waitMs / 60_000)} minutes`);
 }
 
 /** The longer of Retry-After and RateLimit-Reset, which is in seconds. */
-export function askedWaitMs(headers: AnswerHeaders, nowMs?: number): number | undefined {
+export function requestedWaitMs(headers: AnswerHeaders, nowMs?: number): number | undefined {
   const resetSeconds = readNumber(headerOf(headers, "ratelimit-reset"));
   const waits = [readRetryAfterMs(headers, nowMs), resetSeconds === undefined ? undefined : resetSeconds * 1000];
   const known = waits.filter((ms) => ms !== undefined);
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
-export function first(value: string | string[] | undefined): string {
+export function firstValue(value: string | string[] | undefined): string {
   return (Array.isArray(value) ? value[0] : value) ?? "";
 }
 
@@ -200,7 +203,7 @@ const PERMANENT_EXCEPTION = /(SPQueryThrottledException|InvalidClientQueryExcept
 const PROJECTION = /projected field/i;
 
 /** What an error status means for the next try. */
-export function judgeStatus(
+export function classifyStatus(
   status: number,
   body: ErrorBody,
   method: "GET" | "POST" = "GET",

@@ -28,7 +28,7 @@ export interface LibraryRoot {
 export const WEB_FIELDS = "Title,Url,ServerRelativeUrl";
 const SHOWING_FIELDS = ["EnableMinorVersions", "EnableModeration", "ForceCheckout", "DraftVersionVisibility"];
 export const LIBRARY_FIELDS = `Id,Title,BaseType,ItemCount,RootFolder/ServerRelativeUrl,${SHOWING_FIELDS.join()}`;
-export const LIBRARY_MARK_FIELDS = `${LIBRARY_FIELDS},CurrentChangeToken`;
+export const LIBRARY_TOKEN_FIELDS = `${LIBRARY_FIELDS},CurrentChangeToken`;
 const ITEM_FIELDS = [
   "Id,UniqueId,FileSystemObjectType,FileRef,FileLeafRef",
   "File/UniqueId,File/Name,File/Length,File/ServerRelativeUrl,File/TimeLastModified,File/ETag,File/Level,File/UIVersion",
@@ -42,38 +42,39 @@ export function itemFields(options: { readonly contentTag: boolean; readonly col
 }
 
 /** "" for the root site, as in our own paths. */
-export function decodeWebPath(answer: Record<string, unknown>): string {
-  const path = answer["ServerRelativeUrl"];
+export function decodeWebPath(response: Record<string, unknown>): string {
+  const path = response["ServerRelativeUrl"];
   if (typeof path !== "string") throw new RemoteError("SharePoint did not say which site it is");
   return path.replace(/\/+$/, "");
 }
 
-export function decodeLibrary(answer: Record<string, unknown>): LibraryRoot {
-  const root = answer["RootFolder"];
+export function decodeLibrary(response: Record<string, unknown>): LibraryRoot {
+  const root = response["RootFolder"];
   const path = isJsonObject(root) ? root["ServerRelativeUrl"] : undefined;
-  const { Id: listId, Title: title, ItemCount: itemCount } = answer;
+  const { Id: listId, Title: title, ItemCount: itemCount } = response;
   if (typeof listId !== "string" || typeof path !== "string" || typeof itemCount !== "number") {
     throw new RemoteError("SharePoint's description of the library lacks its id, its folder or its item count");
   }
-  if ((answer["BaseType"] ?? LIBRARY) !== LIBRARY) throw new RemoteError(`'${path}' is a list, not a document library`);
-  const token = answer["CurrentChangeToken"];
+  if ((response["BaseType"] ?? LIBRARY) !== LIBRARY)
+    throw new RemoteError(`'${path}' is a list, not a document library`);
+  const token = response["CurrentChangeToken"];
   return {
     listId,
     title: text(title),
     path: path.replace(/\/+$/, ""),
     itemCount,
     changeToken: isJsonObject(token) ? text(token["StringValue"]) : "",
-    mayHoldDrafts: ["EnableMinorVersions", "EnableModeration", "ForceCheckout"].some((name) => answer[name] === true),
-    isModerated: answer["EnableModeration"] === true,
-    showing: JSON.stringify(SHOWING_FIELDS.map((name) => answer[name] ?? null)),
+    mayHoldDrafts: ["EnableMinorVersions", "EnableModeration", "ForceCheckout"].some((name) => response[name] === true),
+    isModerated: response["EnableModeration"] === true,
+    showing: JSON.stringify(SHOWING_FIELDS.map((name) => response[name] ?? null)),
   };
 }
 
 /** For the URL of a question about the lists of a site. */
 export const LIBRARY_PATHS_QUERY = "$select=BaseType,Hidden,RootFolder/ServerRelativeUrl&$expand=RootFolder";
 
-export function decodeLibraryPaths(answer: Record<string, unknown>): string[] {
-  return decodePage(answer).rows.flatMap((row) => {
+export function decodeLibraryPaths(response: Record<string, unknown>): string[] {
+  return decodePage(response).rows.flatMap((row) => {
     if (!isJsonObject(row) || row["BaseType"] !== LIBRARY || row["Hidden"] === true) return [];
     return isJsonObject(row["RootFolder"]) ? text(row["RootFolder"]["ServerRelativeUrl"]) || [] : [];
   });
@@ -83,8 +84,8 @@ export function decodeLibraryPaths(answer: Record<string, unknown>): string[] {
 const LIBRARY = 1;
 
 /** SharePoint answers for a folder that is not there either with 404 or with this flag. */
-export function decodeFolderExists(answer: Record<string, unknown>): boolean {
-  return answer["Exists"] !== false;
+export function decodeFolderExists(response: Record<string, unknown>): boolean {
+  return response["Exists"] !== false;
 }
 
 export interface ItemPage {
@@ -93,9 +94,9 @@ export interface ItemPage {
   readonly nextLink: string;
 }
 
-export function decodePage(answer: Record<string, unknown>): ItemPage {
-  const rows = answer["value"];
-  const nextLink = answer["odata.nextLink"] ?? answer["@odata.nextLink"] ?? "";
+export function decodePage(response: Record<string, unknown>): ItemPage {
+  const rows = response["value"];
+  const nextLink = response["odata.nextLink"] ?? response["@odata.nextLink"] ?? "";
   if (!Array.isArray(rows) || typeof nextLink !== "string") {
     throw new RemoteError("SharePoint's answer is not a page of items");
   }
@@ -105,11 +106,11 @@ export function decodePage(answer: Record<string, unknown>): ItemPage {
 export type Row =
   | { readonly kind: "file"; readonly key: string; readonly sighting: Sighting }
   /** A folder, or something outside the part of the library that is wanted. It counts, but is no item. */
-  | { readonly kind: "aside"; readonly key: string; readonly folder: boolean }
-  | { readonly kind: "senseless"; readonly key: string; readonly unreadable: Unreadable };
+  | { readonly kind: "ignored"; readonly key: string; readonly folder: boolean }
+  | { readonly kind: "invalid"; readonly key: string; readonly unreadable: Unreadable };
 
 /** Where rows belong. */
-export interface Place {
+export interface LibraryScope {
   readonly origin: string;
   /** The path of the library. */
   readonly library: string;
@@ -124,23 +125,23 @@ export function rowKey(row: unknown): string {
   return id.replaceAll(/[{}]/g, "").toLowerCase();
 }
 
-export function decodeRow(row: unknown, place: Place): Row {
-  const { origin, library, root } = place;
-  if (!isJsonObject(row)) return senseless("", "", "a row is not an object");
+export function decodeRow(row: unknown, scope: LibraryScope): Row {
+  const { origin, library, root } = scope;
+  if (!isJsonObject(row)) return invalidRow("", "", "a row is not an object");
   const file = isJsonObject(row["File"]) ? row["File"] : undefined;
   const key = rowKey(row);
   const serverPath = text(row["FileRef"]) || text(file?.["ServerRelativeUrl"]);
-  if (row["FileSystemObjectType"] === 1) return { kind: "aside", key, folder: true };
+  if (row["FileSystemObjectType"] === 1) return { kind: "ignored", key, folder: true };
   if (pathBelow(library, serverPath) === undefined) {
-    return senseless(key, "", `the row of item ${key || "without id"} has no path in the library ('${serverPath}')`);
+    return invalidRow(key, "", `the row of item ${key || "without id"} has no path in the library ('${serverPath}')`);
   }
   const path = pathBelow(root, serverPath);
-  if (path === undefined) return { kind: "aside", key, folder: false };
-  if (!GUID.test(key)) return senseless(key, path, "the row has no usable id");
+  if (path === undefined) return { kind: "ignored", key, folder: false };
+  if (!GUID.test(key)) return invalidRow(key, path, "the row has no usable id");
   const size = Number(text(file?.["Length"]) || Number.NaN);
   const modifiedAt = toInstant(text(file?.["TimeLastModified"]));
   if (!file || !Number.isSafeInteger(size) || modifiedAt === "") {
-    return senseless(key, path, "the row does not tell size and time of the file");
+    return invalidRow(key, path, "the row does not tell size and time of the file");
   }
   return {
     kind: "file",
@@ -175,9 +176,9 @@ export function toInstant(time: string): string {
 
 export const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-function senseless(key: string, path: string, reason: string): Row {
+function invalidRow(key: string, path: string, reason: string): Row {
   const item = GUID.test(key) ? { itemId: key as ItemId } : {};
-  return { kind: "senseless", key, unreadable: { kind: "unreadable", path, ...item, reason } };
+  return { kind: "invalid", key, unreadable: { kind: "unreadable", path, ...item, reason } };
 }
 
 /** `{GUID},3,1`: the first number counts every touch, the second the content alone. */

@@ -1,13 +1,13 @@
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { Completeness, Listing, Sighting, Unreadable } from "../../contracts/source.ts";
 import { confirmListing, keyOf } from "./confirm-listing.ts";
-import { findLibrary, folderExists, type LibraryPart, placeOf, readLibrary } from "./find-library.ts";
-import { decodeRow, itemFields, type Place, type Row } from "./library-codec.ts";
+import { findLibrary, folderExists, type LibraryTarget, readLibrary, scopeOf } from "./find-library.ts";
+import { decodeRow, itemFields, type LibraryScope, type Row } from "./library-codec.ts";
 import { readItems } from "./read-items.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
-export interface LibraryListing {
+export interface LibraryListingOptions {
   readonly rest: RestClient;
   readonly site: SiteAddress;
   /** The library, or a folder of it. */
@@ -19,37 +19,37 @@ export interface LibraryListing {
   /** What a person is told when nothing could be listed at all. */
   advise(error: RemoteError): RemoteError;
   /** For libraries of something else than files; asked once the library is found. */
-  chooseReading?(part: LibraryPart): Promise<RowReading>;
+  chooseDecoder?(target: LibraryTarget): Promise<RowDecoder>;
   /** Told at the end of a complete listing: how many rows are counted that we are not shown. */
   onHidden?(rows: number): void;
 }
 
 /** What rows are asked for, and what they are. */
-interface RowReading {
+interface RowDecoder {
   /** Columns beside those that every file has. */
   readonly columns: readonly string[];
-  decode(row: unknown, place: Place): Row;
+  decode(row: unknown, scope: LibraryScope): Row;
 }
 
-const FILES: RowReading = { columns: [], decode: decodeRow };
+const FILES: RowDecoder = { columns: [], decode: decodeRow };
 
 /** A listing whose library was found. */
-type OpenListing = LibraryListing & { readonly part: LibraryPart; readonly reading: RowReading };
+type OpenListing = LibraryListingOptions & { readonly target: LibraryTarget; readonly decoder: RowDecoder };
 
 /**
  * Every file of the library, page by page; throws when not even the first page came. The listing is no snapshot:
  * an item that shows up twice counts once. Within a page its last row wins; on a later page it is passed over, and
  * what changed about it meanwhile is seen by the next listing.
  */
-export async function* listLibrary(wanted: LibraryListing): Listing {
+export async function* listLibrary(options: LibraryListingOptions): Listing {
   const seen = new Set<string>();
   let completeness: Completeness = "complete";
-  const { listing, pages, first } = await openListing(wanted, seen);
+  const { listing, pages, first } = await openListing(options, seen);
   let step = first;
   while (!step.done) {
-    const found = step.value;
-    if (found.some((each) => each.kind === "unreadable" && each.path === "")) completeness = "partial";
-    yield found;
+    const page = step.value;
+    if (page.some((each) => each.kind === "unreadable" && each.path === "")) completeness = "partial";
+    yield page;
     try {
       step = await pages.next();
     } catch (error) {
@@ -65,21 +65,21 @@ export async function* listLibrary(wanted: LibraryListing): Listing {
   return completeness;
 }
 
-type Found = (Sighting | Unreadable)[];
+type Page = (Sighting | Unreadable)[];
 
 interface Opened {
   readonly listing: OpenListing;
-  readonly pages: AsyncGenerator<Found, void>;
-  readonly first: IteratorResult<Found, void>;
+  readonly pages: AsyncGenerator<Page, void>;
+  readonly first: IteratorResult<Page, void>;
 }
 
-async function openListing(wanted: LibraryListing, seen: Set<string>): Promise<Opened> {
+async function openListing(options: LibraryListingOptions, seen: Set<string>): Promise<Opened> {
   try {
-    const part = await findLibrary(wanted.rest, wanted.site, wanted.urlPart, wanted.call);
-    const listing = { ...wanted, part, reading: (await wanted.chooseReading?.(part)) ?? FILES };
+    const target = await findLibrary(options.rest, options.site, options.urlPart, options.call);
+    const listing = { ...options, target, decoder: (await options.chooseDecoder?.(target)) ?? FILES };
     return { listing, ...(await openPages(listing, seen)) };
   } catch (error) {
-    throw error instanceof RemoteError ? wanted.advise(error) : error;
+    throw error instanceof RemoteError ? options.advise(error) : error;
   }
 }
 
@@ -87,8 +87,8 @@ async function openPages(listing: OpenListing, seen: Set<string>): Promise<Omit<
   const open = async (options: { readonly contentTag: boolean }): Promise<Omit<Opened, "listing">> => {
     const query = {
       ...listing,
-      listId: listing.part.library.listId,
-      fields: itemFields({ ...options, ...listing.reading }),
+      listId: listing.target.library.listId,
+      fields: itemFields({ ...options, ...listing.decoder }),
     };
     const pages = readItems(query, (rows) => sightingsOf(rows, listing, seen));
     return { pages, first: await pages.next() };
@@ -108,23 +108,23 @@ async function* endPartial(error: unknown, where: string): AsyncGenerator<Unread
   return "partial";
 }
 
-function sightingsOf(rows: readonly unknown[], listing: OpenListing, seen: Set<string>): Found {
-  const found: Found = [];
+function sightingsOf(rows: readonly unknown[], listing: OpenListing, seen: Set<string>): Page {
+  const page: Page = [];
   for (const row of distinctRows(rows, listing, seen)) {
-    if (row.kind === "file") found.push(row.sighting);
-    else if (row.kind === "senseless") found.push(row.unreadable);
+    if (row.kind === "file") page.push(row.sighting);
+    else if (row.kind === "invalid") page.push(row.unreadable);
   }
-  return found;
+  return page;
 }
 
 /** Rows that were not on an earlier page, each id once with its last row. Rows without an id all come through. */
 function distinctRows(rows: readonly unknown[], listing: OpenListing, seen: Set<string>): Iterable<Row> {
-  const place = placeOf(listing.site, listing.part);
+  const scope = scopeOf(listing.site, listing.target);
   const distinct = new Map<string, Row>();
   for (const [at, value] of rows.entries()) {
     const key = keyOf(value) || `row at ${at}`;
     if (seen.has(key)) continue;
-    distinct.set(key, listing.reading.decode(value, place));
+    distinct.set(key, listing.decoder.decode(value, scope));
   }
   for (const key of distinct.keys()) seen.add(key);
   return distinct.values();
@@ -132,8 +132,8 @@ function distinctRows(rows: readonly unknown[], listing: OpenListing, seen: Set<
 
 /** How many rows are hidden. Throws when rows may be missing, or when the folder we listed is no longer where it was. */
 async function checkNothingMissing(listing: OpenListing, keys: ReadonlySet<string>): Promise<number> {
-  const { rest, site, part, call } = listing;
-  const { listId, path, itemCount } = part.library;
+  const { rest, site, target, call } = listing;
+  const { listId, path, itemCount } = target.library;
   const hidden = await confirmListing({
     what: "library",
     query: { ...listing, listId },
@@ -141,8 +141,8 @@ async function checkNothingMissing(listing: OpenListing, keys: ReadonlySet<strin
     countBefore: itemCount,
     count: async () => (await readLibrary(rest, site, path, call))?.itemCount,
   });
-  if (part.root !== path && !(await folderExists(rest, site, part.root, call))) {
-    throw new RemoteError(`the folder '${part.root}' is no longer there`);
+  if (target.root !== path && !(await folderExists(rest, site, target.root, call))) {
+    throw new RemoteError(`the folder '${target.root}' is no longer there`);
   }
   return hidden;
 }

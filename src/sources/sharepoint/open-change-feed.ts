@@ -4,14 +4,14 @@ import type { ChangeFeed, ChangesSince, RememberedItem, Sighting } from "../../c
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
-import { type FilePlace, readingOf } from "./file-reader.ts";
-import { findLibrary, type LibraryPart, placeOf } from "./find-library.ts";
-import { GUID, itemFields, LIBRARY_MARK_FIELDS, type LibraryRoot, type Row } from "./library-codec.ts";
+import { createFileReader, type FileReaderOptions } from "./file-reader.ts";
+import { findLibrary, type LibraryTarget, scopeOf } from "./find-library.ts";
+import { GUID, itemFields, LIBRARY_TOKEN_FIELDS, type LibraryRoot, type Row } from "./library-codec.ts";
 import { readItems, windowFilter } from "./read-items.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import { pathBelow, type SiteAddress } from "./site-url.ts";
 
-interface LibraryFeed extends FilePlace {
+interface LibraryFeed extends FileReaderOptions {
   readonly urlPart: string;
   /** OData, "" for none. */
   readonly filter: string;
@@ -23,20 +23,20 @@ interface LibraryFeed extends FilePlace {
 }
 
 /** Times the log may grow while we look before we list instead. */
-const ROUNDS = 3;
+const MAX_ATTEMPTS = 3;
 
 /** What the change log of a library tells. Whatever is odd about it makes the feed decline, never guess. */
 export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
-  const find = async (call: CallContext): Promise<LibraryPart> => {
-    const part = await findLibrary(feed.rest, feed.site, feed.urlPart, call, LIBRARY_MARK_FIELDS);
-    feed.onFound(part.library);
-    return part;
+  const find = async (call: CallContext): Promise<LibraryTarget> => {
+    const target = await findLibrary(feed.rest, feed.site, feed.urlPart, call, LIBRARY_TOKEN_FIELDS);
+    feed.onFound(target.library);
+    return target;
   };
   return {
-    async mark(signal) {
+    async cursor(signal) {
       try {
-        const part = await find(feed.callWith(signal));
-        return hidesDrafts(part, feed) ? "" : encodeMark(markOf(part, feed.filter));
+        const target = await find(feed.callWith(signal));
+        return hidesDrafts(target, feed) ? "" : encodeChangeToken(changeTokenOf(target, feed.filter));
       } catch (error) {
         // A server without a change log dislikes the question; every later look declines such a mark.
         if (error instanceof SharePointError && error.status === 400) return "";
@@ -44,13 +44,13 @@ export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
       }
     },
     async since(text, isKnown, signal) {
-      const mark = decodeMark(text);
-      if (!mark) return undefined;
+      const cursor = decodeChangeToken(text);
+      if (!cursor) return undefined;
       const call = feed.callWith(signal);
       try {
-        for (let round = 0; round < ROUNDS; round += 1) {
-          const look = await lookSince({ feed, mark, call, find, isKnown });
-          if (look !== "moving") return look;
+        for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+          const changes = await readChangesSince({ feed, since: cursor, call, find, isKnown });
+          if (changes !== "unstable") return changes;
         }
       } catch (error) {
         // The listing, which is asked next, meets the same trouble and says so.
@@ -62,49 +62,49 @@ export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
 }
 
 /** Who may see a draft can change without a word in the log, so whoever takes drafts has to look for himself. */
-function hidesDrafts({ library }: LibraryPart, { drafts }: LibraryFeed): boolean {
+function hidesDrafts({ library }: LibraryTarget, { drafts }: LibraryFeed): boolean {
   return drafts && library.mayHoldDrafts;
 }
 
-function markOf(part: LibraryPart, filter: string): Mark {
-  const { listId, changeToken, itemCount, showing } = part.library;
-  return { listId, root: part.root, filter, token: changeToken, itemCount, showing };
+function changeTokenOf(target: LibraryTarget, filter: string): ChangeToken {
+  const { listId, changeToken, itemCount, showing } = target.library;
+  return { listId, root: target.root, filter, token: changeToken, itemCount, showing };
 }
 
-interface Look {
+interface FeedQuery {
   readonly feed: LibraryFeed;
-  readonly mark: Mark;
+  readonly since: ChangeToken;
   readonly call: CallContext;
-  find(call: CallContext): Promise<LibraryPart>;
+  find(call: CallContext): Promise<LibraryTarget>;
   isKnown(item: ItemId): Promise<boolean>;
 }
 
 /** moving: the library changed under our eyes, so what we saw of it does not belong together. */
-async function lookSince(look: Look): Promise<ChangesSince | "moving" | undefined> {
-  const { feed, mark, call } = look;
-  const before = await look.find(call);
-  if (!continues(mark, markOf(before, feed.filter)) || hidesDrafts(before, feed)) return undefined;
-  if (before.library.changeToken === mark.token && before.library.itemCount === mark.itemCount) {
-    return answer(look, before, { touched: [], gone: [] });
+async function readChangesSince(query: FeedQuery): Promise<ChangesSince | "unstable" | undefined> {
+  const { feed, since: cursor, call } = query;
+  const before = await query.find(call);
+  if (!isContinuous(cursor, changeTokenOf(before, feed.filter)) || hidesDrafts(before, feed)) return undefined;
+  if (before.library.changeToken === cursor.token && before.library.itemCount === cursor.itemCount) {
+    return toChangesSince(query, before, { touched: [], gone: [] });
   }
-  const log = await readChanges(feed, mark.listId, mark.token, call);
-  if (!log || (mark.filter && log.items.length > 0)) return undefined;
-  const { rows, folders } = await lookUpItems(feed, before, log.items, call);
-  const after = await look.find(call);
-  const later = await readChanges(feed, mark.listId, log.token, call);
-  if (!later || later.items.length > 0) return later && "moving";
-  if (!continues(mark, markOf(after, feed.filter))) return undefined;
+  const log = await readChanges(feed, cursor.listId, cursor.token, call);
+  if (!log || (cursor.filter && log.items.length > 0)) return undefined;
+  const { rows, folders } = await readCurrentRows(feed, before, log.items, call);
+  const after = await query.find(call);
+  const later = await readChanges(feed, cursor.listId, log.token, call);
+  if (!later || later.items.length > 0) return later && "unstable";
+  if (!isContinuous(cursor, changeTokenOf(after, feed.filter))) return undefined;
 
   const there = (item: TouchedItem): boolean => rows.has(item.itemId);
   const grown = log.items.filter(there).length - log.items.filter((item) => !item.arrived).length;
-  if (mark.itemCount + grown !== after.library.itemCount) return undefined;
+  if (cursor.itemCount + grown !== after.library.itemCount) return undefined;
   if (log.items.some((item) => item.relocated && folders.has(item.itemId))) return undefined;
-  const found = await sort(log.items, rows, look);
-  return found && answer(look, after, found);
+  const found = await splitGone(log.items, rows, query);
+  return found && toChangesSince(query, after, found);
 }
 
-function continues(mark: Mark, now: Mark): boolean {
-  const isSame = (["listId", "root", "filter", "showing"] as const).every((key) => mark[key] === now[key]);
+function isContinuous(cursor: ChangeToken, now: ChangeToken): boolean {
+  const isSame = (["listId", "root", "filter", "showing"] as const).every((key) => cursor[key] === now[key]);
   return isSame && now.token !== "";
 }
 
@@ -114,10 +114,10 @@ interface Found {
 }
 
 /** undefined: something vanished that we never knew, and it may have been a folder with much below it. */
-async function sort(
+async function splitGone(
   items: readonly TouchedItem[],
   rows: ReadonlyMap<ItemId, Sighting | undefined>,
-  { isKnown }: Look,
+  { isKnown }: FeedQuery,
 ): Promise<Found | undefined> {
   const touched: Sighting[] = [];
   const gone: ItemId[] = [];
@@ -130,9 +130,13 @@ async function sort(
   return { touched, gone };
 }
 
-function answer({ feed }: Look, part: LibraryPart, found: Found): ChangesSince {
-  const { root } = placeOf(feed.site, part);
-  return { mark: encodeMark(markOf(part, feed.filter)), ...found, recall: (item) => recall(item, root) };
+function toChangesSince({ feed }: FeedQuery, target: LibraryTarget, found: Found): ChangesSince {
+  const { root } = scopeOf(feed.site, target);
+  return {
+    cursor: encodeChangeToken(changeTokenOf(target, feed.filter)),
+    ...found,
+    recall: (item) => recall(item, root),
+  };
 }
 
 /** Throws for an item that cannot have been seen in this part of the library. */
@@ -144,7 +148,7 @@ function recall(item: RememberedItem, root: string): Sighting {
   return { ...remembered, kind: "sighting", path, documentType: fileTypeOf(path), form: "document" };
 }
 
-interface LookedUp {
+interface CurrentRows {
   /** Those that are in the library now; without a sighting where they are folders or outside the wanted part. */
   readonly rows: ReadonlyMap<ItemId, Sighting | undefined>;
   readonly folders: ReadonlySet<ItemId>;
@@ -156,38 +160,38 @@ interface Wanted {
 }
 
 /** Ids this close together are asked for in one question; the rows between them are passed over. */
-const CLOSE = 20;
+const MAX_ID_GAP = 20;
 const WINDOW = 500;
-const AT_ONCE = 4;
+const CONCURRENCY = 4;
 
 /**
  * How these items are now. Asked for as the listing asks, in windows of ids, so that an item which the listing would
  * not show is not there either. Throws when a row makes no sense.
  */
-async function lookUpItems(
-  place: FilePlace,
-  part: LibraryPart,
+async function readCurrentRows(
+  options: FileReaderOptions,
+  target: LibraryTarget,
   items: readonly Wanted[],
   call: CallContext,
-): Promise<LookedUp> {
-  const reading = readingOf(part.library, place);
-  const wanted = new Set(items.map((item) => item.itemId));
+): Promise<CurrentRows> {
+  const reader = createFileReader(target.library, options);
+  const wantedIds = new Set(items.map((item) => item.itemId));
   const rows = new Map<ItemId, Sighting | undefined>();
   const folders = new Set<ItemId>();
-  const take = (row: Row): void => {
-    if (row.key && !wanted.has(row.key as ItemId)) return;
-    if (row.kind === "senseless") throw new RemoteError(`look up what changed: ${row.unreadable.reason}`);
+  const addRow = (row: Row): void => {
+    if (row.key && !wantedIds.has(row.key as ItemId)) return;
+    if (row.kind === "invalid") throw new RemoteError(`look up what changed: ${row.unreadable.reason}`);
     rows.set(row.key as ItemId, row.kind === "file" ? row.sighting : undefined);
-    if (row.kind === "aside" && row.folder) folders.add(row.key as ItemId);
+    if (row.kind === "ignored" && row.folder) folders.add(row.key as ItemId);
   };
-  await forEachConcurrent(windows(items.map((item) => item.listItemId)), AT_ONCE, async ({ first, last }) => {
+  await forEachConcurrent(toIdWindows(items.map((item) => item.listItemId)), CONCURRENCY, async ({ first, last }) => {
     const filter = windowFilter("", first - 1, last);
-    const query = { ...place, listId: part.library.listId, filter, pageSize: WINDOW, call };
-    const answers = await readWithTag((fields) => readAll({ ...query, fields }));
-    for (const answer of answers) take(reading.decode(answer, placeOf(place.site, part)));
+    const query = { ...options, listId: target.library.listId, filter, pageSize: WINDOW, call };
+    const rowsInWindow = await readWithTag((fields) => readAll({ ...query, fields }));
+    for (const response of rowsInWindow) addRow(reader.decode(response, scopeOf(options.site, target)));
   });
   const found = [...rows.values()].filter((sighting) => sighting !== undefined);
-  for (const each of await reading.settle(found, call)) {
+  for (const each of await reader.resolvePublished(found, call)) {
     if (each.kind !== "sighting") throw new RemoteError(`look up what changed: ${each.reason}`);
     rows.set(each.itemId, each);
   }
@@ -210,12 +214,12 @@ async function readWithTag<T>(read: (fields: string) => Promise<T>): Promise<T> 
   }
 }
 
-function windows(ids: readonly number[]): { readonly first: number; readonly last: number }[] {
+function toIdWindows(ids: readonly number[]): { readonly first: number; readonly last: number }[] {
   const sorted = ids.toSorted((a, b) => a - b);
   const found: { first: number; last: number }[] = [];
   for (const id of sorted) {
     const open = found.at(-1);
-    if (open && id - open.last <= CLOSE && id - open.first < WINDOW) open.last = id;
+    if (open && id - open.last <= MAX_ID_GAP && id - open.first < WINDOW) open.last = id;
     else found.push({ first: id, last: id });
   }
   return found;
@@ -239,28 +243,28 @@ interface ChangeLog {
 
 const FETCH_LIMIT = 1000;
 /** Beyond these it is cheaper, and surer, to list. */
-const MOST_ITEMS = 500;
-const MOST_PAGES = 20;
+const MAX_ITEMS = 500;
+const MAX_PAGES = 20;
 
 /** Reads on until there is nothing more. undefined: too much happened, or the log goes round in circles. */
 async function readChanges(
-  place: { readonly rest: RestClient; readonly site: SiteAddress },
+  options: { readonly rest: RestClient; readonly site: SiteAddress },
   listId: string,
   from: string,
   call: CallContext,
 ): Promise<ChangeLog | undefined> {
-  const url = `${place.site.api}web/lists(guid'${encodeURIComponent(listId)}')/GetChanges`;
+  const url = `${options.site.api}web/lists(guid'${encodeURIComponent(listId)}')/GetChanges`;
   const items = new Map<ItemId, TouchedItem>();
   let token = from;
-  for (let page = 0; page < MOST_PAGES; page += 1) {
-    const changes = decodeChanges(await place.rest.postJson(url, changesQuery(token, FETCH_LIMIT), call));
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const changes = decodeChanges(await options.rest.postJson(url, changesQuery(token, FETCH_LIMIT), call));
     if (changes.token === "") return { items: [...items.values()], token };
     for (const { itemId, listItemId, arrives, relocates } of changes.items) {
       const known = items.get(itemId);
       const relocated = relocates || (known?.relocated ?? false);
       items.set(itemId, { itemId, listItemId, arrived: known?.arrived ?? arrives, relocated });
     }
-    if (changes.token === token || items.size > MOST_ITEMS) return undefined;
+    if (changes.token === token || items.size > MAX_ITEMS) return undefined;
     token = changes.token;
   }
   return undefined;
@@ -269,7 +273,7 @@ async function readChanges(
 /** SharePoint's change log (GetChanges) and the mark we keep of it, in our words. */
 
 /** Where a library stood when we last looked. */
-interface Mark {
+interface ChangeToken {
   readonly listId: string;
   readonly root: string;
   readonly filter: string;
@@ -282,12 +286,12 @@ interface Mark {
 /** One of version 1 says nothing about what is shown. */
 const VERSION = 2;
 
-function encodeMark(mark: Mark): string {
-  return JSON.stringify({ version: VERSION, ...mark });
+function encodeChangeToken(cursor: ChangeToken): string {
+  return JSON.stringify({ version: VERSION, ...cursor });
 }
 
 /** undefined: a mark of another kind, or none at all. */
-function decodeMark(text: string): Mark | undefined {
+function decodeChangeToken(text: string): ChangeToken | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -319,7 +323,7 @@ const MOVE_AWAY = 5;
 const MOVE_INTO = 6;
 const RESTORE = 7;
 const SYSTEM_UPDATE = 15;
-const KNOWN = new Set<unknown>([ADD, UPDATE, DELETE, RENAME, MOVE_AWAY, MOVE_INTO, RESTORE, SYSTEM_UPDATE]);
+const KNOWN_TYPES = new Set<unknown>([ADD, UPDATE, DELETE, RENAME, MOVE_AWAY, MOVE_INTO, RESTORE, SYSTEM_UPDATE]);
 const ARRIVING = new Set<unknown>([ADD, MOVE_INTO, RESTORE]);
 const RELOCATING = new Set<unknown>([RENAME, MOVE_AWAY, MOVE_INTO, RESTORE]);
 
@@ -352,12 +356,12 @@ interface ChangePage {
 }
 
 /** Throws RemoteError for anything it does not understand: a log that is half understood is not understood. */
-function decodeChanges(answer: Record<string, unknown>): ChangePage {
-  const rows = answer["value"];
+function decodeChanges(response: Record<string, unknown>): ChangePage {
+  const rows = response["value"];
   if (!Array.isArray(rows)) throw new RemoteError("SharePoint's answer is not a page of changes");
   return {
     items: rows.filter((row) => !isOfList(row)).map(decodeChange),
-    token: rows.length > 0 ? tokenOf(rows.at(-1)) : "",
+    token: rows.length > 0 ? positionOf(rows.at(-1)) : "",
   };
 }
 
@@ -367,7 +371,7 @@ function isOfList(row: unknown): boolean {
   return ChangeType === UPDATE && typeof ListId === "string" && !ItemId && !UniqueId;
 }
 
-function tokenOf(row: unknown): string {
+function positionOf(row: unknown): string {
   const token = isJsonObject(row) ? row["ChangeToken"] : undefined;
   const position = isJsonObject(token) ? token["StringValue"] : undefined;
   if (typeof position !== "string") throw new RemoteError("the change log has a change that does not say where it is");
@@ -378,7 +382,7 @@ function decodeChange(row: unknown): LoggedChange {
   const { ChangeType: type, ItemId: listItemId, UniqueId: id } = isJsonObject(row) ? row : {};
   const key = typeof id === "string" ? id.replaceAll(/[{}]/g, "").toLowerCase() : "";
   if (RIGHTS.has(type)) throw new RemoteError("rights were changed");
-  if (!KNOWN.has(type)) throw new RemoteError(`the change log has a change of the unknown type ${String(type)}`);
+  if (!KNOWN_TYPES.has(type)) throw new RemoteError(`the change log has a change of the unknown type ${String(type)}`);
   if (!GUID.test(key) || !Number.isInteger(listItemId) || Number(listItemId) < 1) {
     throw new RemoteError("the change log has a change that does not say what it is about");
   }

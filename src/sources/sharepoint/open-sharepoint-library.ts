@@ -1,13 +1,13 @@
 import { RemoteError } from "../../contracts/errors.ts";
 import type { Listing, Source } from "../../contracts/source.ts";
 import type { OnWait } from "../../lib/pace.ts";
-import { adviseOn, examineSource } from "./diagnose-source.ts";
+import { diagnoseSource, withAdvice } from "./diagnose-source.ts";
 import { downloadFailure } from "./fetch-file.ts";
-import { type FilePlace, type FileReading, readingOf } from "./file-reader.ts";
+import { createFileReader, type FileReader, type FileReaderOptions } from "./file-reader.ts";
 import { findLibrary } from "./find-library.ts";
 import { oncePerPause } from "./http.ts";
 import type { LibraryRoot } from "./library-codec.ts";
-import { type LibraryListing, listLibrary } from "./list-library.ts";
+import { type LibraryListingOptions, listLibrary } from "./list-library.ts";
 import { openChangeFeed } from "./open-change-feed.ts";
 import type { CallContext } from "./rest-client.ts";
 import type { SharePointConnection } from "./sharepoint-connection.ts";
@@ -37,12 +37,12 @@ export function openSharePointLibrary(
   const onWait = oncePerPause(options.onWait);
 
   const advise = (error: RemoteError): RemoteError =>
-    new RemoteError(`list '${urlPart}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
+    new RemoteError(`list '${urlPart}' of ${site.text}: ${withAdvice(error, filter)}`, { cause: error });
   const callWith = (signal: AbortSignal): CallContext => ({ signal, onWait });
-  const place = { rest, site, urlPart, filter, advise, drafts: config.drafts ?? false };
+  const access = { rest, site, urlPart, filter, advise, drafts: config.drafts ?? false };
   let hidden = 0;
   /** As the last look found it. */
-  let reading: FileReading | undefined;
+  let reader: FileReader | undefined;
 
   return {
     id: config.sourceId,
@@ -51,50 +51,58 @@ export function openSharePointLibrary(
       const onHidden = (rows: number): void => {
         hidden = rows;
       };
-      return listFiles({ ...place, pageSize, call: callWith(signal), onHidden }, (found) => {
-        reading = found;
+      return listFiles({ ...access, pageSize, call: callWith(signal), onHidden }, (foundReader) => {
+        reader = foundReader;
       });
     },
     hiddenRows: () => hidden,
     feed: openChangeFeed({
-      ...place,
+      ...access,
       callWith,
       onFound(library) {
-        reading = readingOf(library, place);
+        reader = createFileReader(library, access);
       },
     }),
     async fetch(item, signal) {
       const call = callWith(signal);
       try {
-        reading ??= readingOf((await findLibrary(rest, site, urlPart, call)).library, place);
+        reader ??= createFileReader((await findLibrary(rest, site, urlPart, call)).library, access);
       } catch (error) {
         throw downloadFailure(error, item);
       }
-      return await reading.fetch(item, call);
+      return await reader.fetch(item, call);
     },
-    examine(signal) {
+    diagnose(signal) {
       const find = async (call: CallContext): Promise<LibraryRoot> =>
         (await findLibrary(rest, site, urlPart, call)).library;
-      return examineSource({ connection, site, call: callWith(signal), subject: `Library '${urlPart}'`, filter, find });
+      return diagnoseSource({
+        connection,
+        site,
+        call: callWith(signal),
+        subject: `Library '${urlPart}'`,
+        filter,
+        find,
+      });
     },
   };
 }
 
 /** Every file of the library as `readingOf` has it. `onFound` is told how before the first page of the listing. */
 async function* listFiles(
-  wanted: Omit<LibraryListing, "chooseReading"> & FilePlace,
-  onFound: (reading: FileReading) => void,
+  options: Omit<LibraryListingOptions, "chooseDecoder"> & FileReaderOptions,
+  onFound: (reader: FileReader) => void,
 ): Listing {
-  let reading: FileReading | undefined;
+  let reader: FileReader | undefined;
   const listing = listLibrary({
-    ...wanted,
-    async chooseReading({ library }) {
-      reading = readingOf(library, wanted);
-      onFound(reading);
-      return { columns: [], decode: reading.decode };
+    ...options,
+    async chooseDecoder({ library }) {
+      reader = createFileReader(library, options);
+      onFound(reader);
+      return { columns: [], decode: reader.decode };
     },
   });
   let step = await listing.next();
-  for (; !step.done; step = await listing.next()) yield (await reading?.settle(step.value, wanted.call)) ?? step.value;
+  for (; !step.done; step = await listing.next())
+    yield (await reader?.resolvePublished(step.value, options.call)) ?? step.value;
   return step.value;
 }

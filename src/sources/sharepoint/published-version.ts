@@ -40,7 +40,7 @@ export interface PublishedVersion {
 }
 
 /** Where files have versions that readers do not see. */
-export interface VersionedPlace {
+export interface VersionedLibrary {
   readonly rest: RestClient;
   readonly site: SiteAddress;
   /** Set where versions wait for approval: then a major version alone is not a published one. */
@@ -49,24 +49,24 @@ export interface VersionedPlace {
 
 /** undefined: none was ever published. Throws when there should be one and it is not in the history. */
 export async function readPublishedVersion(
-  place: VersionedPlace,
+  library: VersionedLibrary,
   item: Pick<ItemRef, "itemId" | "listItemId">,
   call: CallContext,
 ): Promise<PublishedVersion | undefined> {
-  const answer = await place.rest.getJson(`${place.site.api}web/GetFileById('${item.itemId}')/versions`, call);
-  const approved = await readApproved(place, item.listItemId, call);
+  const response = await library.rest.getJson(`${library.site.api}web/GetFileById('${item.itemId}')/versions`, call);
+  const approved = await readApproved(library, item.listItemId, call);
   if (approved?.size === 0) return undefined;
-  const found = decodePublishedFileVersion(answer, approved);
+  const found = decodePublishedFileVersion(response, approved);
   if (!found) throw new RemoteError("the published version is not in the history");
   return found;
 }
 
 /** The newest published one of a file's earlier versions; undefined when none is left. */
 export function decodePublishedFileVersion(
-  answer: JsonObject,
+  response: JsonObject,
   approved?: ReadonlySet<number>,
 ): PublishedVersion | undefined {
-  const found = newestMajor(answer, "ID", approved);
+  const found = newestMajor(response, "ID", approved);
   if (!found) return undefined;
   const size = Number(found.row["Length"] ?? found.row["Size"] ?? 0);
   const modifiedAt = toInstant(String(found.row["Created"] ?? ""));
@@ -79,30 +79,32 @@ const APPROVED = 0;
 
 /** The versions that were approved; undefined where none has to be. Throws when the server does not tell, because the others may be rejected ones. */
 export async function readApproved(
-  { rest, site, moderatedListId }: VersionedPlace,
+  { rest, site, moderatedListId }: VersionedLibrary,
   listItemId: number,
   call: CallContext,
 ): Promise<ReadonlySet<number> | undefined> {
   if (moderatedListId === undefined) return undefined;
   const item = `${site.api}web/lists(guid'${encodeURIComponent(moderatedListId)}')/items(${listItemId})`;
-  const answer = await rest.getJson(`${item}/versions?$select=VersionId,${MODERATION_STATUS}`, call).catch((error) => {
-    if (!(error instanceof SharePointError) || error.status !== 400) throw error;
-    throw new RemoteError(`${UNTOLD}: ${error.message}`, { cause: error });
-  });
-  const rows = Array.isArray(answer["value"]) ? answer["value"].filter(isJsonObject) : [];
-  if (!rows.some((row) => typeof row[MODERATION_STATUS] === "number")) throw new RemoteError(UNTOLD);
+  const response = await rest
+    .getJson(`${item}/versions?$select=VersionId,${MODERATION_STATUS}`, call)
+    .catch((error) => {
+      if (!(error instanceof SharePointError) || error.status !== 400) throw error;
+      throw new RemoteError(`${NO_APPROVAL_STATUS}: ${error.message}`, { cause: error });
+    });
+  const rows = Array.isArray(response["value"]) ? response["value"].filter(isJsonObject) : [];
+  if (!rows.some((row) => typeof row[MODERATION_STATUS] === "number")) throw new RemoteError(NO_APPROVAL_STATUS);
   return new Set(rows.filter((row) => row[MODERATION_STATUS] === APPROVED).map((row) => Number(row["VersionId"])));
 }
 
-const UNTOLD = "SharePoint does not tell which versions were approved";
+const NO_APPROVAL_STATUS = "SharePoint does not tell which versions were approved";
 
 /** The current version is not among them: it was no published one, or nobody would look at the earlier ones. */
 export function newestMajor(
-  answer: JsonObject,
+  response: JsonObject,
   key: string,
   among?: ReadonlySet<number>,
 ): { readonly version: number; readonly row: JsonObject } | undefined {
-  const rows = answer["value"];
+  const rows = response["value"];
   if (!Array.isArray(rows)) throw new RemoteError("SharePoint's answer is not a list of versions");
   let newest: { version: number; row: JsonObject } | undefined;
   for (const row of rows.filter(isJsonObject)) {
@@ -117,19 +119,19 @@ export function newestMajor(
 /** Why a file is listed and not taken. */
 export const NEVER_PUBLISHED = "no version of it was published, and the source does not take drafts";
 
-const AT_ONCE = 4;
+const CONCURRENCY = 4;
 
 /** The few files that somebody is working on are looked up one by one, and `adopt`ed as they were published. */
 export async function withPublished(
   found: readonly Listed[],
   drafts: ReadonlySet<ItemId>,
-  place: VersionedPlace & { readonly call: CallContext },
+  library: VersionedLibrary & { readonly call: CallContext },
   adopt: (sighting: Sighting, published: PublishedVersion) => Sighting,
 ): Promise<readonly Listed[]> {
   const isDraft = (each: Listed): each is Sighting => each.kind === "sighting" && drafts.has(each.itemId);
   const published = new Map<ItemId, Listed>();
-  await forEachConcurrent(found.filter(isDraft), AT_ONCE, async (sighting) => {
-    published.set(sighting.itemId, await publishedSighting(sighting, place, adopt));
+  await forEachConcurrent(found.filter(isDraft), CONCURRENCY, async (sighting) => {
+    published.set(sighting.itemId, await publishedSighting(sighting, library, adopt));
   });
   return found.map((each) => (isDraft(each) ? (published.get(each.itemId) ?? each) : each));
 }
@@ -137,12 +139,12 @@ export async function withPublished(
 /** What is published of a file and cannot be had is kept as it is known: it is neither gone nor what the draft says. */
 async function publishedSighting(
   sighting: Sighting,
-  place: VersionedPlace & { readonly call: CallContext },
+  library: VersionedLibrary & { readonly call: CallContext },
   adopt: (sighting: Sighting, published: PublishedVersion) => Sighting,
 ): Promise<Listed> {
   const { itemId, path } = sighting;
   try {
-    const published = await readPublishedVersion(place, sighting, place.call);
+    const published = await readPublishedVersion(library, sighting, library.call);
     return published ? adopt(sighting, published) : { ...sighting, withheld: NEVER_PUBLISHED };
   } catch (error) {
     if (error instanceof CancelledError) throw error;

@@ -2,13 +2,13 @@ import { RemoteError } from "../../contracts/errors.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
 import type { OnWait, Pace, Slot } from "../../lib/pace.ts";
 import {
-  askedWaitMs,
-  first,
+  classifyStatus,
+  firstValue,
   type Headers,
-  type HttpAnswer,
-  type HttpLine,
-  judgeStatus,
+  type HttpResponse,
+  type HttpTransport,
   type RetryPolicy,
+  requestedWaitMs,
   TransientFailure,
   withRetries,
 } from "./http.ts";
@@ -21,13 +21,16 @@ export class SharePointError extends RemoteError {
   readonly code: number | undefined;
   readonly exception: string;
   /** SharePoint's own words, "" when it had none. */
-  readonly said: string;
-  constructor(message: string, details: { status: number; code: number | undefined; exception: string; said: string }) {
+  readonly serverMessage: string;
+  constructor(
+    message: string,
+    details: { status: number; code: number | undefined; exception: string; serverMessage: string },
+  ) {
     super(message);
     this.status = details.status;
     this.code = details.code;
     this.exception = details.exception;
-    this.said = details.said;
+    this.serverMessage = details.serverMessage;
   }
 }
 
@@ -37,32 +40,32 @@ export interface CallContext {
 }
 
 /** A body on its way. The slot is given back when the body ends, fails or is destroyed. */
-export interface OpenAnswer {
+export interface StreamedResponse {
   /** 200, or 206 where a range was asked for. */
   readonly status: number;
-  readonly headers: HttpAnswer["headers"];
-  readonly body: HttpAnswer["body"];
+  readonly headers: HttpResponse["headers"];
+  readonly body: HttpResponse["body"];
 }
 
 /** Reading with sign-in, throttling and retries. Throws SharePointError or RemoteError when that did not help. */
 export interface RestClient {
   getJson(url: string, call: CallContext): Promise<Record<string, unknown>>;
   /** For questions that SharePoint wants as a POST. They only read, so they may be asked again. */
-  postJson(url: string, question: unknown, call: CallContext): Promise<Record<string, unknown>>;
+  postJson(url: string, restRequest: unknown, call: CallContext): Promise<Record<string, unknown>>;
   /** `range`: what of it is wanted, as request headers; a server may send all of it nevertheless. */
-  open(url: string, call: CallContext, range?: Readonly<Record<string, string>>): Promise<OpenAnswer>;
+  open(url: string, call: CallContext, range?: Readonly<Record<string, string>>): Promise<StreamedResponse>;
   readonly idleMs: number;
 }
 
-interface Parts {
-  readonly line: HttpLine;
+interface RestClientOptions {
+  readonly transport: HttpTransport;
   readonly pace: Pace;
   readonly signIn: SignIn;
   readonly policy: RetryPolicy;
   readonly userAgent: string;
 }
 
-interface Question {
+interface RestRequest {
   readonly url: string;
   readonly accept: string;
   /** JSON; undefined for a GET. */
@@ -72,53 +75,54 @@ interface Question {
 
 const JSON_TYPE = "application/json;odata=nometadata";
 
-export function createRestClient(parts: Parts): RestClient {
-  const { line, pace, signIn, policy } = parts;
+export function createRestClient(options: RestClientOptions): RestClient {
+  const { transport, pace, signIn, policy } = options;
 
-  async function ask<T>(
-    question: Question,
+  async function request<T>(
+    restRequest: RestRequest,
     call: CallContext,
-    use: (answer: HttpAnswer, slot: Slot) => Promise<T>,
+    consume: (response: HttpResponse, slot: Slot) => Promise<T>,
   ): Promise<T> {
-    const { url, accept, body, range = {} } = question;
+    const { url, accept, body, range = {} } = restRequest;
     const { origin } = new URL(url);
     let rejected = "";
     return await withRetries({ policy, pace, ...call }, async (slot) => {
       for (;;) {
         const token = await signIn.token(origin, rejected, call);
-        const headers = { accept, authorization: `Bearer ${token}`, "user-agent": parts.userAgent };
+        const headers = { accept, authorization: `Bearer ${token}`, "user-agent": options.userAgent };
         const request = body === undefined ? { method: "GET" as const } : { method: "POST" as const, body };
-        const answer = await line.send(
+        const response = await transport.send(
           { ...request, url, headers: { ...headers, ...range, ...typeOf(body) } },
           call.signal,
         );
-        const isAnswer = answer.status === 200 || (answer.status === 206 && question.range !== undefined);
-        const budget = isAnswer ? readBudget(answer.headers) : undefined;
+        const isSuccess = response.status === 200 || (response.status === 206 && restRequest.range !== undefined);
+        const budget = isSuccess ? readBudget(response.headers) : undefined;
         if (budget) spreadBudget(pace, budget);
-        if (isAnswer) return await use(answer, slot);
-        const failure = toFailure(answer, await line.readText(answer, call.signal), request.method);
+        if (isSuccess) return await consume(response, slot);
+        const failure = toError(response, await transport.readText(response, call.signal), request.method);
         // A token can be revoked or expire under way: one fresh one, and a second refusal is final.
-        if (answer.status !== 401 || rejected || failure instanceof TransientFailure) throw failure;
+        if (response.status !== 401 || rejected || failure instanceof TransientFailure) throw failure;
         rejected = token;
       }
     });
   }
 
-  const askJson = (question: Question, call: CallContext): Promise<Record<string, unknown>> =>
-    ask(question, call, async (answer, slot) => {
-      const value = parseJson(answer, await line.readText(answer, call.signal));
+  const requestJson = (restRequest: RestRequest, call: CallContext): Promise<Record<string, unknown>> =>
+    request(restRequest, call, async (response, slot) => {
+      const value = parseJson(response, await transport.readText(response, call.signal));
       slot.release();
       return value;
     });
 
   return {
-    idleMs: line.timeouts.idleMs,
-    getJson: (url, call) => askJson({ url, accept: JSON_TYPE }, call),
-    postJson: (url, question, call) => askJson({ url, accept: JSON_TYPE, body: JSON.stringify(question) }, call),
+    idleMs: transport.timeouts.idleMs,
+    getJson: (url, call) => requestJson({ url, accept: JSON_TYPE }, call),
+    postJson: (url, restRequest, call) =>
+      requestJson({ url, accept: JSON_TYPE, body: JSON.stringify(restRequest) }, call),
     open: (url, call, range) =>
-      ask({ url, accept: "*/*", ...(range && { range }) }, call, async (answer, slot) => {
-        answer.body.once("close", slot.release);
-        return { status: answer.status, headers: answer.headers, body: answer.body };
+      request({ url, accept: "*/*", ...(range && { range }) }, call, async (response, slot) => {
+        response.body.once("close", slot.release);
+        return { status: response.status, headers: response.headers, body: response.body };
       }),
   };
 }
@@ -127,8 +131,8 @@ function typeOf(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { "content-type": JSON_TYPE };
 }
 
-function parseJson(answer: HttpAnswer, text: string): Record<string, unknown> {
-  const type = first(answer.headers["content-type"]);
+function parseJson(response: HttpResponse, text: string): Record<string, unknown> {
+  const type = firstValue(response.headers["content-type"]);
   if (/html/i.test(type) || text.trimStart().startsWith("<")) {
     throw new TransientFailure(new RemoteError("SharePoint answered with a web page instead of data"));
   }
@@ -143,15 +147,16 @@ function parseJson(answer: HttpAnswer, text: string): Record<string, unknown> {
   throw new TransientFailure(new RemoteError("SharePoint's answer is not a JSON object"));
 }
 
-function toFailure(answer: HttpAnswer, text: string, method: "GET" | "POST"): Error {
-  const { status, headers } = answer;
+function toError(response: HttpResponse, text: string, method: "GET" | "POST"): Error {
+  const { status, headers } = response;
   const body = parseErrorBody(text);
-  const said = body.message || (status >= 300 && status < 400 ? redirectText(first(headers["location"])) : "");
-  const message = `SharePoint answered ${status}${said ? ` (${said})` : ""}${requestId(headers)}`;
-  const error = new SharePointError(message, { status, code: body.code, exception: body.exception, said });
-  const verdict = judgeStatus(status, body, method);
-  if (verdict === "final") return error;
-  return new TransientFailure(error, { throttled: verdict === "throttled", askedMs: askedWaitMs(headers) });
+  const serverMessage =
+    body.message || (status >= 300 && status < 400 ? redirectText(firstValue(headers["location"])) : "");
+  const message = `SharePoint answered ${status}${serverMessage ? ` (${serverMessage})` : ""}${requestId(headers)}`;
+  const error = new SharePointError(message, { status, code: body.code, exception: body.exception, serverMessage });
+  const kind = classifyStatus(status, body, method);
+  if (kind === "final") return error;
+  return new TransientFailure(error, { throttled: kind === "throttled", retryAfterMs: requestedWaitMs(headers) });
 }
 
 /** Without its query, which may carry things that are not for logs. */
@@ -159,8 +164,8 @@ function redirectText(location: string): string {
   return location ? `redirect to ${location.split("?", 1)[0]}` : "redirect";
 }
 
-function requestId(headers: HttpAnswer["headers"]): string {
-  const id = first(headers["sprequestguid"]);
+function requestId(headers: HttpResponse["headers"]): string {
+  const id = firstValue(headers["sprequestguid"]);
   return id ? `, request ${id}` : "";
 }
 
@@ -202,7 +207,7 @@ function intervalMsFor(budget: RequestBudget): number {
 }
 
 function wholeNumber(header: string | string[] | undefined): number | undefined {
-  const text = first(header).trim();
+  const text = firstValue(header).trim();
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
@@ -216,15 +221,15 @@ export interface ErrorBody {
   readonly message: string;
 }
 
-const NOTHING: ErrorBody = { code: undefined, exception: "", message: "" };
+const NO_ERROR: ErrorBody = { code: undefined, exception: "", message: "" };
 
 export function parseErrorBody(text: string): ErrorBody {
   const trimmed = text.trim();
   if (trimmed.startsWith("{")) return parseJsonError(trimmed);
   if (/<m:error\b/.test(trimmed)) return parseXmlError(trimmed);
   // A web page says nothing in its markup that is worth repeating; a short plain text does.
-  if (trimmed.startsWith("<") || trimmed.length > 300) return NOTHING;
-  return { ...NOTHING, message: oneLine(trimmed) };
+  if (trimmed.startsWith("<") || trimmed.length > 300) return NO_ERROR;
+  return { ...NO_ERROR, message: oneLine(trimmed) };
 }
 
 function parseJsonError(text: string): ErrorBody {
@@ -234,7 +239,7 @@ function parseJsonError(text: string): ErrorBody {
     const message = isJsonObject(error["message"]) ? error["message"]["value"] : error["message"];
     return { ...splitCode(String(error["code"] ?? "")), message: oneLine(asText(message)) };
   }
-  return { ...NOTHING, message: oneLine(asText(body["error_description"]) || asText(error)) };
+  return { ...NO_ERROR, message: oneLine(asText(body["error_description"]) || asText(error)) };
 }
 
 function parseXmlError(text: string): ErrorBody {

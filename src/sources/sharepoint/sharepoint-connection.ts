@@ -1,10 +1,10 @@
 import { createPace, type Waited } from "../../lib/pace.ts";
 import { releaseNumber } from "../../lib/release.ts";
 import {
-  createHttpLine,
+  createHttpTransport,
   DEFAULT_RETRY_POLICY,
   DEFAULT_TIMEOUTS,
-  first,
+  firstValue,
   type RetryPolicy,
   type Timeouts,
 } from "./http.ts";
@@ -42,25 +42,25 @@ const DEFAULT_CONCURRENCY = 4;
 
 export function createSharePointConnection(options: SharePointConnectionOptions): SharePointConnection {
   let skewMs: number | undefined;
-  const line = createHttpLine({ ...DEFAULT_TIMEOUTS, ...options.timeouts }, ({ headers }) => {
-    const atMs = Date.parse(first(headers["date"]));
+  const transport = createHttpTransport({ ...DEFAULT_TIMEOUTS, ...options.timeouts }, ({ headers }) => {
+    const atMs = Date.parse(firstValue(headers["date"]));
     if (!Number.isNaN(atMs)) skewMs = atMs - Date.now();
   });
   const policy = { ...DEFAULT_RETRY_POLICY, ...options.retry };
-  const signIn = createSignIn({ ...options, line, policy });
+  const signIn = createSignIn({ ...options, transport, policy });
   const pace = createPace({
     concurrency: options.concurrency ?? DEFAULT_CONCURRENCY,
-    patienceMs: policy.patienceMs,
+    patienceMs: policy.maxWaitMs,
   });
   return {
     signIn,
     identity: { tenantId: options.tenantId, clientId: options.clientId },
     clockSkewMs: () => skewMs,
-    rest: createRestClient({ line, pace, signIn, policy, userAgent: userAgent(options.company) }),
+    rest: createRestClient({ transport, pace, signIn, policy, userAgent: userAgent(options.company) }),
     waited: () => pace.waited(),
     async close() {
       signIn.close();
-      await line.close();
+      await transport.close();
     },
   };
 }

@@ -29,10 +29,10 @@ export interface SitePageSourceConfig extends SharePointSourceConfig {
 }
 
 export function parseLibrary(value: JsonObject, where: string, problems: string[]): OwnFields<FileSourceConfig> {
-  const place = readPlace(value, where, problems);
+  const common = readPlace(value, where, problems);
   const urlPart = readUrlPart(value["sharepoint_url_part"], "/Shared Documents", where, problems);
   const drafts = readFlag(value["drafts"], `${where}.drafts`, problems);
-  return { ...place, urlPart, ...(drafts && { drafts }) };
+  return { ...common, urlPart, ...(drafts && { drafts }) };
 }
 
 export function parseList(value: JsonObject, where: string, problems: string[]): OwnFields<ListSourceConfig> {
@@ -43,14 +43,14 @@ export function parseList(value: JsonObject, where: string, problems: string[]):
 }
 
 export function parsePages(value: JsonObject, where: string, problems: string[]): OwnFields<SitePageSourceConfig> {
-  const place = readPlace(value, where, problems);
-  return { ...place, urlPart: readUrlPart(value["sharepoint_url_part"], "/SitePages", where, problems) };
+  const common = readPlace(value, where, problems);
+  return { ...common, urlPart: readUrlPart(value["sharepoint_url_part"], "/SitePages", where, problems) };
 }
 
 export function formatLibrary(source: FileSourceConfig, earlier: JsonObject): JsonObject {
   const { drafts = false } = source;
-  const place = formatPages(source);
-  return drafts || "drafts" in earlier ? { ...place, drafts } : place;
+  const common = formatPages(source);
+  return drafts || "drafts" in earlier ? { ...common, drafts } : common;
 }
 
 export function formatList({ siteUrl, listName, filter }: ListSourceConfig): JsonObject {

@@ -4,10 +4,10 @@ import { RemoteError } from "../../contracts/errors.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { createPace, type OnWait } from "../../lib/pace.ts";
 import {
-  askedWaitMs,
-  first,
-  type HttpLine,
+  firstValue,
+  type HttpTransport,
   type RetryPolicy,
+  requestedWaitMs,
   TransientFailure,
   throwIfCancelled,
   unlessCancelled,
@@ -27,7 +27,7 @@ interface SignInOptions {
   readonly certificate: ClientCertificate;
   /** Replaces Microsoft's sign-in address; plain http is fine for loopback. */
   readonly tokenEndpoint?: string | undefined;
-  readonly line: HttpLine;
+  readonly transport: HttpTransport;
   readonly policy: RetryPolicy;
 }
 
@@ -35,7 +35,7 @@ export interface SignIn {
   /** A token for the resource, shared by all who ask. `rejected` is one that was refused and must not come back, or "". */
   token(origin: string, rejected: string, call: { signal: AbortSignal; onWait: OnWait }): Promise<string>;
   /** The last token for the resource, "" when there is none. */
-  known(origin: string): string;
+  cachedToken(origin: string): string;
   close(): void;
 }
 
@@ -72,16 +72,16 @@ export function createSignIn(options: SignInOptions): SignIn {
     async token(origin, rejected, call) {
       const known = tokens.get(origin);
       if (known && known.text !== rejected && performance.now() < known.renewAtMs) return known.text;
-      const running = pending.get(origin) ?? acquire(origin);
-      pending.set(origin, running);
-      running.listeners.add(call.onWait);
+      const request = pending.get(origin) ?? acquire(origin);
+      pending.set(origin, request);
+      request.listeners.add(call.onWait);
       try {
-        return (await unlessCancelled(running.promise, call.signal)).text;
+        return (await unlessCancelled(request.promise, call.signal)).text;
       } finally {
-        running.listeners.delete(call.onWait);
+        request.listeners.delete(call.onWait);
       }
     },
-    known: (origin) => tokens.get(origin)?.text ?? "",
+    cachedToken: (origin) => tokens.get(origin)?.text ?? "",
     close: () => closing.abort(),
   };
 }
@@ -92,7 +92,7 @@ async function requestToken(
   origin: string,
   call: { readonly signal: AbortSignal; readonly onWait: OnWait },
 ): Promise<Token> {
-  const network = createSignInNetwork(options.line, { policy: options.policy, ...call });
+  const network = createSignInNetwork(options.transport, { policy: options.policy, ...call });
   let result: AuthenticationResult | null;
   try {
     const client = await openClient(options, network);
@@ -154,9 +154,11 @@ export class SignInError extends RemoteError {
 }
 
 function signInError(options: SignInOptions, trace: SignInTrace, error: unknown): SignInError {
-  const { description, codes } = trace.said();
+  const { description, codes } = trace.lastError();
   const failure = trace.failure();
-  const reason = firstLine(description || failure?.message || (error instanceof Error ? error.message : String(error)));
+  const reason = firstLineOf(
+    description || failure?.message || (error instanceof Error ? error.message : String(error)),
+  );
   const advice = adviseOnSignIn(codes, reason);
   return new SignInError(
     `sign in to tenant ${options.tenantId} as app ${options.clientId}: ${reason}${advice ? ` ${advice}` : ""}`,
@@ -165,15 +167,15 @@ function signInError(options: SignInOptions, trace: SignInTrace, error: unknown)
   );
 }
 
-function firstLine(text: string): string {
+function firstLineOf(text: string): string {
   return (text.split(/[\r\n]/, 1)[0] ?? "").trim();
 }
 
-type NetworkAnswer = Awaited<ReturnType<INetworkModule["sendPostRequestAsync"]>>;
+type NetworkResponse = Awaited<ReturnType<INetworkModule["sendPostRequestAsync"]>>;
 
 /** What msal hides behind its own errors: the last word of the sign-in server, or why there was none. */
 interface SignInTrace {
-  readonly said: () => { readonly description: string; readonly codes: readonly number[] };
+  readonly lastError: () => { readonly description: string; readonly codes: readonly number[] };
   readonly failure: () => Error | undefined;
 }
 
@@ -185,10 +187,10 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([90033, 90055]);
  * empty 503 for a success without a token and refuses on its own to ask again after a 429.
  */
 function createSignInNetwork(
-  line: HttpLine,
+  transport: HttpTransport,
   context: { readonly policy: RetryPolicy; readonly signal: AbortSignal; readonly onWait: OnWait },
 ): INetworkModule & SignInTrace {
-  const pace = createPace({ concurrency: 1, patienceMs: context.policy.patienceMs });
+  const pace = createPace({ concurrency: 1, patienceMs: context.policy.maxWaitMs });
   let failure: Error | undefined;
   let lastBody: Record<string, unknown> = {};
 
@@ -196,16 +198,16 @@ function createSignInNetwork(
     method: "GET" | "POST",
     url: string,
     options: { readonly headers?: Record<string, string>; readonly body?: string } | undefined,
-  ): Promise<NetworkAnswer> {
+  ): Promise<NetworkResponse> {
     const request = { method, url, headers: options?.headers ?? {}, ...(options?.body ? { body: options.body } : {}) };
     try {
       return await withRetries({ ...context, pace }, async (slot) => {
-        const answer = await line.send(request, context.signal);
-        const body = parseBody(await line.readText(answer, context.signal), answer.status);
+        const response = await transport.send(request, context.signal);
+        const body = parseBody(await transport.readText(response, context.signal), response.status);
         lastBody = body;
-        throwIfTransient(answer.status, body, askedWaitMs(answer.headers));
+        throwIfTransient(response.status, body, requestedWaitMs(response.headers));
         slot.release();
-        return { status: answer.status, body, headers: flatten(answer.headers) };
+        return { status: response.status, body, headers: flatten(response.headers) };
       });
     } catch (error) {
       failure = error instanceof Error ? error : new RemoteError(String(error));
@@ -218,7 +220,7 @@ function createSignInNetwork(
     sendGetRequestAsync: (url, options) => send("GET", url, options) as Promise<never>,
     sendPostRequestAsync: (url, options) => send("POST", url, options) as Promise<never>,
     failure: () => failure,
-    said: () => ({
+    lastError: () => ({
       description: typeof lastBody["error_description"] === "string" ? lastBody["error_description"] : "",
       codes: errorCodes(lastBody),
     }),
@@ -235,11 +237,11 @@ function parseBody(text: string, status: number): Record<string, unknown> {
   throw new TransientFailure(new RemoteError(`the sign-in server answered ${status} without valid JSON`));
 }
 
-function throwIfTransient(status: number, body: Record<string, unknown>, askedMs: number | undefined): void {
+function throwIfTransient(status: number, body: Record<string, unknown>, retryAfterMs: number | undefined): void {
   const busy = status === 408 || status === 429 || status >= 500;
   if (!busy && !errorCodes(body).some((code) => TRANSIENT_CODES.has(code))) return;
   const error = new RemoteError(`the sign-in server answered ${status}`);
-  throw new TransientFailure(error, { throttled: status === 429 || status === 503, askedMs });
+  throw new TransientFailure(error, { throttled: status === 429 || status === 503, retryAfterMs });
 }
 
 function errorCodes(body: Record<string, unknown>): readonly number[] {
@@ -248,7 +250,7 @@ function errorCodes(body: Record<string, unknown>): readonly number[] {
 }
 
 function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, first(value)]));
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, firstValue(value)]));
 }
 
 /** What is missing when Entra refuses a sign-in, by its AADSTS code, and who can do something about it. */

@@ -45,7 +45,7 @@ export interface ObjectRules {
 
 interface ObjectTreeOptions {
   /** The address of the store, without a slash at its end. */
-  readonly place: string;
+  readonly location: string;
   readonly open: () => Promise<ObjectStore>;
   /** Where bytes wait between being hashed and being fetched; without one, nothing is written down. */
   readonly folder?: string | undefined;
@@ -63,20 +63,20 @@ export interface StoreWords {
 
 /** A store as a tree: its objects are files, by their names below the last slash of the prefix. */
 export function createObjectTree(rules: ObjectRules, options: ObjectTreeOptions): FileTree {
-  const { place, folder } = options;
+  const { location, folder } = options;
   const root = rootOf(rules.prefix);
   let opening: Promise<ObjectStore> | undefined;
   const open = (): Promise<ObjectStore> => {
     opening ??= options.open();
     return opening;
   };
-  const kept = folder === undefined ? undefined : new KeptReads(folder);
+  const spool = folder === undefined ? undefined : new ReadSpool(folder);
   const toPage = createPaging(rules, root);
   return {
-    place: rules.prefix ? `${place}/${rules.prefix}` : place,
+    location: rules.prefix ? `${location}/${rules.prefix}` : location,
     identity: async () => "",
     async *walk(signal) {
-      await kept?.begin();
+      await spool?.begin();
       for await (const objects of listFiles(await open(), rules.prefix, signal)) yield toPage(objects);
       return "complete";
     },
@@ -84,11 +84,11 @@ export function createObjectTree(rules: ObjectRules, options: ObjectTreeOptions)
       const store = await open();
       const read = (): AsyncIterable<Uint8Array> =>
         limitBytes(store.read(root + path, etag, signal), rules.maxFileBytes);
-      yield* kept ? kept.read(`${etag} ${path}`, read) : read();
+      yield* spool ? spool.read(`${etag} ${path}`, read) : read();
     },
-    addressOf: (path) => ({ url: objectUrl(place, root + path), rawUrl: `${place}/${root}${path}` }),
-    close: async () => await kept?.end(),
-    examine: (isTaken, signal) => examineStore(rules, { ...options, open }, isTaken, signal),
+    addressOf: (path) => ({ url: objectUrl(location, root + path), rawUrl: `${location}/${root}${path}` }),
+    close: async () => await spool?.end(),
+    diagnose: (isTaken, signal) => diagnoseStore(rules, { ...options, open }, isTaken, signal),
   };
 }
 
@@ -98,7 +98,7 @@ function rootOf(prefix: string): string {
 }
 
 /** Whoever reads an address takes these for the store, or for what it is in, however they are written. */
-const NO_ADDRESS = /^\.\.?$/;
+const DOT_NAME = /^\.\.?$/;
 
 /** Tools that want folders put empty objects there, whose names end with a slash. */
 async function* listFiles(
@@ -107,7 +107,7 @@ async function* listFiles(
   signal: AbortSignal,
 ): AsyncGenerator<readonly StoredObject[], void> {
   for await (const objects of store.list(prefix, signal)) {
-    yield objects.filter(({ name, size }) => !(name.endsWith("/") && size === 0) && !NO_ADDRESS.test(name));
+    yield objects.filter(({ name, size }) => !(name.endsWith("/") && size === 0) && !DOT_NAME.test(name));
   }
 }
 
@@ -115,10 +115,10 @@ async function* listFiles(
  * The address of an object. A name may hold `.` and `..` between slashes, which whoever reads addresses would take for steps
  * out of the store: there the slashes are written as escapes, which services take for the same.
  */
-export function objectUrl(place: string, name: string): string {
+export function objectUrl(location: string, name: string): string {
   const names = name.split("/");
   const hasSteps = names.some((one) => one === "." || one === "..");
-  return `${place}/${names.map(encodeURIComponent).join(hasSteps ? "%2F" : "/")}`;
+  return `${location}/${names.map(encodeURIComponent).join(hasSteps ? "%2F" : "/")}`;
 }
 
 /** Lists have ETags without quotes or with, headers have them with. */
@@ -127,14 +127,14 @@ export function bareEtag(etag: string): string {
 }
 
 function createPaging(rules: ObjectRules, root: string): (objects: readonly StoredObject[]) => TreePage {
-  const isLetIn = createTreeRules(rules);
+  const isIncluded = createTreeRules(rules);
   return (objects) => {
     const files: TreeFile[] = [];
     const unreadable: Unreadable[] = [];
     const skipped: { path: string; reason: string }[] = [];
     for (const { name, size, modifiedAtMs, etag, unreadable: reason } of objects) {
       const path = name.slice(root.length);
-      if (!isLetIn(path)) continue;
+      if (!isIncluded(path)) continue;
       if (reason) unreadable.push({ kind: "unreadable", path, reason });
       else if (size > rules.maxFileBytes) {
         skipped.push({ path, reason: `It has ${size} bytes; the limit is ${rules.maxFileBytes}.` });
@@ -145,14 +145,14 @@ function createPaging(rules: ObjectRules, root: string): (objects: readonly Stor
 }
 
 /** Everything between the credential and the first object. */
-async function* examineStore(
+async function* diagnoseStore(
   rules: ObjectRules,
-  { place, open, words }: ObjectTreeOptions,
+  { location, open, words }: ObjectTreeOptions,
   isTaken: (path: string) => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<Finding, void> {
   const credential = { subject: rules.credential ? `Credential ${rules.credential}` : "Credential" };
-  const subject = `${words.store} ${place}`;
+  const subject = `${words.store} ${location}`;
   let store: ObjectStore;
   try {
     store = await open();
@@ -164,26 +164,26 @@ async function* examineStore(
   const detail = `The ${words.store.toLowerCase()} is read with ${store.access}.`;
   yield { ...credential, outcome: "ok", detail, remedy: "" };
   try {
-    yield { subject, ...(await lookInside(rules, store, words.object, isTaken, signal)) };
+    yield { subject, ...(await sampleObjects(rules, store, words.object, isTaken, signal)) };
   } catch (error) {
     yield { subject, outcome: "problem", detail: sentenceOf(error), remedy: `${capital(store.hint)}.` };
   }
 }
 
 /** The first answer tells enough; a store may have millions of objects. */
-async function lookInside(
+async function sampleObjects(
   rules: ObjectRules,
   store: ObjectStore,
   noun: string,
   isTaken: (path: string) => boolean,
   signal: AbortSignal,
 ): Promise<Omit<Finding, "subject">> {
-  const isLetIn = createTreeRules(rules);
+  const isIncluded = createTreeRules(rules);
   const rootLength = rootOf(rules.prefix).length;
   for await (const objects of listFiles(store, rules.prefix, signal)) {
     if (objects.length === 0) continue;
     const paths = objects.map(({ name }) => name.slice(rootLength));
-    const taken = paths.filter((path) => isLetIn(path) && isTaken(path)).length;
+    const taken = paths.filter((path) => isIncluded(path) && isTaken(path)).length;
     const detail = `Of its first ${plural(objects.length, noun)} ${taken} ${taken === 1 ? "is" : "are"} taken, by type and by the rules of the source.`;
     if (taken > 0) return { outcome: "ok", detail, remedy: "" };
     return { outcome: "problem", detail, remedy: "Correct 'include', 'exclude' or 'hidden' in the domain's sources." };
@@ -210,10 +210,10 @@ const SHARE_OF_FREE = 0.25;
  * An object is read to be hashed, and again when it turns out to be new: what was read first waits here, so that it travels once.
  * Nothing here is needed: whatever is not kept is read again.
  */
-class KeptReads {
+class ReadSpool {
   readonly #folder: string;
   /** By the key of what was read: where it is, and how long. */
-  readonly #kept = new Map<string, { readonly file: string; readonly size: number }>();
+  readonly #spooled = new Map<string, { readonly file: string; readonly size: number }>();
   #roomBytes = 0;
 
   constructor(folder: string) {
@@ -229,26 +229,26 @@ class KeptReads {
   }
 
   async end(): Promise<void> {
-    this.#kept.clear();
+    this.#spooled.clear();
     this.#roomBytes = 0;
     await rm(this.#folder, { recursive: true, force: true });
   }
 
   /** What is kept under this key, which is given away with it; otherwise what `read` gives, which is kept on the way. */
   async *read(key: string, read: () => AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
-    const kept = this.#kept.get(key);
-    this.#kept.delete(key);
-    if (!kept) return yield* this.#keeping(key, read());
-    this.#roomBytes += kept.size;
+    const spool = this.#spooled.get(key);
+    this.#spooled.delete(key);
+    if (!spool) return yield* this.#spool(key, read());
+    this.#roomBytes += spool.size;
     try {
-      const isWhole = (await stat(kept.file).catch(() => undefined))?.size === kept.size;
-      yield* isWhole ? createReadStream(kept.file) : read();
+      const isWhole = (await stat(spool.file).catch(() => undefined))?.size === spool.size;
+      yield* isWhole ? createReadStream(spool.file) : read();
     } finally {
-      await rm(kept.file, { force: true });
+      await rm(spool.file, { force: true });
     }
   }
 
-  async *#keeping(key: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  async *#spool(key: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     const file = join(this.#folder, createHash("sha256").update(key).digest("hex"));
     let copy = await open(file, "w").catch(() => undefined);
     let size = 0;
@@ -266,7 +266,7 @@ class KeptReads {
       isWhole = true;
     } finally {
       await copy?.close();
-      if (copy && isWhole) this.#kept.set(key, { file, size });
+      if (copy && isWhole) this.#spooled.set(key, { file, size });
       else {
         this.#roomBytes += size;
         await rm(file, { force: true });
@@ -291,12 +291,12 @@ const MAX_RESUMES = 3;
 /** The bytes of one object. `ask` gives the body from a byte on; what it throws is final. */
 export async function* readResuming(
   name: string,
-  ask: (from: number) => Promise<AsyncIterable<Uint8Array>>,
+  request: (from: number) => Promise<AsyncIterable<Uint8Array>>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
   let bytes = 0;
   for (let resumes = 0; ; resumes++) {
-    const body = await ask(bytes);
+    const body = await request(bytes);
     try {
       for await (const chunk of body) {
         yield chunk;

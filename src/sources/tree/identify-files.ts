@@ -19,27 +19,27 @@ import { asReadable, asSeen, asUnreadable } from "../../plan/lineage/manifest-en
 import { candidateFinder, pairBest, type ScoredPair } from "../../plan/lineage/pair-similar.ts";
 import { similarityOf, sketchText, type TextSketch } from "../../plan/lineage/text-similarity.ts";
 import {
-  type LineageAnswer,
-  type LineageQuestion,
+  type LineageInput,
+  type LineageResult,
   type ReadFile,
-  type Traced,
+  type TracedFile,
   traceLineage,
 } from "../../plan/lineage/trace-lineage.ts";
 import type { TreeTools } from "./open-tree-source.ts";
-import { type FailedFile, type KeptBytes, readFiles } from "./read-files.ts";
-import { Hidden, type ScanDiff } from "./scan-tree.ts";
+import { type FailedFile, type ReadCache, readFiles } from "./read-files.ts";
+import { type ScanDiff, UnreadablePaths } from "./scan-tree.ts";
 
 /** What a look at the tree came to. The manifest knows of every file that is there; what is lost is still in its place. */
-export interface Look {
+export interface ScanResult {
   readonly completeness: Completeness;
   readonly unreadable: readonly Unreadable[];
   /** As they are now: what is new, edited, moved or restored. The first ones, if they are very many. */
   readonly changed: readonly ManifestEntry[];
   readonly lost: readonly ManifestEntry[];
   /** Known files that something unreadable hides. */
-  readonly hidden: number;
+  readonly unreadableCount: number;
   /** Nothing was written, and nothing is to be. */
-  readonly isQuiet: boolean;
+  readonly isUnchanged: boolean;
 }
 
 /** Beyond so many, whoever wants to know lists everything. */
@@ -47,105 +47,106 @@ export const MAX_CHANGED = 10_000;
 /** Where nothing can have moved, so many are read before their identities are written down and the next ones are read. */
 const READ_BATCH = 5000;
 
-export interface LookTools extends TreeTools {
-  readonly kept: KeptBytes;
+export interface ScanTools extends TreeTools {
+  readonly readCache: ReadCache;
 }
 
 /** Reads what has to be read, finds out who is who, and writes it down. A look that is cut short leaves everything else as it was. */
-export async function takeLook(
-  comparison: ScanDiff,
+export async function identifyFiles(
+  scan: ScanDiff,
   recalled: readonly ManifestEntry[],
-  tools: LookTools,
+  tools: ScanTools,
   signal: AbortSignal,
-): Promise<Look> {
-  const { completeness, toRead, readable, renumbered, vanished, unreadable, hidden } = comparison;
-  const quiet = [toRead, readable, renumbered, vanished, unreadable].every(({ length }) => length === 0);
-  const look = new Looking(comparison, recalled, tools, signal);
-  if (!quiet) await look.take();
+): Promise<ScanResult> {
+  const { completeness, toHash, recovered, deviceChanged, missing, unreadable, belowUnreadable } = scan;
+  const isUnchanged = [toHash, recovered, deviceChanged, missing, unreadable].every(({ length }) => length === 0);
+  const identifier = new FileIdentifier(scan, recalled, tools, signal);
+  if (!isUnchanged) await identifier.run();
   return {
     completeness,
-    unreadable: look.unreadable,
-    changed: look.changed,
-    lost: look.lost,
-    hidden: hidden.length,
-    isQuiet: quiet,
+    unreadable: identifier.unreadable,
+    changed: identifier.changed,
+    lost: identifier.lost,
+    unreadableCount: belowUnreadable.length,
+    isUnchanged,
   };
 }
 
 /** The place of a share that is not mounted is another folder than the share, with nothing in it that is known. */
-export async function refuseOtherRoot(
+export async function assertSameRoot(
   root: string,
-  place: string,
+  location: string,
   manifest: Manifest,
-  sawKnown: boolean,
+  foundKnownFile: boolean,
 ): Promise<void> {
-  const before = manifest.look?.root ?? "";
-  const isOther = root !== "" && before !== root && before.endsWith(` ${place}`);
-  if (!isOther || sawKnown) return;
+  const before = manifest.lastScan?.root ?? "";
+  const isOther = root !== "" && before !== root && before.endsWith(` ${location}`);
+  if (!isOther || foundKnownFile) return;
   const { present } = await manifest.countPresent();
   if (present === 0) return;
   throw new RemoteError(
-    `look at '${place}': another folder is there than last time, and none of the ${plural(present, "known file")} in it. ` +
+    `look at '${location}': another folder is there than last time, and none of the ${plural(present, "known file")} in it. ` +
       "If it is a share, mount it. If the folder was replaced on purpose, give the source another source_id.",
   );
 }
 
-class Looking {
-  readonly #comparison: ScanDiff;
+class FileIdentifier {
+  readonly #scan: ScanDiff;
   /** As recallEntries() says. */
   readonly #recalled: readonly ManifestEntry[];
   readonly #recalledAt: ReadonlyMap<string, ManifestEntry>;
-  readonly #tools: LookTools;
+  readonly #tools: ScanTools;
   readonly #signal: AbortSignal;
   readonly unreadable: Unreadable[] = [];
   readonly changed: ManifestEntry[] = [];
   lost: readonly ManifestEntry[] = [];
 
-  constructor(comparison: ScanDiff, recalled: readonly ManifestEntry[], tools: LookTools, signal: AbortSignal) {
-    this.#comparison = comparison;
+  constructor(scan: ScanDiff, recalled: readonly ManifestEntry[], tools: ScanTools, signal: AbortSignal) {
+    this.#scan = scan;
     this.#recalled = recalled;
     this.#recalledAt = new Map(recalled.map((entry) => [entry.path, entry]));
     this.#tools = tools;
     this.#signal = signal;
   }
 
-  async take(): Promise<void> {
+  async run(): Promise<void> {
     const { now } = this.#tools;
-    const { toRead, readable, renumbered, unreadable, hidden } = this.#comparison;
+    const { toHash, recovered, deviceChanged, unreadable, belowUnreadable } = this.#scan;
     const manifest = await this.#tools.manifest();
     // Killed before the plan is carried out, the next look has to be told as a whole.
-    if (manifest.look) manifest.noteLook({ ...manifest.look, id: "" });
+    if (manifest.lastScan) manifest.recordScan({ ...manifest.lastScan, id: "" });
     const holes = await this.#presentAt(
       unreadable.map(({ path }) => path),
       manifest,
     );
-    for (const { path, reason } of unreadable) this.#cannotRead(path, reason, holes, manifest);
-    for (const { entry, hole } of hidden) {
-      if (entry.path !== hole.path) manifest.put(asUnreadable(entry, `'${hole.path}' cannot be read: ${hole.reason}`));
+    for (const { path, reason } of unreadable) this.#putUnreadable(path, reason, holes, manifest);
+    for (const { entry, unreadable: unreadableAbove } of belowUnreadable) {
+      if (entry.path !== unreadableAbove.path)
+        manifest.put(asUnreadable(entry, `'${unreadableAbove.path}' cannot be read: ${unreadableAbove.reason}`));
     }
-    for (const entry of readable) manifest.put(asReadable(entry, now()));
-    for (const entry of renumbered) manifest.put(entry);
-    await ((await this.#mayGoInBatches(manifest)) ? this.#takeInBatches(manifest) : this.#takeAll(toRead, manifest));
+    for (const entry of recovered) manifest.put(asReadable(entry, now()));
+    for (const entry of deviceChanged) manifest.put(entry);
+    await ((await this.#canBatch(manifest)) ? this.#identifyInBatches(manifest) : this.#identifyAll(toHash, manifest));
     await manifest.flush();
   }
 
   /** First looks, and files that were only added: there is nothing that they could have been before. */
-  async #mayGoInBatches(manifest: Manifest): Promise<boolean> {
-    if (!this.#comparison.onlyNew || this.#comparison.vanished.length + this.#recalled.length > 0) return false;
+  async #canBatch(manifest: Manifest): Promise<boolean> {
+    if (!this.#scan.onlyNewPaths || this.#scan.missing.length + this.#recalled.length > 0) return false;
     return (await manifest.countPresent()).absent === 0;
   }
 
-  async #takeInBatches(manifest: Manifest): Promise<void> {
-    const { toRead } = this.#comparison;
-    for (let at = 0; at < toRead.length; at += READ_BATCH) {
-      await this.#takeAll(toRead.slice(at, at + READ_BATCH), manifest);
+  async #identifyInBatches(manifest: Manifest): Promise<void> {
+    const { toHash } = this.#scan;
+    for (let at = 0; at < toHash.length; at += READ_BATCH) {
+      await this.#identifyAll(toHash.slice(at, at + READ_BATCH), manifest);
       await manifest.flush();
-      const done = Math.min(at + READ_BATCH, toRead.length);
-      if (toRead.length > READ_BATCH) this.#tools.log(`Read ${done} of ${plural(toRead.length, "file")}.`);
+      const done = Math.min(at + READ_BATCH, toHash.length);
+      if (toHash.length > READ_BATCH) this.#tools.log(`Read ${done} of ${plural(toHash.length, "file")}.`);
     }
   }
 
-  async #takeAll(files: readonly TreeFile[], manifest: Manifest): Promise<void> {
+  async #identifyAll(files: readonly TreeFile[], manifest: Manifest): Promise<void> {
     const read: ReadFile[] = [];
     const failed: FailedFile[] = [];
     const before = new Map<string, ManifestEntry>();
@@ -159,24 +160,24 @@ class Looking {
       for (const outcome of outcomes) {
         const entry = present.get(outcome.file.path);
         if ("reason" in outcome) failed.push(outcome);
-        else if (entry && isWhatItWas(outcome, entry)) this.#touch(outcome, entry, manifest);
+        else if (entry && isSameFile(outcome, entry)) this.#putTouched(outcome, entry, manifest);
         else {
           read.push(outcome);
           if (entry) before.set(outcome.file.path, entry);
         }
       }
     }
-    const gone = [...this.#comparison.vanished, ...(await this.#recalledElsewhere(manifest))];
-    const held = await this.#giveUp(failed, gone, manifest);
-    const left = gone.filter((entry) => !held.has(entry));
-    const apart = new Set([...before.values(), ...gone].map(({ docId }) => docId));
-    const moved = await movedMeanwhile(read, apart, manifest, this.#tools.tree, this.#signal);
+    const goneEntries = [...this.#scan.missing, ...(await this.#recalledElsewhere(manifest))];
+    const held = await this.#markUnreadable(failed, goneEntries, manifest);
+    const left = goneEntries.filter((entry) => !held.has(entry));
+    const excluded = new Set([...before.values(), ...goneEntries].map(({ docId }) => docId));
+    const moved = await findMovedDuringScan(read, excluded, manifest, this.#tools.tree, this.#signal);
     const vanished = [...left, ...moved];
-    const isElsewhere = await this.#contentElsewhere(read, [...before.values(), ...vanished], manifest);
+    const existsElsewhere = await this.#contentElsewhere(read, [...before.values(), ...vanished], manifest);
     const absent: ManifestEntry[] = [];
     for await (const page of manifest.withStatus("missing", "deleted")) absent.push(...page);
-    const question = { read, before, vanished, absent, isElsewhere };
-    const { entries, lost } = await recognizeFiles(question, this.#tools, this.#signal);
+    const input = { read, before, vanished, absent, existsElsewhere };
+    const { entries, lost } = await matchDocuments(input, this.#tools, this.#signal);
     for (const entry of entries) this.#put(entry, manifest);
     this.lost = [...this.lost, ...lost];
   }
@@ -184,12 +185,12 @@ class Looking {
   /** Whether other files that are there have a content. `apart`: what is known of the files in question themselves, or has vanished. */
   async #contentElsewhere(
     read: readonly ReadFile[],
-    apart: readonly ManifestEntry[],
+    excluded: readonly ManifestEntry[],
     manifest: Manifest,
   ): Promise<(contentHash: string) => boolean> {
     const counts = new Map(await manifest.countContent(read.map(({ contentHash }) => contentHash)));
     const recalled = new Set(this.#recalled.map(({ docId }) => docId));
-    for (const { contentHash, docId } of apart) {
+    for (const { contentHash, docId } of excluded) {
       if (!recalled.has(docId)) counts.set(contentHash, (counts.get(contentHash) ?? 0) - 1);
     }
     return (contentHash) => (counts.get(contentHash) ?? 0) > 0;
@@ -211,19 +212,19 @@ class Looking {
   /** Those whose path is not there any more, or belongs to another document by now. */
   async #recalledElsewhere(manifest: Manifest): Promise<readonly ManifestEntry[]> {
     if (this.#recalled.length === 0) return [];
-    const { toRead, unreadable } = this.#comparison;
-    const there = new Set(toRead.map(({ path }) => path));
-    const hidden = new Hidden(unreadable);
+    const { toHash, unreadable } = this.#scan;
+    const there = new Set(toHash.map(({ path }) => path));
+    const belowUnreadable = new UnreadablePaths(unreadable);
     const known = await manifest.knownAt([...this.#recalledAt.keys()]);
     return this.#recalled.filter((entry) => {
       const { path } = entry;
       const isHere = there.has(path) && !known.has(path) && this.#recalledAt.get(path) === entry;
-      return !isHere && !hidden.has(path);
+      return !isHere && !belowUnreadable.has(path);
     });
   }
 
   /** The same file with the same content: whatever else the file system says of it is only noted. */
-  #touch(read: ReadFile, entry: ManifestEntry, manifest: Manifest): void {
+  #putTouched(read: ReadFile, entry: ManifestEntry, manifest: Manifest): void {
     if (read.file.stamp === entry.stamp && entry.status === "active") return;
     const touched = asSeen({ kind: "touched", read, entry }, this.#tools.now(), () => entry.docId);
     if (touched.modifiedAt === entry.modifiedAt) manifest.put(touched);
@@ -239,7 +240,7 @@ class Looking {
    * Nobody knows what they are. One that is new may be any that vanished, unless their nodes tell otherwise: those are returned,
    * and keep their places.
    */
-  async #giveUp(
+  async #markUnreadable(
     failed: readonly FailedFile[],
     vanished: readonly ManifestEntry[],
     manifest: Manifest,
@@ -252,7 +253,7 @@ class Looking {
     );
     const byNode = Map.groupBy(vanished, ({ node }) => node);
     for (const { file, reason } of failed) {
-      this.#cannotRead(file.path, reason, present, manifest);
+      this.#putUnreadable(file.path, reason, present, manifest);
       if (present.has(file.path)) continue;
       const why = `it may be '${file.path}' now: ${reason}`;
       for (const node of hasInode(file.node)
@@ -269,14 +270,14 @@ class Looking {
     return held;
   }
 
-  #cannotRead(path: string, reason: string, present: ReadonlyMap<string, ManifestEntry>, manifest: Manifest): void {
+  #putUnreadable(path: string, reason: string, present: ReadonlyMap<string, ManifestEntry>, manifest: Manifest): void {
     const entry = path === "" ? undefined : present.get(path);
     if (entry) manifest.put(asUnreadable(entry, reason));
     this.unreadable.push({ kind: "unreadable", path, reason, ...(entry && { itemId: entry.docId }) });
   }
 }
 
-function isWhatItWas({ file, contentHash }: ReadFile, entry: ManifestEntry): boolean {
+function isSameFile({ file, contentHash }: ReadFile, entry: ManifestEntry): boolean {
   return contentHash === entry.contentHash && (!hasInode(file.node) || file.node === entry.node);
 }
 
@@ -284,78 +285,79 @@ function isWhatItWas({ file, contentHash }: ReadFile, entry: ManifestEntry): boo
  * Files that left their path after it was looked at, or where nobody looked, and are among those that were read: the same node
  * with the same content. A second look tells them from hard links, whose first path is still there.
  */
-async function movedMeanwhile(
+async function findMovedDuringScan(
   read: readonly ReadFile[],
   /** What is known to have left its path, or was read there. */
-  apart: ReadonlySet<ItemId>,
+  excluded: ReadonlySet<ItemId>,
   manifest: Manifest,
   tree: FileTree,
   signal: AbortSignal,
 ): Promise<readonly ManifestEntry[]> {
-  const suspects = await findSuspects(read, apart, manifest);
-  if (suspects.size === 0) return [];
-  const folders = new Set([...suspects.keys()].map(folderOf));
+  const candidates = await findMoveCandidates(read, excluded, manifest);
+  if (candidates.size === 0) return [];
+  const folders = new Set([...candidates.keys()].map(folderOf));
   const unreadable: Unreadable[] = [];
   for await (const page of tree.walk(signal, folders)) {
     unreadable.push(...page.unreadable);
     if (!folders.has(page.folder)) continue;
-    for (const { path, node } of page.files) if (suspects.get(path)?.node === node) suspects.delete(path);
+    for (const { path, node } of page.files) if (candidates.get(path)?.node === node) candidates.delete(path);
   }
-  const hidden = new Hidden(unreadable);
-  return [...suspects.values()].filter(({ path }) => !hidden.has(path));
+  const belowUnreadable = new UnreadablePaths(unreadable);
+  return [...candidates.values()].filter(({ path }) => !belowUnreadable.has(path));
 }
 
-async function findSuspects(
+async function findMoveCandidates(
   read: readonly ReadFile[],
-  apart: ReadonlySet<ItemId>,
+  excluded: ReadonlySet<ItemId>,
   manifest: Manifest,
 ): Promise<Map<string, ManifestEntry>> {
-  const marks = read.flatMap(({ contentHash, file: { node } }) => (hasInode(node) ? [{ contentHash, node }] : []));
-  const suspects = new Map<string, ManifestEntry>();
-  for (const entry of await manifest.withNodes(marks)) if (!apart.has(entry.docId)) suspects.set(entry.path, entry);
-  return suspects;
+  const nodes = read.flatMap(({ contentHash, file: { node } }) => (hasInode(node) ? [{ contentHash, node }] : []));
+  const candidates = new Map<string, ManifestEntry>();
+  for (const entry of await manifest.withNodes(nodes))
+    if (!excluded.has(entry.docId)) candidates.set(entry.path, entry);
+  return candidates;
 }
 
-interface Recognized {
+interface MatchedDocuments {
   /** What the manifest is to say of the files that were read. */
   readonly entries: readonly ManifestEntry[];
   readonly lost: readonly ManifestEntry[];
 }
 
 /** Which document is each of the files? */
-async function recognizeFiles(
-  question: LineageQuestion,
-  tools: Pick<TreeTools, "tree" | "keptText" | "textOf" | "log" | "now">,
+async function matchDocuments(
+  input: LineageInput,
+  tools: Pick<TreeTools, "tree" | "storedText" | "textOf" | "log" | "now">,
   signal: AbortSignal,
-): Promise<Recognized> {
-  const { traced, lost } = await followEdits(question, tools, signal);
+): Promise<MatchedDocuments> {
+  const { traced, lost } = await traceWithTexts(input, tools, signal);
   const now = tools.now();
   return { entries: traced.map((one) => asSeen(one, now, newDocId)), lost };
 }
 
 /** By their texts: what was renamed and edited at once, and what is back at its path, edited. */
-async function followEdits(
-  question: LineageQuestion,
-  tools: Pick<TreeTools, "tree" | "keptText" | "textOf" | "log">,
+async function traceWithTexts(
+  input: LineageInput,
+  tools: Pick<TreeTools, "tree" | "storedText" | "textOf" | "log">,
   signal: AbortSignal,
-): Promise<LineageAnswer> {
-  const { traced, lost } = traceLineage(question);
+): Promise<LineageResult> {
+  const { traced, lost } = traceLineage(input);
   const found = traced.filter(({ kind }) => kind === "found").map(({ read }) => read);
   const paths = new Set(found.map(({ file }) => file.path));
   const placed = new Set(traced.flatMap((one) => ("entry" in one ? one.entry.docId : [])));
-  const back = question.absent.filter(
+  const back = input.absent.filter(
     ({ status, path, docId }) => status === "missing" && paths.has(path) && !placed.has(docId),
   );
   const pairs = await pairEdited(found, [...lost, ...back], tools, signal);
   if (pairs.size === 0) return { traced, lost };
-  const kept = new Set([...pairs.values()].map(({ entry }) => entry.docId));
+  const pairedIds = new Set([...pairs.values()].map(({ entry }) => entry.docId));
   return {
-    traced: traced.map((one): Traced => {
+    traced: traced.map((one): TracedFile => {
       const pair = pairs.get(one.read);
       if (!pair) return one;
       return { kind: pair.entry.status === "missing" ? "restored" : "moved-and-edited", read: one.read, ...pair };
     }),
-    lost: lost.filter(({ docId }) => !kept.has(docId)),
+    lost: lost.filter(({ docId }) => !pairedIds.has(docId)),
   };
 }
 
@@ -374,7 +376,7 @@ const TEXTS_AT_ONCE = 4;
 /** By the file that appeared: the lost document that it is, renamed and edited, and how similar the texts are. */
 type EditedPairs = ReadonlyMap<ReadFile, { readonly entry: ManifestEntry; readonly certainty: number }>;
 
-interface Appeared {
+interface NewFile {
   readonly path: string;
   readonly size: number;
   readonly read: ReadFile;
@@ -383,14 +385,14 @@ interface Appeared {
 async function pairEdited(
   found: readonly ReadFile[],
   lost: readonly ManifestEntry[],
-  tools: Pick<TreeTools, "tree" | "keptText" | "textOf" | "log">,
+  tools: Pick<TreeTools, "tree" | "storedText" | "textOf" | "log">,
   signal: AbortSignal,
 ): Promise<EditedPairs> {
   const pairs = new Map<ReadFile, { entry: ManifestEntry; certainty: number }>();
   if (found.length === 0 || lost.length === 0) return pairs;
   const candidatesOf = candidateFinder(lost.filter(({ size }) => size <= MAX_COMPARED_BYTES));
-  const keptSketch = rememberSketches(tools.keptText);
-  const scored: ScoredPair<Appeared, ManifestEntry>[] = [];
+  const storedSketch = cachedSketches(tools.storedText);
+  const scored: ScoredPair<NewFile, ManifestEntry>[] = [];
   let compared = 0;
   await forEachConcurrent(found, TEXTS_AT_ONCE, async (read) => {
     const { path, size } = read.file;
@@ -403,8 +405,8 @@ async function pairEdited(
     if (!text) return;
     const sketch = sketchText(text);
     for (const vanished of candidates) {
-      const kept = await keptSketch(vanished.docId);
-      if (kept) scored.push({ appeared, vanished, score: similarityOf(sketch, kept) });
+      const stored = await storedSketch(vanished.docId);
+      if (stored) scored.push({ appeared, vanished, score: similarityOf(sketch, stored) });
     }
   });
   if (compared > MAX_COMPARED) {
@@ -418,7 +420,7 @@ async function pairEdited(
   return pairs;
 }
 
-function rememberSketches(keptText: TreeTools["keptText"]): (docId: ItemId) => Promise<TextSketch | undefined> {
+function cachedSketches(keptText: TreeTools["storedText"]): (docId: ItemId) => Promise<TextSketch | undefined> {
   const sketches = new Map<ItemId, Promise<TextSketch | undefined>>();
   return (docId) => {
     const sketch = sketches.get(docId) ?? keptText(docId).then((text) => (text ? sketchText(text) : undefined));

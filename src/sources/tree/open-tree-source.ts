@@ -3,16 +3,23 @@ import { RemoteError } from "../../contracts/errors.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { ListedFile, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
-import type { ChangesSince, Listing, LookOutcome, RememberedItem, Sighting, Source } from "../../contracts/source.ts";
+import type {
+  ChangesSince,
+  Listing,
+  ListingOutcome,
+  RememberedItem,
+  Sighting,
+  Source,
+} from "../../contracts/source.ts";
 import { compareText } from "../../lib/compare-text.ts";
 import { fastHash } from "../../lib/fast-hash.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { plural } from "../../lib/plural.ts";
 import { nameOf } from "../../lib/tree-path.ts";
 import { asMissing, stillMissing } from "../../plan/lineage/manifest-entry.ts";
-import { type Look, type LookTools, MAX_CHANGED, refuseOtherRoot, takeLook } from "./identify-files.ts";
-import { fetchFile, KeptBytes } from "./read-files.ts";
-import { compareAll, compareOnly, Hidden, type ScanDiff } from "./scan-tree.ts";
+import { assertSameRoot, identifyFiles, MAX_CHANGED, type ScanResult, type ScanTools } from "./identify-files.ts";
+import { fetchFile, ReadCache } from "./read-files.ts";
+import { type ScanDiff, scanAll, scanFolders, UnreadablePaths } from "./scan-tree.ts";
 import type { TreeSourceConfig } from "./tree-source-codec.ts";
 
 /** What is known of a document without its manifest entry. */
@@ -27,7 +34,7 @@ export interface TreeTools {
   /** The documents that mirror or knowledge base have and the manifest does not know, in pages. */
   readonly mirrored: () => AsyncIterable<readonly MirroredFile[]>;
   /** The text that is kept of a document, for comparing; undefined when there is none. */
-  readonly keptText: (docId: ItemId) => Promise<string | undefined>;
+  readonly storedText: (docId: ItemId) => Promise<string | undefined>;
   /** The text of a file that lies on this disk; undefined when it has none that can be read. */
   readonly textOf: (absolutePath: string, fileType: string, signal: AbortSignal) => Promise<string | undefined>;
   /** Extensions without dot that become documents. Files of other types are never read (they may be huge) and have no manifest entry. */
@@ -43,64 +50,69 @@ export interface TreeTools {
 
 /** A tree of files as a source: what has no identity gets one from the manifest. */
 export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Source {
-  const looks = new TreeLooks(config, tools);
+  const scan = new TreeScan(config, tools);
   return {
     id: config.sourceId,
-    list: (signal) => looks.list(signal),
+    list: (signal) => scan.list(signal),
     feed: {
-      mark: async () => looks.mark,
-      since: (mark, _isKnown, signal) => looks.since(mark, signal),
+      cursor: async () => scan.cursor,
+      since: (cursor, _isKnown, signal) => scan.since(cursor, signal),
     },
     async fetch(item, signal) {
       const known = await (await tools.manifest()).file(item.itemId);
       const { stamp = "", contentHash = item.fingerprint.contentVersion } = known ?? {};
-      return await fetchFile(item.path, { stamp, contentHash }, { tree: tools.tree, kept: looks.kept }, signal);
+      return await fetchFile(
+        item.path,
+        { stamp, contentHash },
+        { tree: tools.tree, readCache: scan.readCache },
+        signal,
+      );
     },
-    conclude: (outcome) => looks.conclude(outcome),
+    conclude: (outcome) => scan.conclude(outcome),
     async close() {
       await tools.tree.close?.();
     },
-    examine: (signal) => tools.tree.examine((path) => tools.acceptedTypes.has(fileTypeOf(nameOf(path))), signal),
+    diagnose: (signal) => tools.tree.diagnose((path) => tools.acceptedTypes.has(fileTypeOf(nameOf(path))), signal),
   };
 }
 
 /** A look of this run. */
-interface TakenLook extends Look {
+interface FinishedScan extends ScanResult {
   /** As TreeLook. */
   readonly root: string;
   readonly turn: number;
   /** What it is to be called. */
-  readonly mark: string;
+  readonly cursor: string;
   /** Only some folders were walked. */
   readonly isPartial: boolean;
 }
 
 /** Where stamps do not tell everything, a hundredth of the files is read in every run, another one each time. */
-const PARTS = 100;
+const ROTATION_PARTS = 100;
 
 /** One run's look at a tree, compared with its manifest: all of it, or the folders that somebody told of. */
-class TreeLooks {
-  readonly #tools: LookTools;
-  readonly #takesTurns: boolean;
-  #taken: TakenLook | undefined;
-  #looking: Promise<TakenLook> | undefined;
+class TreeScan {
+  readonly #tools: ScanTools;
+  readonly #rotates: boolean;
+  #finished: FinishedScan | undefined;
+  #running: Promise<FinishedScan> | undefined;
   /** Names the look of this run, once it is concluded. */
-  readonly mark = randomUUID();
-  readonly kept = new KeptBytes();
+  readonly cursor = randomUUID();
+  readonly readCache = new ReadCache();
 
   constructor(config: TreeSourceConfig, tools: TreeTools) {
-    this.#takesTurns = config.ignoreInodes === true;
-    this.#tools = { ...tools, kept: this.kept };
+    this.#rotates = config.ignoreInodes === true;
+    this.#tools = { ...tools, readCache: this.readCache };
   }
 
   /** What the feed saw of the tree need not be seen again, also when it could not vouch for all of it. */
   async *list(signal: AbortSignal): Listing {
-    const taken = await this.#lookOnce(signal);
-    const { completeness, unreadable, lost } = taken;
+    const finished = await this.#scanOnce(signal);
+    const { completeness, unreadable, lost } = finished;
     if (unreadable.length > 0) yield unreadable;
     const lostIds = new Set(lost.map(({ docId }) => docId));
-    const hidden = new Hidden(unreadable);
-    const isThere = ({ docId, path }: ListedFile): boolean => !lostIds.has(docId) && !hidden.has(path);
+    const unreadablePaths = new UnreadablePaths(unreadable);
+    const isThere = ({ docId, path }: ListedFile): boolean => !lostIds.has(docId) && !unreadablePaths.has(path);
     for await (const page of (await this.#tools.manifest()).active()) {
       yield page.filter(isThere).map((entry) => sightingOf(entry, this.#tools.tree));
     }
@@ -108,95 +120,105 @@ class TreeLooks {
   }
 
   /** Only what is not in the manifest is told, so the last look must have been carried out, and with this manifest. */
-  async since(mark: string, signal: AbortSignal): Promise<ChangesSince | undefined> {
-    if (this.#tools.checksum || mark === "" || (await this.#tools.manifest()).look?.id !== mark) return undefined;
-    const taken = await this.#look(signal, mark);
-    const { completeness, unreadable, changed, lost } = taken;
+  async since(cursor: string, signal: AbortSignal): Promise<ChangesSince | undefined> {
+    if (this.#tools.checksum || cursor === "" || (await this.#tools.manifest()).lastScan?.id !== cursor)
+      return undefined;
+    const finished = await this.#scan(signal, cursor);
+    const { completeness, unreadable, changed, lost } = finished;
     if (completeness !== "complete" || unreadable.length > 0 || changed.length > MAX_CHANGED) return undefined;
     return {
-      mark: taken.mark,
+      cursor: finished.cursor,
       touched: changed.map((entry) => sightingOf(entry, this.#tools.tree)),
       gone: lost.map(({ docId }) => docId),
       recall,
     };
   }
 
-  async conclude(outcome: LookOutcome): Promise<void> {
-    if (this.#taken) await concludeLook(this.#taken, outcome, this.#tools);
+  async conclude(outcome: ListingOutcome): Promise<void> {
+    if (this.#finished) await concludeScan(this.#finished, outcome, this.#tools);
   }
 
   /** Of two listings at once, one looks: two looks would give each new file two documents. */
-  async #lookOnce(signal: AbortSignal): Promise<TakenLook> {
-    const looking = (this.#looking ?? Promise.resolve()).catch(() => undefined);
-    this.#looking = looking.then(() => this.#taken ?? this.#look(signal));
-    return await this.#looking;
+  async #scanOnce(signal: AbortSignal): Promise<FinishedScan> {
+    const previous = (this.#running ?? Promise.resolve()).catch(() => undefined);
+    this.#running = previous.then(() => this.#finished ?? this.#scan(signal));
+    return await this.#running;
   }
 
   /** `before`: what the last look was called, if only what changed since is wanted. */
-  async #look(signal: AbortSignal, before?: string): Promise<TakenLook> {
+  async #scan(signal: AbortSignal, before?: string): Promise<FinishedScan> {
     const { tree, log, checksum, acceptedTypes, manifest: open, onlyFolders } = this.#tools;
     const manifest = await open();
     const identity = await tree.identity(signal);
-    const root = identity && `${identity} ${tree.place}`;
-    const isSameRoot = manifest.look?.root === root;
+    const root = identity && `${identity} ${tree.location}`;
+    const isSameRoot = manifest.lastScan?.root === root;
     // Where nothing is known, any is as good as another.
-    const last = manifest.look?.turn ?? Math.floor(Math.random() * PARTS);
-    const next = this.#takesTurns ? (last + 1) % PARTS : last;
-    const isTurn = (path: string): boolean => partOf(path) === next;
-    const asked = { tree, manifest: open, acceptedTypes, checksum, signal };
-    const hints = before !== undefined && isSameRoot ? onlyFolders : undefined;
-    const some = hints && (await compareOnly(asked, hints));
-    const comparison = some ?? (await compareAll({ ...asked, ...(this.#takesTurns && { isTurn }) }));
+    const last = manifest.lastScan?.turn ?? Math.floor(Math.random() * ROTATION_PARTS);
+    const next = this.#rotates ? (last + 1) % ROTATION_PARTS : last;
+    const isDue = (path: string): boolean => partOf(path) === next;
+    const options = { tree, manifest: open, acceptedTypes, checksum, signal };
+    const onlyThese = before !== undefined && isSameRoot ? onlyFolders : undefined;
+    const partial = onlyThese && (await scanFolders(options, onlyThese));
+    const diff = partial ?? (await scanAll({ ...options, ...(this.#rotates && { isDue }) }));
     if ((await tree.identity(signal)) !== identity) {
       throw new RemoteError(
-        `look at '${tree.place}': another folder took its place meanwhile. The next run looks again.`,
+        `look at '${tree.location}': another folder took its place meanwhile. The next run looks again.`,
       );
     }
-    if (!isSameRoot) await refuseOtherRoot(root, tree.place, manifest, comparison.sawKnown);
-    for (const line of comparison.leftOut.lines()) log(line);
-    const recalled = some ? [] : await recallEntries(comparison, this.#tools);
-    const look = await takeLook(comparison, recalled, this.#tools, signal);
-    const mark = (look.isQuiet && before) || this.mark;
-    this.#taken = { ...look, root, turn: some ? last : next, mark, isPartial: some !== undefined };
-    return this.#taken;
+    if (!isSameRoot) await assertSameRoot(root, tree.location, manifest, diff.foundKnownFile);
+    for (const line of diff.skipped.lines()) log(line);
+    const recalled = partial ? [] : await recallLostEntries(diff, this.#tools);
+    const result = await identifyFiles(diff, recalled, this.#tools, signal);
+    const cursor = (result.isUnchanged && before) || this.cursor;
+    this.#finished = { ...result, root, turn: partial ? last : next, cursor, isPartial: partial !== undefined };
+    return this.#finished;
   }
 }
 
 /** The same for ever, and spread evenly enough. */
 function partOf(path: string): number {
-  return fastHash(path) % PARTS;
+  return fastHash(path) % ROTATION_PARTS;
 }
 
 /** `lastSeenAt` of files that never change is right to the hour. */
-const NOTED_FOR_MS = 3_600_000;
+const RECORD_INTERVAL_MS = 3_600_000;
 
 /** The plan was carried out: what was lost is missing now, unless it is held, and the look is known by its name. */
-async function concludeLook(look: TakenLook, { complete, stillHeld }: LookOutcome, tools: LookTools): Promise<void> {
+async function concludeScan(
+  result: FinishedScan,
+  { complete, stillHeld }: ListingOutcome,
+  tools: ScanTools,
+): Promise<void> {
   if (!complete) return;
   const manifest = await tools.manifest();
   const at = tools.now();
   let missing = 0;
   // A look at some folders says nothing about the others, and what is missing could be anywhere.
-  if (!look.isPartial) {
+  if (!result.isPartial) {
     for await (const page of manifest.withStatus("missing")) {
       const gone = page.filter(({ docId }) => !stillHeld.has(docId));
       for (const entry of gone) manifest.put(stillMissing(entry, at));
       missing += gone.length;
     }
   }
-  const leaving = look.lost.filter(({ docId }) => !stillHeld.has(docId));
+  const leaving = result.lost.filter(({ docId }) => !stillHeld.has(docId));
   const known = await manifest.find(leaving.map(({ docId }) => docId));
   for (const entry of leaving) manifest.put(asMissing(known.get(entry.docId) ?? entry, at));
-  const isHeld = leaving.length < look.lost.length;
+  const isHeld = leaving.length < result.lost.length;
   // What is held, or could not be read, may be back next time just as it was, which only a listing tells.
-  const id = isHeld || look.unreadable.length > 0 ? "" : look.mark;
-  const { look: before } = manifest;
+  const id = isHeld || result.unreadable.length > 0 ? "" : result.cursor;
+  const { lastScan: before } = manifest;
   const ageMs = at.getTime() - Date.parse(before?.at ?? "");
-  const isFresh = look.isPartial || (ageMs >= 0 && ageMs < NOTED_FOR_MS);
-  const isNoted = look.isQuiet && missing === 0 && isFresh && before?.id === id && before.turn === look.turn;
-  if (!isNoted && look.hidden === 0) {
-    const sawAll = !look.isPartial && !isHeld;
-    manifest.noteLook({ root: look.root, at: sawAll ? at.toISOString() : (before?.at ?? ""), id, turn: look.turn });
+  const isFresh = result.isPartial || (ageMs >= 0 && ageMs < RECORD_INTERVAL_MS);
+  const isRecorded = result.isUnchanged && missing === 0 && isFresh && before?.id === id && before.turn === result.turn;
+  if (!isRecorded && result.unreadableCount === 0) {
+    const sawAll = !result.isPartial && !isHeld;
+    manifest.recordScan({
+      root: result.root,
+      at: sawAll ? at.toISOString() : (before?.at ?? ""),
+      id,
+      turn: result.turn,
+    });
   }
   await manifest.flush();
 }
@@ -206,13 +228,13 @@ async function concludeLook(look: TakenLook, { complete, stillHeld }: LookOutcom
  * an earlier one was put in its place: then they are what the files at their paths were. Of several with one path the last has it,
  * unless the bytes tell otherwise.
  */
-async function recallEntries(
-  { toRead }: ScanDiff,
-  { manifest: open, mirrored, log }: LookTools,
+async function recallLostEntries(
+  { toHash }: ScanDiff,
+  { manifest: open, mirrored, log }: ScanTools,
 ): Promise<readonly ManifestEntry[]> {
-  if (toRead.length === 0) return [];
-  const known = await (await open()).knownAt(toRead.map(({ path }) => path));
-  if (toRead.every(({ path }) => known.has(path))) return [];
+  if (toHash.length === 0) return [];
+  const known = await (await open()).knownAt(toHash.map(({ path }) => path));
+  if (toHash.every(({ path }) => known.has(path))) return [];
   const recalled: ManifestEntry[] = [];
   for await (const page of mirrored()) for (const file of page) recalled.push(await entryOf(file));
   if (recalled.length > 0) {

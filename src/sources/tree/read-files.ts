@@ -6,7 +6,7 @@ import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { Turn } from "../../lib/turn.ts";
 
 /** Files on their way through the hash at the same time. */
-const HASHES_AT_ONCE = 4;
+const CONCURRENCY = 4;
 
 export interface FailedFile {
   readonly file: TreeFile;
@@ -17,7 +17,7 @@ type ReadOutcome = { readonly file: TreeFile; readonly contentHash: string } | F
 
 interface ReadTools {
   readonly tree: FileTree;
-  readonly kept: KeptBytes;
+  readonly readCache: ReadCache;
 }
 
 /** One outcome for each file, in their order. Only an abort throws. */
@@ -28,7 +28,7 @@ export async function readFiles(
 ): Promise<readonly ReadOutcome[]> {
   const outcomes: ReadOutcome[] = Array.from({ length: files.length });
   const turn = new Turn();
-  await forEachConcurrent(files.entries(), HASHES_AT_ONCE, async ([i, file]) => {
+  await forEachConcurrent(files.entries(), CONCURRENCY, async ([i, file]) => {
     outcomes[i] = await readOne(file, tools, signal);
     if (turn.isOver()) await turn.next();
   });
@@ -55,7 +55,7 @@ async function readOne(file: TreeFile, tools: ReadTools, signal: AbortSignal): P
 async function hashFile(
   path: string,
   stamp: string,
-  { tree, kept }: ReadTools,
+  { tree, readCache }: ReadTools,
   signal: AbortSignal,
 ): Promise<{ readonly contentHash: string; readonly size: number }> {
   const hash = createHash("sha256");
@@ -67,7 +67,7 @@ async function hashFile(
     first ??= chunk;
   }
   const contentHash = hash.digest("hex");
-  if (first?.byteLength === size) kept.keep(contentHash, first);
+  if (first?.byteLength === size) readCache.put(contentHash, first);
   return { contentHash, size };
 }
 
@@ -75,26 +75,26 @@ async function hashFile(
 export async function fetchFile(
   path: string,
   { stamp, contentHash }: { readonly stamp: string; readonly contentHash: string },
-  { tree, kept }: { readonly tree: FileTree; readonly kept: KeptBytes },
+  { tree, readCache }: { readonly tree: FileTree; readonly readCache: ReadCache },
   signal: AbortSignal,
 ): Promise<Fetched> {
-  const bytes = kept.take(contentHash);
-  if (bytes) return { status: "fetched", body: oneChunk(bytes) };
+  const bytes = readCache.take(contentHash);
+  if (bytes) return { status: "fetched", body: asStream(bytes) };
   const chunks = tree.read(path, signal, stamp)[Symbol.asyncIterator]();
   try {
     const first = await chunks.next();
-    return { status: "fetched", body: verified(first, chunks, contentHash) };
+    return { status: "fetched", body: verifyHash(first, chunks, contentHash) };
   } catch (error) {
     if (error instanceof NotFoundError) return { status: "gone" };
     throw error;
   }
 }
 
-async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
+async function* asStream(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
   yield bytes;
 }
 
-async function* verified(
+async function* verifyHash(
   first: IteratorResult<Uint8Array>,
   rest: AsyncIterator<Uint8Array>,
   contentHash: string,
@@ -118,11 +118,11 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const OVERHEAD_BYTES = 1024;
 
 /** What was read to be hashed, for whoever fetches it a moment later: the first small ones, each for one fetch. */
-export class KeptBytes {
+export class ReadCache {
   readonly #byHash = new Map<string, Uint8Array>();
   #room = MAX_BYTES;
 
-  keep(contentHash: string, bytes: Uint8Array): void {
+  put(contentHash: string, bytes: Uint8Array): void {
     const cost = costOf(bytes);
     if (bytes.byteLength > MAX_FILE_BYTES || cost > this.#room || this.#byHash.has(contentHash)) return;
     this.#byHash.set(contentHash, bytes);

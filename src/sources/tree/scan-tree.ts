@@ -1,4 +1,4 @@
-import type { FileTree, TreeFile, TreeHole, TreePage } from "../../contracts/file-tree.ts";
+import type { FileTree, TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { KnownFile, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
 import type { Completeness, Unreadable } from "../../contracts/source.ts";
@@ -11,36 +11,36 @@ import { Turn } from "../../lib/turn.ts";
 export interface ScanDiff {
   readonly completeness: Completeness;
   /** New paths, and paths whose stamp is another. */
-  readonly toRead: readonly TreeFile[];
+  readonly toHash: readonly TreeFile[];
   /** Could not be read before, and are as they were when they last could. */
-  readonly readable: readonly ManifestEntry[];
+  readonly recovered: readonly ManifestEntry[];
   /** What they were, in a file system that got another number since: they lie on it as they do now. */
-  readonly renumbered: readonly ManifestEntry[];
+  readonly deviceChanged: readonly ManifestEntry[];
   /** Their path is not there any more, and nothing unreadable hides it. */
-  readonly vanished: readonly ManifestEntry[];
+  readonly missing: readonly ManifestEntry[];
   readonly unreadable: readonly Unreadable[];
-  readonly leftOut: LeftOut;
+  readonly skipped: SkippedFiles;
   /** All of `toRead` are at new paths. */
-  readonly onlyNew: boolean;
+  readonly onlyNewPaths: boolean;
   /** Known files that something unreadable above them hides. */
-  readonly hidden: readonly HiddenFile[];
+  readonly belowUnreadable: readonly FileBelowUnreadable[];
   /** Something that is known was there. */
-  readonly sawKnown: boolean;
+  readonly foundKnownFile: boolean;
 }
 
-interface HiddenFile {
+interface FileBelowUnreadable {
   readonly entry: ManifestEntry;
   /** What hides it. */
-  readonly hole: Unreadable;
+  readonly unreadable: Unreadable;
 }
 
-interface CompareTools {
+interface ScanOptions {
   readonly tree: FileTree;
   readonly manifest: () => Promise<Manifest>;
   readonly acceptedTypes: ReadonlySet<string>;
   readonly checksum: boolean;
   /** Whether it is a file's turn to be read although its stamp is what it was; without it never. */
-  readonly isTurn?: (path: string) => boolean;
+  readonly isDue?: (path: string) => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -48,25 +48,25 @@ interface CompareTools {
 const BATCH = 1000;
 
 /** Everything is compared, file by file. */
-export async function compareAll(tools: CompareTools): Promise<ScanDiff> {
-  const comparing = new Comparing(tools);
-  const completeness = await comparing.walk();
-  if (completeness === "complete") await comparing.missEverywhere();
-  return await comparing.result(completeness);
+export async function scanAll(tools: ScanOptions): Promise<ScanDiff> {
+  const scanner = new Scanner(tools);
+  const completeness = await scanner.walk();
+  if (completeness === "complete") await scanner.addAbsentElsewhere();
+  return await scanner.result(completeness);
 }
 
 /** Only these folders, and those that are new in them, can have changed. undefined: they are not what they should be, so everything has to be walked. */
-export async function compareOnly(tools: CompareTools, only: ReadonlySet<string>): Promise<ScanDiff | undefined> {
-  const comparing = new Comparing(tools);
+export async function scanFolders(tools: ScanOptions, only: ReadonlySet<string>): Promise<ScanDiff | undefined> {
+  const scanner = new Scanner(tools);
   const known = await knownBelow(only, await tools.manifest());
   let next: ReadonlySet<string> = only;
   while (next.size > 0) {
-    await comparing.walk(next);
-    next = comparing.newFolders(known);
+    await scanner.walk(next);
+    next = scanner.newFolders(known);
   }
-  await comparing.missFolders(comparing.goneFolders(known));
-  for (const folder of only) if (known.has(folder) && !comparing.folders.has(folder)) return undefined;
-  return { ...(await comparing.result("complete")), sawKnown: true };
+  await scanner.addAbsentIn(scanner.goneFolders(known));
+  for (const folder of only) if (known.has(folder) && !scanner.folders.has(folder)) return undefined;
+  return { ...(await scanner.result("complete")), foundKnownFile: true };
 }
 
 /** Folders at and below these that something is known of, and those above it. */
@@ -90,29 +90,29 @@ async function knownBelow(folders: ReadonlySet<string>, manifest: Manifest): Pro
   return known;
 }
 
-class Comparing {
-  readonly #tools: CompareTools;
-  readonly #toRead: TreeFile[] = [];
-  readonly #readable: KnownFile[] = [];
-  readonly #renumbered: KnownFile[] = [];
+class Scanner {
+  readonly #tools: ScanOptions;
+  readonly #toHash: TreeFile[] = [];
+  readonly #recovered: KnownFile[] = [];
+  readonly #deviceChanged: KnownFile[] = [];
   /** Of those that were not compared folder by folder. */
   readonly #seen = new Set<ItemId>();
   #seenCount = 0;
   readonly #absent: KnownFile[] = [];
   readonly #unreadable: Unreadable[] = [];
-  readonly #leftOut = new LeftOut();
+  readonly #skipped = new SkippedFiles();
   readonly #named = new Set<string>();
   readonly #devices = new Map<string, string>();
   /** Folders with something in them that is known. */
-  readonly #familiar = new Set<string>();
+  readonly #foldersWithKnown = new Set<string>();
   readonly #turn = new Turn();
-  #waiting: WaitingPage[] = [];
-  #waitingFiles = 0;
-  #onlyNew = true;
+  #pending: PendingPage[] = [];
+  #pendingFiles = 0;
+  #onlyNewPaths = true;
   /** Those that were walked. */
   readonly folders = new Set<string>();
 
-  constructor(tools: CompareTools) {
+  constructor(tools: ScanOptions) {
     this.#tools = tools;
   }
 
@@ -121,15 +121,15 @@ class Comparing {
     const pages = tree.walk(signal, below);
     let step = await pages.next();
     for (; !step.done; step = await pages.next()) {
-      this.#take(step.value);
-      if (this.#waitingFiles >= BATCH) await this.#compareWaiting();
+      this.#addPage(step.value);
+      if (this.#pendingFiles >= BATCH) await this.#comparePending();
     }
-    await this.#compareWaiting();
+    await this.#comparePending();
     return step.value;
   }
 
-  #take({ folder, files, unreadable, skipped, whole }: TreePage): void {
-    this.#leftOut.add(skipped);
+  #addPage({ folder, files, unreadable, skipped, whole }: TreePage): void {
+    this.#skipped.add(skipped);
     if (whole) {
       this.folders.add(folder);
       this.#devices.set(folder, whole.device);
@@ -138,19 +138,19 @@ class Comparing {
     const accepted = files.filter(({ path }) => {
       const type = fileTypeOf(nameOf(path));
       const isAccepted = this.#tools.acceptedTypes.has(type);
-      if (!isAccepted) this.#leftOut.addType(type);
+      if (!isAccepted) this.#skipped.addType(type);
       return isAccepted;
     });
-    this.#waiting.push({ folder, files: accepted, unreadable, isWhole: whole !== undefined });
-    this.#waitingFiles += accepted.length + 1;
+    this.#pending.push({ folder, files: accepted, unreadable, isWhole: whole !== undefined });
+    this.#pendingFiles += accepted.length + 1;
   }
 
-  async #compareWaiting(): Promise<void> {
-    const pages = this.#waiting;
+  async #comparePending(): Promise<void> {
+    const pages = this.#pending;
     if (pages.length === 0) return;
-    [this.#waiting, this.#waitingFiles] = [[], 0];
+    [this.#pending, this.#pendingFiles] = [[], 0];
     const manifest = await this.#tools.manifest();
-    const differences = await manifest.differences(pages.filter((page) => this.#goesByStamps(page)));
+    const differences = await manifest.differences(pages.filter((page) => this.#trustsStamps(page)));
     const whole = await manifest.inFolders(
       pages.flatMap(({ folder, isWhole }) => (isWhole && !differences.has(folder) ? [folder] : [])),
     );
@@ -158,25 +158,25 @@ class Comparing {
       ...(isWhole ? (differences.get(folder) ?? []) : files.map(({ path }) => path)),
       ...unreadable.map(({ path }) => path),
     ]);
-    const alone = await manifest.knownAt(paths);
+    const byPath = await manifest.knownAt(paths);
     for (const { folder, files, unreadable, isWhole } of pages) {
-      for (const hole of unreadable) this.#meetHole(hole, alone);
+      for (const unreadableAbove of unreadable) this.#addUnreadable(unreadableAbove, byPath);
       const different = differences.get(folder);
-      if (different) this.#compareDifferent(folder, files, different, alone);
+      if (different) this.#compareDifferences(folder, files, different, byPath);
       else if (isWhole) this.#compareFolder(folder, files, whole.get(folder) ?? new Map());
-      else for (const file of files) this.#compare(file, this.#meetAlone(alone.get(file.path)));
+      else for (const file of files) this.#compare(file, this.#markSeen(byPath.get(file.path)));
       if (this.#turn.isOver()) await this.#turn.next();
     }
   }
 
   /** No file of the folder is read that is as it was. */
-  #goesByStamps({ files, isWhole }: WaitingPage): boolean {
-    const { checksum, isTurn } = this.#tools;
+  #trustsStamps({ files, isWhole }: PendingPage): boolean {
+    const { checksum, isDue: isTurn } = this.#tools;
     return isWhole && !checksum && !(isTurn && files.some(({ path }) => isTurn(path)));
   }
 
   /** Whatever else is in the folder is what it was. */
-  #compareDifferent(
+  #compareDifferences(
     folder: string,
     files: readonly TreeFile[],
     different: ReadonlySet<string>,
@@ -184,7 +184,7 @@ class Comparing {
   ): void {
     if (different.size === 0) {
       this.#seenCount += files.length;
-      if (files.length > 0) this.#familiar.add(folder);
+      if (files.length > 0) this.#foldersWithKnown.add(folder);
       return;
     }
     const mine = new Map<string, KnownFile[]>();
@@ -192,59 +192,59 @@ class Comparing {
       const file = known.get(path);
       if (file) mine.set(path, [file]);
     }
-    const met = files.filter(({ path }) => different.has(path));
-    this.#seenCount += files.length - met.length;
-    if (files.length > met.length) this.#familiar.add(folder);
-    this.#compareFolder(folder, met, mine);
+    const seen = files.filter(({ path }) => different.has(path));
+    this.#seenCount += files.length - seen.length;
+    if (files.length > seen.length) this.#foldersWithKnown.add(folder);
+    this.#compareFolder(folder, seen, mine);
   }
 
   #compareFolder(folder: string, files: readonly TreeFile[], known: ReadonlyMap<string, readonly KnownFile[]>): void {
-    const met = new Set<string>();
+    const seen = new Set<string>();
     for (const file of files) {
       const [mine] = known.get(file.path) ?? [];
-      if (mine) met.add(file.path);
+      if (mine) seen.add(file.path);
       this.#compare(file, mine);
     }
-    if (met.size > 0) this.#familiar.add(folder);
-    for (const [path, same] of known) this.#absent.push(...(met.has(path) ? same.slice(1) : same));
+    if (seen.size > 0) this.#foldersWithKnown.add(folder);
+    for (const [path, same] of known) this.#absent.push(...(seen.has(path) ? same.slice(1) : same));
   }
 
-  #meetAlone(known: KnownFile | undefined): KnownFile | undefined {
+  #markSeen(known: KnownFile | undefined): KnownFile | undefined {
     if (!known) return undefined;
     this.#seen.add(known.docId);
-    this.#familiar.add(folderOf(known.path));
+    this.#foldersWithKnown.add(folderOf(known.path));
     return known;
   }
 
   /** Nobody misses a link, or a file of a type that is not taken, unless it stands where a document was. */
-  #meetHole(hole: TreeHole, known: ReadonlyMap<string, KnownFile>): void {
-    const { path, reason, what } = hole;
+  #addUnreadable(unreadableAbove: UnreadableEntry, known: ReadonlyMap<string, KnownFile>): void {
+    const { path, reason, what } = unreadableAbove;
     const isWanted = what === undefined || (what === "file" && this.#tools.acceptedTypes.has(fileTypeOf(nameOf(path))));
-    if (isWanted || known.has(path)) this.#unreadable.push(hole);
-    else this.#leftOut.add([{ path, reason }]);
+    if (isWanted || known.has(path)) this.#unreadable.push(unreadableAbove);
+    else this.#skipped.add([{ path, reason }]);
   }
 
   #compare(file: TreeFile, known: KnownFile | undefined): void {
     if (known) this.#seenCount += 1;
     const isSame = file.stamp !== "" && file.stamp === known?.stamp;
-    if (!isSame || this.#tools.checksum || this.#tools.isTurn?.(file.path)) {
-      this.#toRead.push(file);
-      if (known) this.#onlyNew = false;
-    } else if (known?.status === "error") this.#readable.push({ ...known, node: file.node });
-    else if (known && file.node !== known.node) this.#renumbered.push({ ...known, node: file.node });
+    if (!isSame || this.#tools.checksum || this.#tools.isDue?.(file.path)) {
+      this.#toHash.push(file);
+      if (known) this.#onlyNewPaths = false;
+    } else if (known?.status === "error") this.#recovered.push({ ...known, node: file.node });
+    else if (known && file.node !== known.node) this.#deviceChanged.push({ ...known, node: file.node });
   }
 
   /** Those of folders that were not walked. */
-  async missEverywhere(): Promise<void> {
+  async addAbsentElsewhere(): Promise<void> {
     const manifest = await this.#tools.manifest();
     const { present } = await manifest.countPresent();
     if (this.#seenCount + this.#absent.length === present) return;
     for await (const page of manifest.folders()) {
-      await this.missFolders(page.filter((folder) => !this.folders.has(folder)));
+      await this.addAbsentIn(page.filter((folder) => !this.folders.has(folder)));
     }
   }
 
-  async missFolders(folders: readonly string[]): Promise<void> {
+  async addAbsentIn(folders: readonly string[]): Promise<void> {
     if (folders.length === 0) return;
     for (const known of (await (await this.#tools.manifest()).inFolders(folders)).values()) {
       for (const files of known.values()) {
@@ -270,26 +270,26 @@ class Comparing {
 
   async result(completeness: Completeness): Promise<ScanDiff> {
     const absent = completeness === "complete" ? this.#absent : [];
-    this.#unreadable.push(...findUnmounted(absent, this.#devices, this.#familiar));
-    const holes = new Hidden(this.#unreadable);
+    this.#unreadable.push(...findUnmounted(absent, this.#devices, this.#foldersWithKnown));
+    const unreadablePaths = new UnreadablePaths(this.#unreadable);
     const vanished: ManifestEntry[] = [];
-    const hidden: HiddenFile[] = [];
+    const hidden: FileBelowUnreadable[] = [];
     for (const entry of await this.#entriesOf(absent)) {
-      const hole = holes.above(entry.path);
-      if (hole) hidden.push({ entry, hole });
+      const unreadableAbove = unreadablePaths.above(entry.path);
+      if (unreadableAbove) hidden.push({ entry, unreadable: unreadableAbove });
       else vanished.push(entry);
     }
     return {
       completeness,
-      toRead: this.#toRead,
-      readable: await this.#entriesOf(this.#readable),
-      renumbered: await this.#entriesOf(this.#renumbered),
-      vanished,
+      toHash: this.#toHash,
+      recovered: await this.#entriesOf(this.#recovered),
+      deviceChanged: await this.#entriesOf(this.#deviceChanged),
+      missing: vanished,
       unreadable: this.#unreadable,
-      leftOut: this.#leftOut,
-      onlyNew: this.#onlyNew,
-      hidden,
-      sawKnown: this.#seenCount > 0,
+      skipped: this.#skipped,
+      onlyNewPaths: this.#onlyNewPaths,
+      belowUnreadable: hidden,
+      foundKnownFile: this.#seenCount > 0,
     };
   }
 
@@ -303,7 +303,7 @@ class Comparing {
   }
 }
 
-interface WaitingPage extends Pick<TreePage, "folder" | "files" | "unreadable"> {
+interface PendingPage extends Pick<TreePage, "folder" | "files" | "unreadable"> {
   /** It is all there is of its folder. */
   readonly isWhole: boolean;
 }
@@ -319,21 +319,21 @@ function findUnmounted(
   /** Folders with something in them that is known. */
   familiar: ReadonlySet<string>,
 ): readonly Unreadable[] {
-  const places = new Set<string>();
+  const mounts = new Set<string>();
   for (const { path, node } of absent) {
     const folder = nearest(path, devices);
     const device = devices.get(folder) ?? "";
-    if (folder !== "" && node !== "" && device !== "" && !node.startsWith(`${device}:`)) places.add(folder);
+    if (folder !== "" && node !== "" && device !== "" && !node.startsWith(`${device}:`)) mounts.add(folder);
   }
-  if (places.size === 0) return [];
-  const living = new Set<string>();
-  for (const folder of familiar) for (let at = folder; at !== "" && !living.has(at); at = folderOf(at)) living.add(at);
-  return [...places]
-    .filter((folder) => !living.has(folder))
-    .map((path) => ({ kind: "unreadable", path, reason: REASON }));
+  if (mounts.size === 0) return [];
+  const alive = new Set<string>();
+  for (const folder of familiar) for (let at = folder; at !== "" && !alive.has(at); at = folderOf(at)) alive.add(at);
+  return [...mounts]
+    .filter((folder) => !alive.has(folder))
+    .map((path) => ({ kind: "unreadable", path, reason: UNMOUNTED_REASON }));
 }
 
-const REASON =
+const UNMOUNTED_REASON =
   "another file system was mounted here, with all that is known of this folder. If it is a share, mount it; if it is gone for good, delete the empty folder";
 
 function nearest(path: string, devices: ReadonlyMap<string, string>): string {
@@ -342,17 +342,17 @@ function nearest(path: string, devices: ReadonlyMap<string, string>): string {
   return folder;
 }
 
-const NAMED = 10;
+const MAX_NAMED = 10;
 
 /** What is in the tree and not let in: told in a few lines, however much it is. */
-class LeftOut {
+class SkippedFiles {
   readonly #some: { readonly path: string; readonly reason: string }[] = [];
   readonly #types = new Map<string, number>();
   #count = 0;
 
   add(skipped: readonly { readonly path: string; readonly reason: string }[]): void {
     this.#count += skipped.length;
-    this.#some.push(...skipped.slice(0, NAMED - this.#some.length));
+    this.#some.push(...skipped.slice(0, MAX_NAMED - this.#some.length));
   }
 
   addType(type: string): void {
@@ -366,18 +366,18 @@ class LeftOut {
     if (this.#types.size === 0) return;
     const most = [...this.#types].sort(([, a], [, b]) => b - a);
     const count = most.reduce((sum, [, n]) => sum + n, 0);
-    const names = most.slice(0, NAMED).map(([type, n]) => `${type || "no type"} ${n}`);
-    const rest = most.length > NAMED ? ", and others" : "";
+    const names = most.slice(0, MAX_NAMED).map(([type, n]) => `${type || "no type"} ${n}`);
+    const rest = most.length > MAX_NAMED ? ", and others" : "";
     yield `Left out ${plural(count, "file")} of types that are not accepted: ${names.join(", ")}${rest}.`;
   }
 }
 
 /** What lies at or below something that could not be looked at: nobody knows whether it is there. */
-export class Hidden {
+export class UnreadablePaths {
   readonly #holes: ReadonlyMap<string, Unreadable>;
 
   constructor(unreadable: readonly Unreadable[]) {
-    this.#holes = new Map(unreadable.map((hole) => [hole.path, hole]));
+    this.#holes = new Map(unreadable.map((unreadableAbove) => [unreadableAbove.path, unreadableAbove]));
   }
 
   has(path: string): boolean {
@@ -388,8 +388,8 @@ export class Hidden {
   above(path: string): Unreadable | undefined {
     if (this.#holes.size === 0) return undefined;
     for (let at = path; at !== ""; at = folderOf(at)) {
-      const hole = this.#holes.get(at);
-      if (hole) return hole;
+      const unreadableAbove = this.#holes.get(at);
+      if (unreadableAbove) return unreadableAbove;
     }
     return this.#holes.get("");
   }

@@ -95,16 +95,16 @@ export function locateIn(
 }
 
 /** A path that begins at a root, or an address. */
-export function isWholePath(path: string): boolean {
+export function isAbsolutePath(path: string): boolean {
   return /^(\/|[A-Za-z]:\/|[a-z][a-z0-9+.-]*:\/\/)/i.test(path);
 }
 
 /** The path below the root of what may be written as a whole address; undefined: it lies elsewhere. */
-export function belowStore(place: string, prefix: string, called: string): string | undefined {
+export function pathInStore(place: string, prefix: string, called: string): string | undefined {
   const path = called.trim().replaceAll("\\", "/");
   const start = `${place}/`;
   const isAddress = path.startsWith(start);
-  if (!isAddress && isWholePath(path)) return undefined;
+  if (!isAddress && isAbsolutePath(path)) return undefined;
   const name = isAddress ? decoded(path.slice(start.length)) : path;
   const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
   if (name.startsWith(prefix)) return name.slice(folder.length);

@@ -24,7 +24,7 @@ const LINE_ENDS = /[\r\n]+/;
 const CONTROL = /\p{Cc}/u;
 
 /** Of a source that nobody knows any more. */
-export const NO_RULES: OwnFields<TreeSourceConfig> = { include: [], exclude: [], hidden: false, maxFileBytes: 0 };
+export const EMPTY_RULES: OwnFields<TreeSourceConfig> = { include: [], exclude: [], hidden: false, maxFileBytes: 0 };
 
 /** Everything wrong with them goes to `problems`. */
 export function readTreeRules(value: JsonObject, where: string, problems: string[]): OwnFields<TreeSourceConfig> {

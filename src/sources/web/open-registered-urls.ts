@@ -33,7 +33,7 @@ export function openRegisteredUrls(config: WebSourceConfig, tools: RegisteredToo
       const bytes = found && (await items.document(found.item, signal));
       return bytes ? { status: "fetched", body: inOnePiece(bytes) } : { status: "gone" };
     },
-    async *examine() {
+    async *diagnose() {
       let count = 0;
       for await (const page of tools.members.in(tools.domainId, config.sourceId)) {
         count += page.filter(({ wanted }) => wanted === "asked").length;

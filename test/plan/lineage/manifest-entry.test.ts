@@ -12,7 +12,7 @@ import {
   isExpired,
   stillMissing,
 } from "../../../src/plan/lineage/manifest-entry.ts";
-import type { Traced } from "../../../src/plan/lineage/trace-lineage.ts";
+import type { TracedFile } from "../../../src/plan/lineage/trace-lineage.ts";
 
 const HOUR_MS = 3_600_000;
 const RULES = { graceRuns: 3, graceMs: 24 * HOUR_MS };
@@ -103,37 +103,38 @@ test("deleted remembers who it was, and no version", () => {
   );
 });
 
-const SEEN: readonly (readonly [Traced, event: { event: string; from: string; certainty: number } | undefined])[] = [
+const SEEN: readonly (readonly [TracedFile, event: { event: string; from: string; certainty: number } | undefined])[] =
   [
-    { kind: "found", read },
-    { event: "found", from: "", certainty: 1 },
-  ],
-  [
-    { kind: "copied", read },
-    { event: "copied", from: "", certainty: 1 },
-  ],
-  [{ kind: "touched", read, entry }, undefined],
-  [
-    { kind: "edited", read, entry },
-    { event: "edited", from: "", certainty: 1 },
-  ],
-  [
-    { kind: "moved", read, entry, certainty: 1 },
-    { event: "moved", from: "a.md", certainty: 1 },
-  ],
-  [
-    { kind: "moved-and-edited", read, entry, certainty: 0.6 },
-    { event: "moved-and-edited", from: "a.md", certainty: 0.6 },
-  ],
-  [
-    { kind: "restored", read, entry: missingFor(1), certainty: 1 },
-    { event: "restored", from: "a.md", certainty: 1 },
-  ],
-  [
-    { kind: "restored", read, entry: { ...asDeleted(missingFor(1), START), path: "new/b.md" }, certainty: 1 },
-    { event: "restored", from: "", certainty: 1 },
-  ],
-];
+    [
+      { kind: "found", read },
+      { event: "found", from: "", certainty: 1 },
+    ],
+    [
+      { kind: "copied", read },
+      { event: "copied", from: "", certainty: 1 },
+    ],
+    [{ kind: "touched", read, entry }, undefined],
+    [
+      { kind: "edited", read, entry },
+      { event: "edited", from: "", certainty: 1 },
+    ],
+    [
+      { kind: "moved", read, entry, certainty: 1 },
+      { event: "moved", from: "a.md", certainty: 1 },
+    ],
+    [
+      { kind: "moved-and-edited", read, entry, certainty: 0.6 },
+      { event: "moved-and-edited", from: "a.md", certainty: 0.6 },
+    ],
+    [
+      { kind: "restored", read, entry: missingFor(1), certainty: 1 },
+      { event: "restored", from: "a.md", certainty: 1 },
+    ],
+    [
+      { kind: "restored", read, entry: { ...asDeleted(missingFor(1), START), path: "new/b.md" }, certainty: 1 },
+      { event: "restored", from: "", certainty: 1 },
+    ],
+  ];
 for (const [traced, event] of SEEN) {
   test(`seen: ${traced.kind}`, () => {
     const before = "entry" in traced ? traced.entry : undefined;

@@ -3,9 +3,9 @@ import type { ItemId } from "../../../src/contracts/ids.ts";
 import type { ManifestEntry } from "../../../src/contracts/manifest.ts";
 import { asDeleted, asMissing, asSeen } from "../../../src/plan/lineage/manifest-entry.ts";
 import {
-  type LineageQuestion,
+  type LineageInput,
   type ReadFile,
-  type Traced,
+  type TracedFile,
   traceLineage,
 } from "../../../src/plan/lineage/trace-lineage.ts";
 
@@ -86,7 +86,7 @@ export class ModelTree {
     return [...this.manifest.values()].filter(({ status }) => status === "active");
   }
 
-  #question(): LineageQuestion {
+  #question(): LineageInput {
     const present = this.present();
     const before = new Map(present.map((entry) => [entry.path, entry]));
     const read = [...this.files].map(readOf).filter(({ file }) => before.get(file.path)?.stamp !== file.stamp);
@@ -97,7 +97,7 @@ export class ModelTree {
       before: new Map([...before].filter(([path]) => readPaths.has(path))),
       vanished: present.filter(({ path }) => !this.files.has(path)),
       absent: [...this.manifest.values()].filter(({ status }) => status !== "active"),
-      isElsewhere: (hash) => unread.some(({ contentHash }) => contentHash === hash),
+      existsElsewhere: (hash) => unread.some(({ contentHash }) => contentHash === hash),
     };
   }
 
@@ -149,7 +149,7 @@ function readOf([path, { content, node, writtenAt }]: [string, ModelFile]): Read
   return { file: { path, size: content.length, modifiedAtMs: writtenAt, stamp, node }, contentHash: content };
 }
 
-function reversed(question: LineageQuestion): LineageQuestion {
+function reversed(question: LineageInput): LineageInput {
   return {
     ...question,
     read: question.read.toReversed(),
@@ -158,6 +158,6 @@ function reversed(question: LineageQuestion): LineageQuestion {
   };
 }
 
-function told(traced: Traced): [string, string] {
+function told(traced: TracedFile): [string, string] {
   return [traced.read.file.path, "entry" in traced ? `${traced.kind} ${traced.entry.docId}` : traced.kind];
 }

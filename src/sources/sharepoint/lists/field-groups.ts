@@ -20,7 +20,7 @@ interface GroupOptions {
   readonly attachments: boolean;
   readonly touchCount: boolean;
   /** Looked-up texts as SharePoint shows them, and people without their mail: slower, and never refused. */
-  readonly cautious: boolean;
+  readonly safe: boolean;
 }
 
 interface Group {
@@ -33,41 +33,43 @@ interface Group {
 /** `$select=…&$expand=…`, ready for the URL. The first one identifies the item, the others are joined to it by `Id`. */
 export function fieldGroups(columns: readonly Column[], options: GroupOptions): string[] {
   const first = newGroup([ITEM_FIELDS, options.touchCount ? TOUCH_COUNT : VERSION_LABEL]);
-  if (options.attachments) take(first, { select: ["AttachmentFiles"], expand: "AttachmentFiles", lookups: 0 });
+  if (options.attachments) addTo(first, { select: ["AttachmentFiles"], expand: "AttachmentFiles", lookups: 0 });
   const groups = [first];
-  for (const wish of wishes(columns, options)) {
+  for (const selection of selectionsFor(columns, options)) {
     const group = groups.at(-1) ?? first;
-    const length = wish.select.join().length;
-    const full = group.lookups + wish.lookups > MAX_LOOKUPS || group.length + length > MAX_SELECT_LENGTH;
-    take(full ? (groups[groups.push(newGroup(["Id"])) - 1] ?? group) : group, wish);
+    const length = selection.select.join().length;
+    const full = group.lookups + selection.lookups > MAX_LOOKUPS || group.length + length > MAX_SELECT_LENGTH;
+    addTo(full ? (groups[groups.push(newGroup(["Id"])) - 1] ?? group) : group, selection);
   }
   return groups.map(({ select, expand }) => `$select=${select}${expand.length > 0 ? `&$expand=${expand}` : ""}`);
 }
 
-interface Wish {
+interface Selection {
   readonly select: readonly string[];
   readonly expand: string;
   readonly lookups: number;
 }
 
-function wishes(columns: readonly Column[], { cautious }: GroupOptions): Wish[] {
-  const asked = columns.filter(({ property, internalName }) => property !== "" && !ASKED_ANYWAY.has(internalName));
-  const shown = cautious && asked.some(isLookup);
+function selectionsFor(columns: readonly Column[], { safe: cautious }: GroupOptions): Selection[] {
+  const selected = columns.filter(
+    ({ property, internalName }) => property !== "" && !ALWAYS_SELECTED.has(internalName),
+  );
+  const shown = cautious && selected.some(isLookup);
   const terms = columns.some(({ type }) => type === "TaxonomyFieldType");
   return [
-    ...asked.filter((column) => !shown || !isLookup(column)).map((column) => toWish(column, cautious)),
+    ...selected.filter((column) => !shown || !isLookup(column)).map((column) => toSelection(column, cautious)),
     ...(terms ? [{ select: [`${TERMS}/ID`, `${TERMS}/Term`], expand: TERMS, lookups: 1 }] : []),
     ...(shown ? [{ select: [SHOWN_TEXTS], expand: SHOWN_TEXTS, lookups: MAX_LOOKUPS }] : []),
   ];
 }
 
-const ASKED_ANYWAY: ReadonlySet<string> = new Set(["ID", "Created", "Modified"]);
+const ALWAYS_SELECTED: ReadonlySet<string> = new Set(["ID", "Created", "Modified"]);
 
 export function isLookup({ type }: Column): boolean {
   return type === "Lookup" || type === "LookupMulti";
 }
 
-function toWish(column: Column, cautious: boolean): Wish {
+function toSelection(column: Column, cautious: boolean): Selection {
   const { property, type, lookupField } = column;
   const name = encodeURIComponent(property);
   if (/^User/.test(type)) {
@@ -89,9 +91,9 @@ function newGroup(select: readonly string[]): Group {
   return { select: [...select], expand: [], length: select.join().length, lookups: 0 };
 }
 
-function take(group: Group, wish: Wish): void {
-  group.select.push(...wish.select);
-  if (wish.expand) group.expand.push(wish.expand);
-  group.length += wish.select.join().length + 1;
-  group.lookups += wish.lookups;
+function addTo(group: Group, selection: Selection): void {
+  group.select.push(...selection.select);
+  if (selection.expand) group.expand.push(selection.expand);
+  group.length += selection.select.join().length + 1;
+  group.lookups += selection.lookups;
 }

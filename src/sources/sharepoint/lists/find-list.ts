@@ -1,6 +1,6 @@
 import { RemoteError } from "../../../contracts/errors.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
-import { missingPlace } from "../find-library.ts";
+import { missingListError } from "../find-library.ts";
 import { type CallContext, type RestClient, SharePointError } from "../rest-client.ts";
 import { odataLiteral, type SiteAddress } from "../site-url.ts";
 
@@ -18,7 +18,11 @@ export async function findList(
     if (!isMissing(error)) throw error;
   }
   const names = await readTitles(rest, site, call);
-  throw missingPlace(`the site has no list with the title '${title}'`, { field: "list_name", wanted: title, names });
+  throw missingListError(`the site has no list with the title '${title}'`, {
+    field: "list_name",
+    requested: title,
+    names,
+  });
 }
 
 /** The list as it is now; undefined when it is gone. */
@@ -98,15 +102,15 @@ export interface FieldDescription {
 /** Of SharePoint's `BaseType`; 0 is a list. */
 const LIBRARY = 1;
 
-function decodeList(answer: Record<string, unknown>): ListRoot {
-  const root = answer["RootFolder"];
+function decodeList(response: Record<string, unknown>): ListRoot {
+  const root = response["RootFolder"];
   const path = isJsonObject(root) ? root["ServerRelativeUrl"] : undefined;
-  const { Id: listId, ItemCount: itemCount } = answer;
-  const title = text(answer["Title"]);
+  const { Id: listId, ItemCount: itemCount } = response;
+  const title = text(response["Title"]);
   if (typeof listId !== "string" || typeof path !== "string" || typeof itemCount !== "number") {
     throw new RemoteError("SharePoint's description of the list lacks its id, its folder or its item count");
   }
-  if (answer["BaseType"] === LIBRARY) {
+  if (response["BaseType"] === LIBRARY) {
     throw new RemoteError(`'${title}' is a document library, not a list; make it one of the 'file_sources'`);
   }
   return { listId, title, path: path.replace(/\/+$/, ""), itemCount };
@@ -115,15 +119,15 @@ function decodeList(answer: Record<string, unknown>): ListRoot {
 const TITLE_FIELDS = "Title,BaseType,Hidden";
 
 /** Titles of the lists a person would name. */
-function decodeTitles(answer: Record<string, unknown>): string[] {
-  return rowsOf(answer)
+function decodeTitles(response: Record<string, unknown>): string[] {
+  return rowsOf(response)
     .filter((list) => list["BaseType"] !== LIBRARY && list["Hidden"] !== true)
     .map((list) => text(list["Title"]))
     .filter((title) => title !== "");
 }
 
-export function decodeFields(answer: Record<string, unknown>): FieldDescription[] {
-  return rowsOf(answer).map((field) => {
+export function decodeFields(response: Record<string, unknown>): FieldDescription[] {
+  return rowsOf(response).map((field) => {
     const internalName = text(field["InternalName"]);
     return {
       internalName,
@@ -143,14 +147,14 @@ export function decodeFields(answer: Record<string, unknown>): FieldDescription[
 const DATE_ONLY = 0;
 
 /** By the ids of people, those who have one. */
-export function decodeMails(answer: Record<string, unknown>): [number, string][] {
-  return rowsOf(answer)
+export function decodeEmails(response: Record<string, unknown>): [number, string][] {
+  return rowsOf(response)
     .map((user): [number, string] => [Number(user["Id"]), text(user["Email"])])
     .filter(([, mail]) => mail !== "");
 }
 
-function rowsOf(answer: Record<string, unknown>): Record<string, unknown>[] {
-  const rows = answer["value"];
+function rowsOf(response: Record<string, unknown>): Record<string, unknown>[] {
+  const rows = response["value"];
   if (!Array.isArray(rows)) throw new RemoteError("SharePoint's answer is not a list of descriptions");
   return rows.filter(isJsonObject);
 }

@@ -211,20 +211,20 @@ export async function* exportTable(
     yield* spool.read();
     return;
   }
-  const kept = keptRows(earlier.path, missing, titles);
-  let next = await kept.next();
+  const retained = readRetained(earlier.path, missing, titles);
+  let next = await retained.next();
   for await (const rows of readTable(spool.read())) {
     let text = "";
     for (const cells of rows) {
-      for (; !next.done && next.value.id < (rowId(cells) ?? 0); next = await kept.next()) text += next.value.text;
+      for (; !next.done && next.value.id < (rowId(cells) ?? 0); next = await retained.next()) text += next.value.text;
       text += encodeTableRow(cells);
     }
     yield Buffer.from(text);
   }
-  for (; !next.done; next = await kept.next()) yield Buffer.from(next.value.text);
+  for (; !next.done; next = await retained.next()) yield Buffer.from(next.value.text);
 }
 
-interface KeptRow {
+interface RetainedRow {
   readonly id: number;
   readonly text: string;
 }
@@ -233,7 +233,11 @@ interface KeptRow {
  * The wanted rows of an earlier export, their values below the titles of now. An export that is not there or makes no
  * sense has none: their documents are made already, and processing says so where they are not.
  */
-async function* keptRows(path: string, wanted: Set<number>, titles: readonly string[]): AsyncGenerator<KeptRow, void> {
+async function* readRetained(
+  path: string,
+  wanted: Set<number>,
+  titles: readonly string[],
+): AsyncGenerator<RetainedRow, void> {
   let before: readonly string[] | undefined;
   let remap = (cells: readonly string[]): readonly string[] => cells;
   try {
@@ -242,7 +246,7 @@ async function* keptRows(path: string, wanted: Set<number>, titles: readonly str
         if (!before) {
           if (cells.length < MIN_COLUMNS) return;
           before = cells;
-          remap = remapping(cells, titles);
+          remap = columnMapper(cells, titles);
           continue;
         }
         const id = cells.length === before.length ? rowId(cells) : undefined;
@@ -255,12 +259,12 @@ async function* keptRows(path: string, wanted: Set<number>, titles: readonly str
 }
 
 /** SharePoint's own columns by place, because their titles follow the site's language; the list's own by title. */
-function remapping(before: readonly string[], now: readonly string[]): (cells: readonly string[]) => string[] {
+function columnMapper(before: readonly string[], now: readonly string[]): (cells: readonly string[]) => string[] {
   const byTitle = new Map(before.slice(OWN_FROM, -TAIL).map((title, at) => [title, at + OWN_FROM]));
-  const places = now.map((title, at) => {
+  const positions = now.map((title, at) => {
     if (at < OWN_FROM) return at;
     if (at >= now.length - TAIL) return at - now.length + before.length;
     return byTitle.get(title);
   });
-  return (cells) => places.map((place) => (place === undefined ? "" : (cells[place] ?? "")));
+  return (cells) => positions.map((position) => (position === undefined ? "" : (cells[position] ?? "")));
 }

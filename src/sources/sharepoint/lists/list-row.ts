@@ -14,7 +14,7 @@ import type { Column } from "./list-columns.ts";
 import { rowMarkdown } from "./list-converter.ts";
 
 /** What the rows of a listing have in common. */
-export interface RowPlace {
+export interface RowContext {
   readonly origin: string;
   /** The path of the list's root folder. */
   readonly root: string;
@@ -51,27 +51,27 @@ export function uniqueIdOf(row: RawRow): string {
   return GUID.test(id) ? id : "";
 }
 
-export function decodeItem(id: number, row: RawRow, place: RowPlace, known: KnownTexts): ItemRow | Unreadable[] {
+export function decodeItem(id: number, row: RawRow, context: RowContext, texts: LookupTexts): ItemRow | Unreadable[] {
   const uniqueId = uniqueIdOf(row);
   const modifiedAt = toInstant(text(row["Modified"]));
   if (!uniqueId || !modifiedAt) return unreadableItem(id, uniqueId, "the row does not tell its id and time");
-  const cells = place.columns.map((column, at) => (at === 0 ? String(id) : columnText(column, row, known)));
+  const cells = context.columns.map((column, at) => (at === 0 ? String(id) : columnText(column, row, texts)));
   const touched = { size: 0, modifiedAt, etag: versionOf(row) };
-  const address = `${place.root}/DispForm.aspx`;
+  const address = `${context.root}/DispForm.aspx`;
   const sighting: Sighting = {
     kind: "sighting",
     itemId: uniqueId as ItemId,
     listItemId: id,
     name: `${id}.md`,
     path: `${id}.md`,
-    serverPath: text(row["FileRef"]) || `${place.root}/${id}_.000`,
-    url: `${place.origin}${encodePath(address)}?ID=${id}`,
-    rawUrl: `${place.origin}${address}?ID=${id}`,
+    serverPath: text(row["FileRef"]) || `${context.root}/${id}_.000`,
+    url: `${context.origin}${encodePath(address)}?ID=${id}`,
+    rawUrl: `${context.origin}${address}?ID=${id}`,
     documentType: "md",
     form: "row",
-    fingerprint: { ...touched, contentVersion: contentVersion(place, cells) },
+    fingerprint: { ...touched, contentVersion: contentVersion(context, cells) },
   };
-  return { id, cells, found: [sighting, ...attachmentsOf(sighting, row, place)] };
+  return { id, cells, found: [sighting, ...attachmentsOf(sighting, row, context)] };
 }
 
 /**
@@ -92,10 +92,10 @@ function attachmentFolder(id: number): string {
 }
 
 /** What the document says: a looked-up text or a column's title can change without a touch of the item. */
-function contentVersion(place: RowPlace, cells: readonly string[]): string {
-  const titles = place.columns.map((column) => column.heading);
+function contentVersion(context: RowContext, cells: readonly string[]): string {
+  const titles = context.columns.map((column) => column.heading);
   return createHash("sha256")
-    .update(rowMarkdown(place.title, titles, cells))
+    .update(rowMarkdown(context.title, titles, cells))
     .digest("hex")
     .slice(0, 32);
 }
@@ -106,8 +106,8 @@ function versionOf(row: RawRow): string {
   return typeof version === "number" || (typeof version === "string" && version !== "") ? `"${version}"` : "";
 }
 
-function attachmentsOf(item: Sighting, row: RawRow, place: RowPlace): (Sighting | Unreadable)[] {
-  if (!place.attachments) return [];
+function attachmentsOf(item: Sighting, row: RawRow, context: RowContext): (Sighting | Unreadable)[] {
+  if (!context.attachments) return [];
   const folder = attachmentFolder(item.listItemId);
   const value = row["AttachmentFiles"];
   const files: unknown = isJsonObject(value) ? value["results"] : value;
@@ -126,8 +126,8 @@ function attachmentsOf(item: Sighting, row: RawRow, place: RowPlace): (Sighting 
       name,
       path: `attachments/${item.listItemId}/${name}`,
       serverPath,
-      url: `${place.origin}${encodePath(serverPath)}`,
-      rawUrl: `${place.origin}${serverPath}`,
+      url: `${context.origin}${encodePath(serverPath)}`,
+      rawUrl: `${context.origin}${serverPath}`,
       documentType: fileTypeOf(name),
       form: "document",
       fingerprint: { ...item.fingerprint, contentVersion: "" },
@@ -147,23 +147,23 @@ function toInstant(time: string): string {
 }
 
 /** What rows do not tell themselves. */
-interface KnownTexts {
+interface LookupTexts {
   /** Texts of terms by the number that single-valued columns show instead. */
   readonly terms: ReadonlyMap<number, string>;
   /** By the ids of people. */
-  readonly mails: ReadonlyMap<number, string>;
+  readonly emails: ReadonlyMap<number, string>;
 }
 
 /** What a person reads in a column, "" when nothing. */
-export function columnText(column: Column, row: Readonly<Record<string, unknown>>, known: KnownTexts): string {
+export function columnText(column: Column, row: Readonly<Record<string, unknown>>, texts: LookupTexts): string {
   const value = column.property === "" ? undefined : row[column.property];
   if (value === undefined && isLookup(column)) return wellFormed(shownLookup(row, column));
   if (value === null || value === undefined) return "";
   const render = RENDERERS[column.type] ?? plainText;
-  return wellFormed(render(value, column, known));
+  return wellFormed(render(value, column, texts));
 }
 
-type Renderer = (value: unknown, column: Column, known: KnownTexts) => string;
+type Renderer = (value: unknown, column: Column, texts: LookupTexts) => string;
 
 const RENDERERS: Readonly<Record<string, Renderer>> = {
   DateTime: (value, column) => (column.dateOnly ? dayText(text(value)) : instantText(text(value))),
@@ -171,12 +171,12 @@ const RENDERERS: Readonly<Record<string, Renderer>> = {
   HTML: (value) => noteText(text(value)),
   URL: (value) => (isJsonObject(value) ? text(value["Url"]) : text(value)),
   MultiChoice: (value) => each(value, plainText, "|"),
-  User: (value, _, known) => each(value, (one) => personText(one, known), "; "),
-  UserMulti: (value, _, known) => each(value, (one) => personText(one, known), "; "),
+  User: (value, _, texts) => each(value, (one) => personText(one, texts), "; "),
+  UserMulti: (value, _, texts) => each(value, (one) => personText(one, texts), "; "),
   Lookup: (value, column) => each(value, (one) => lookupText(one, column), "|"),
   LookupMulti: (value, column) => each(value, (one) => lookupText(one, column), "|"),
-  TaxonomyFieldType: (value, _, known) => each(value, (one) => termText(one, known), "|"),
-  TaxonomyFieldTypeMulti: (value, _, known) => each(value, (one) => termText(one, known), "|"),
+  TaxonomyFieldType: (value, _, texts) => each(value, (one) => termText(one, texts), "|"),
+  TaxonomyFieldTypeMulti: (value, _, texts) => each(value, (one) => termText(one, texts), "|"),
   Calculated: (value) => calculatedText(value),
   Thumbnail: (value) => nameInJson(text(value), "fileName"),
   Location: (value) => nameInJson(text(value), "DisplayName"),
@@ -204,9 +204,9 @@ function isResults(value: unknown): value is { readonly results: readonly unknow
   return isJsonObject(value) && Array.isArray(value["results"]);
 }
 
-function personText(value: unknown, { mails }: KnownTexts): string {
+function personText(value: unknown, { emails }: LookupTexts): string {
   if (!isJsonObject(value)) return "";
-  const mail = text(value["EMail"]) || (mails.get(Number(value["Id"] ?? value["ID"])) ?? "");
+  const mail = text(value["EMail"]) || (emails.get(Number(value["Id"] ?? value["ID"])) ?? "");
   const name = text(value["Title"]);
   return name && mail ? `${name} <${mail}>` : name || mail;
 }
@@ -229,7 +229,7 @@ export function shownText(texts: Readonly<Record<string, unknown>>, internalName
   return text(texts[internalName] ?? texts[internalName.replaceAll("_", "_x005f_")]);
 }
 
-function termText(value: unknown, { terms }: KnownTexts): string {
+function termText(value: unknown, { terms }: LookupTexts): string {
   const number = termNumber(value);
   return number === undefined ? (isJsonObject(value) ? text(value["Label"]) : "") : (terms.get(number) ?? "");
 }

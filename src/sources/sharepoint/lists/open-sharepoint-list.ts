@@ -4,7 +4,7 @@ import { isJsonObject } from "../../../lib/json-object.ts";
 import type { OnWait } from "../../../lib/pace.ts";
 import { Turn } from "../../../lib/turn.ts";
 import { confirmListing } from "../confirm-listing.ts";
-import { adviseOn, examineSource } from "../diagnose-source.ts";
+import { diagnoseSource, withAdvice } from "../diagnose-source.ts";
 import { fetchFrom } from "../fetch-file.ts";
 import { checkWeb } from "../find-library.ts";
 import { oncePerPause } from "../http.ts";
@@ -15,7 +15,7 @@ import type { ListSourceConfig } from "../sharepoint-source-codec.ts";
 import { odataLiteral, parseSiteUrl, type SiteAddress } from "../site-url.ts";
 import { fieldGroups, SHOWN_TEXTS, TERMS, TOUCH_COUNT } from "./field-groups.ts";
 import {
-  decodeMails,
+  decodeEmails,
   type FieldDescription,
   findList,
   isMissing,
@@ -32,7 +32,7 @@ import {
   isFolder,
   listItemIdOf,
   type RawRow,
-  type RowPlace,
+  type RowContext,
   shownText,
   termNumber,
   uniqueIdOf,
@@ -59,7 +59,7 @@ export function openSharePointList(
   const pageSize = options.pageSize ?? DEFAULT_PAGE_SIZE;
   const onWait = oncePerPause(options.onWait);
   const advise = (error: RemoteError): RemoteError =>
-    new RemoteError(`list '${listName}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
+    new RemoteError(`list '${listName}' of ${site.text}: ${withAdvice(error, filter)}`, { cause: error });
   const hidden = { rows: 0 };
   let listed: { readonly titles: readonly string[]; readonly spool: RowSpool } | undefined;
 
@@ -71,7 +71,7 @@ export function openSharePointList(
     let ended = false;
     try {
       const completeness = yield* listItems(open, spool, hidden);
-      listed = { titles: open.place.columns.map((column) => column.heading), spool };
+      listed = { titles: open.context.columns.map((column) => column.heading), spool };
       ended = true;
       return completeness;
     } finally {
@@ -100,14 +100,21 @@ export function openSharePointList(
         }
       },
     },
-    examine(signal) {
+    diagnose(signal) {
       const find = (call: CallContext): Promise<ListRoot> => findList(rest, site, listName, call);
-      return examineSource({ connection, site, call: { signal, onWait }, subject: `List '${listName}'`, filter, find });
+      return diagnoseSource({
+        connection,
+        site,
+        call: { signal, onWait },
+        subject: `List '${listName}'`,
+        filter,
+        find,
+      });
     },
   };
 }
 
-interface ListListing {
+interface OpenListOptions {
   readonly rest: RestClient;
   readonly site: SiteAddress;
   readonly listName: string;
@@ -122,30 +129,30 @@ interface ListListing {
 /** A list that was found, and what is asked about its items. */
 interface OpenList {
   readonly list: ListRoot;
-  readonly place: RowPlace;
+  readonly context: RowContext;
   readonly query: Omit<ItemsQuery, "fields">;
   /** By the ids of people, where rows do not tell. */
-  readonly mails: ReadonlyMap<number, string>;
+  readonly emails: ReadonlyMap<number, string>;
   readonly pages: AsyncGenerator<unknown[], void>;
   readonly first: IteratorResult<unknown[], void>;
 }
 
 /** Throws, with advice, when not even the first page of items came. */
-async function openList(wanted: ListListing): Promise<OpenList> {
-  const { rest, site, call } = wanted;
+async function openList(options: OpenListOptions): Promise<OpenList> {
+  const { rest, site, call } = options;
   try {
     await checkWeb(rest, site, call);
-    const list = await findList(rest, site, wanted.listName, call);
+    const list = await findList(rest, site, options.listName, call);
     const fields = await readFields(rest, site, list.listId, call);
     const columns = chooseColumns(fields);
     const attachments = fields.some((field) => field.type === "Attachments");
-    const place = { origin: site.origin, root: list.path, title: wanted.listName, columns, attachments };
-    const query = { ...wanted, listId: list.listId };
-    const mails = new Map<number, string>();
-    const pages = readRows({ query, fields, columns, attachments, mails });
-    return { list, place, query, mails, pages, first: await pages.next() };
+    const context = { origin: site.origin, root: list.path, title: options.listName, columns, attachments };
+    const query = { ...options, listId: list.listId };
+    const emails = new Map<number, string>();
+    const pages = readRows({ query, fields, columns, attachments, emails });
+    return { list, context, query, emails, pages, first: await pages.next() };
   } catch (error) {
-    throw error instanceof RemoteError ? wanted.advise(error) : error;
+    throw error instanceof RemoteError ? options.advise(error) : error;
   }
 }
 
@@ -156,12 +163,12 @@ async function openList(wanted: ListListing): Promise<OpenList> {
 async function* listItems(open: OpenList, spool: RowSpool, hidden: { rows: number }): Listing {
   hidden.rows = 0;
   const seen = new Set<string>();
-  const memory = { seen, terms: new Map<number, string>(), mails: open.mails, spool };
+  const state = { seen, terms: new Map<number, string>(), emails: open.emails, spool };
   let completeness: Completeness = "complete";
   let step = open.first;
   while (!step.done) {
     try {
-      const found = await takePage(step.value, open, memory);
+      const found = await decodeRows(step.value, open, state);
       if (found.some((each) => each.kind === "unreadable" && each.path === "")) completeness = "partial";
       yield found;
       step = await open.pages.next();
@@ -184,23 +191,27 @@ async function* endPartial(error: unknown, where: string): AsyncGenerator<Unread
   return "partial";
 }
 
-interface Memory {
+interface ListingState {
   readonly seen: Set<string>;
   readonly terms: Map<number, string>;
-  readonly mails: ReadonlyMap<number, string>;
+  readonly emails: ReadonlyMap<number, string>;
   readonly spool: RowSpool;
 }
 
-async function takePage(page: readonly unknown[], open: OpenList, memory: Memory): Promise<(Sighting | Unreadable)[]> {
-  const { place, query } = open;
-  await learnTerms(page.filter(isJsonObject), place.columns, memory.terms, query);
+async function decodeRows(
+  page: readonly unknown[],
+  open: OpenList,
+  state: ListingState,
+): Promise<(Sighting | Unreadable)[]> {
+  const { context, query } = open;
+  await loadTerms(page.filter(isJsonObject), context.columns, state.terms, query);
   const found: (Sighting | Unreadable)[] = [];
   const ids: number[] = [];
   let text = "";
   const turn = new Turn();
   for (const row of page) {
     if (turn.isOver()) await turn.next();
-    const item = takeRow(row, place, memory);
+    const item = decodeRow(row, context, state);
     if (Array.isArray(item)) {
       found.push(...item);
     } else {
@@ -209,20 +220,20 @@ async function takePage(page: readonly unknown[], open: OpenList, memory: Memory
       text += encodeTableRow(item.cells);
     }
   }
-  await memory.spool.append(text, ids);
+  await state.spool.append(text, ids);
   return found;
 }
 
-function takeRow(row: unknown, place: RowPlace, memory: Memory): ReturnType<typeof decodeItem> {
+function decodeRow(row: unknown, context: RowContext, state: ListingState): ReturnType<typeof decodeItem> {
   const id = isJsonObject(row) ? listItemIdOf(row) : undefined;
   if (!isJsonObject(row) || id === undefined) {
     return [{ kind: "unreadable", path: "", reason: "a row of the list has no id" }];
   }
   const key = uniqueIdOf(row) || `row ${id}`;
-  if (memory.seen.has(key)) return [];
-  memory.seen.add(key);
+  if (state.seen.has(key)) return [];
+  state.seen.add(key);
   if (isFolder(row)) return [];
-  return decodeItem(id, row, place, memory);
+  return decodeItem(id, row, context, state);
 }
 
 /** How many rows are hidden. Throws when rows may be missing. */
@@ -243,34 +254,34 @@ interface RowsQuery {
   readonly columns: readonly Column[];
   readonly attachments: boolean;
   /** By the ids of people; filled when rows do not tell. */
-  readonly mails: Map<number, string>;
+  readonly emails: Map<number, string>;
 }
 
 /**
  * The rows of a list, asked for in the best way the server bears. It refuses a whole page for one person without a mail
  * address, or for a lookup of an unusual type; then everything is asked again with more care, so rows may come twice.
  */
-async function* readRows(wanted: RowsQuery): AsyncGenerator<unknown[], void> {
-  const { query, columns, attachments, mails } = wanted;
-  const touchCount = wanted.fields.some((field) => field.internalName === TOUCH_COUNT);
-  const ways = [
-    { touchCount, cautious: false },
-    { touchCount, cautious: true },
-    { touchCount: false, cautious: true },
+async function* readRows(options: RowsQuery): AsyncGenerator<unknown[], void> {
+  const { query, columns, attachments, emails } = options;
+  const touchCount = options.fields.some((field) => field.internalName === TOUCH_COUNT);
+  const attempts = [
+    { touchCount, safe: false },
+    { touchCount, safe: true },
+    { touchCount: false, safe: true },
   ];
-  for (const [at, way] of ways.entries()) {
+  for (const [at, attempt] of attempts.entries()) {
     try {
-      if (way.cautious) await learnMails(query, mails);
-      yield* joinRows(query, fieldGroups(columns, { attachments, ...way }));
+      if (attempt.safe) await loadEmails(query, emails);
+      yield* joinRows(query, fieldGroups(columns, { attachments, ...attempt }));
       return;
     } catch (error) {
-      if (at === ways.length - 1 || !dislikesColumns(error)) throw error;
+      if (at === attempts.length - 1 || !isColumnError(error)) throw error;
     }
   }
 }
 
 /** Also how SharePoint refuses a bad filter: it will say so again. */
-function dislikesColumns(error: unknown): boolean {
+function isColumnError(error: unknown): boolean {
   if (!(error instanceof SharePointError)) return false;
   const { status, code } = error;
   return !isThresholdError(error) && (status === 400 || (status === 500 && code === GENERAL_FAILURE));
@@ -344,23 +355,23 @@ function idOf(row: unknown): number | undefined {
 }
 
 /** The mail addresses of everybody the site knows. An app that may not read them shows people by name alone. */
-async function learnMails({ rest, site, call }: Query, mails: Map<number, string>): Promise<void> {
+async function loadEmails({ rest, site, call }: Query, emails: Map<number, string>): Promise<void> {
   try {
-    const answer = await rest.getJson(`${site.api}web/siteusers?$select=Id,Email`, call);
-    for (const [id, mail] of decodeMails(answer)) mails.set(id, mail);
+    const response = await rest.getJson(`${site.api}web/siteusers?$select=Id,Email`, call);
+    for (const [id, mail] of decodeEmails(response)) emails.set(id, mail);
   } catch (error) {
     if (!(error instanceof SharePointError) || ![401, 403, 404].includes(error.status)) throw error;
   }
 }
 
 /** Learns the texts of the terms on these rows. The rows tell most of them; the rest is asked for, once a term. */
-async function learnTerms(
+async function loadTerms(
   rows: readonly RawRow[],
   columns: readonly Column[],
   terms: Map<number, string>,
   query: Query,
 ): Promise<void> {
-  for (const row of rows) for (const [number, term] of termsTold(row)) terms.set(number, term);
+  for (const row of rows) for (const [number, term] of termsIn(row)) terms.set(number, term);
   const single = columns.filter(({ type }) => type === "TaxonomyFieldType");
   for (const row of rows) {
     for (const { property, internalName } of single) {
@@ -371,11 +382,11 @@ async function learnTerms(
   }
 }
 
-function termsTold(row: RawRow): [number, string][] {
+function termsIn(row: RawRow): [number, string][] {
   const value = row[TERMS];
-  const told: unknown = isJsonObject(value) ? value["results"] : value;
-  if (!Array.isArray(told)) return [];
-  return told.filter(isJsonObject).flatMap((term): [number, string][] => {
+  const listedTerms: unknown = isJsonObject(value) ? value["results"] : value;
+  if (!Array.isArray(listedTerms)) return [];
+  return listedTerms.filter(isJsonObject).flatMap((term): [number, string][] => {
     const number = term["ID"] ?? term["Id"];
     return typeof number === "number" && text(term["Term"]) ? [[number, text(term["Term"])]] : [];
   });

@@ -2,13 +2,13 @@ import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { Fetched, ItemRef, Listing, Source } from "../../../contracts/source.ts";
 import type { OnWait } from "../../../lib/pace.ts";
-import { adviseOn, examineSource } from "../diagnose-source.ts";
+import { diagnoseSource, withAdvice } from "../diagnose-source.ts";
 import { expectedOutcome } from "../fetch-file.ts";
-import { findLibrary, type LibraryPart } from "../find-library.ts";
+import { findLibrary, type LibraryTarget } from "../find-library.ts";
 import { oncePerPause } from "../http.ts";
 import type { LibraryRoot } from "../library-codec.ts";
-import { type LibraryListing, listLibrary } from "../list-library.ts";
-import { publicationOf, readApproved, type VersionedPlace, withPublished } from "../published-version.ts";
+import { type LibraryListingOptions, listLibrary } from "../list-library.ts";
+import { publicationOf, readApproved, type VersionedLibrary, withPublished } from "../published-version.ts";
 import { type CallContext, SharePointError } from "../rest-client.ts";
 import type { SharePointConnection } from "../sharepoint-connection.ts";
 import type { SitePageSourceConfig } from "../sharepoint-source-codec.ts";
@@ -53,9 +53,9 @@ export function openSharePointPages(
   const pageSize = options.pageSize ?? DEFAULT_PAGE_SIZE;
   const onWait = oncePerPause(options.onWait);
   const advise = (error: RemoteError): RemoteError =>
-    new RemoteError(`list '${urlPart}' of ${site.text}: ${adviseOn(error, filter)}`, { cause: error });
+    new RemoteError(`list '${urlPart}' of ${site.text}: ${withAdvice(error, filter)}`, { cause: error });
   /** As the last listing found it. */
-  let found: PageLibrary | undefined;
+  let pageLibrary: PageLibrary | undefined;
   let hidden = 0;
 
   async function findPages(call: CallContext): Promise<{ library: LibraryRoot; pages: PageLibrary }> {
@@ -63,7 +63,7 @@ export function openSharePointPages(
     return { library, pages: await openPageLibrary({ rest, site }, library, call) };
   }
 
-  async function examinePages(call: CallContext): Promise<LibraryRoot> {
+  async function findTextPages(call: CallContext): Promise<LibraryRoot> {
     const { library, pages } = await findPages(call);
     if (holdsText(pages.columns)) return library;
     throw new RemoteError(`'${library.title}' holds no pages: it has none of the columns that their text is in`);
@@ -78,23 +78,23 @@ export function openSharePointPages(
         hidden = rows;
       };
       return listPages({ rest, site, urlPart, filter, pageSize, call, advise, onHidden }, (library) => {
-        found = library;
+        pageLibrary = library;
       });
     },
     hiddenRows: () => hidden,
     async fetch(item, signal) {
       const call = { signal, onWait };
-      found ??= (await findPages(call)).pages;
-      return await fetchPage(found, item, call);
+      pageLibrary ??= (await findPages(call)).pages;
+      return await fetchPage(pageLibrary, item, call);
     },
-    examine: (signal) =>
-      examineSource({
+    diagnose: (signal) =>
+      diagnoseSource({
         connection,
         site,
         call: { signal, onWait },
         subject: `Pages '${urlPart}'`,
         filter,
-        find: examinePages,
+        find: findTextPages,
       }),
   };
 }
@@ -103,7 +103,7 @@ export function openSharePointPages(
 async function fetchPage(library: PageLibrary, item: ItemRef, call: CallContext): Promise<Fetched> {
   try {
     const original = await readOriginal(library, item, call);
-    return original === undefined ? { status: "gone" } : { status: "fetched", body: inOnePiece(original) };
+    return original === undefined ? { status: "gone" } : { status: "fetched", body: asStream(original) };
   } catch (error) {
     const outcome = expectedOutcome(error);
     if (outcome) return outcome;
@@ -129,7 +129,7 @@ async function readOriginal(library: PageLibrary, item: ItemRef, call: CallConte
   return writePageOriginal(decodePageTexts(texts, `${site.origin}${encodePath(serverPath)}`));
 }
 
-async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
+async function* asStream(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
@@ -138,21 +138,21 @@ async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
  * the library before the first page of the listing.
  */
 async function* listPages(
-  wanted: Omit<LibraryListing, "chooseReading">,
+  options: Omit<LibraryListingOptions, "chooseDecoder">,
   onFound: (library: PageLibrary) => void,
 ): Listing {
-  const { rest, site, call } = wanted;
+  const { rest, site, call } = options;
   const drafts = new Set<ItemId>();
-  let found: PageLibrary | undefined;
+  let pageLibrary: PageLibrary | undefined;
   const listing = listLibrary({
-    ...wanted,
-    async chooseReading({ library }: LibraryPart) {
-      found = await openPageLibrary({ rest, site }, library, call);
-      onFound(found);
+    ...options,
+    async chooseDecoder({ library }: LibraryTarget) {
+      pageLibrary = await openPageLibrary({ rest, site }, library, call);
+      onFound(pageLibrary);
       return {
-        columns: found.columns.listing,
-        decode(value, place) {
-          const { row, publication } = decodePageRow(value, place);
+        columns: pageLibrary.columns.listing,
+        decode(value, base) {
+          const { row, publication } = decodePageRow(value, base);
           if (row.kind === "file" && publication !== "published") drafts.add(row.sighting.itemId);
           return row;
         },
@@ -161,12 +161,12 @@ async function* listPages(
   });
   let step = await listing.next();
   for (; !step.done; step = await listing.next())
-    yield await withPublished(step.value, drafts, { ...(found ?? { rest, site }), call }, pageSighting);
+    yield await withPublished(step.value, drafts, { ...(pageLibrary ?? { rest, site }), call }, pageSighting);
   return step.value;
 }
 
 /** A library of pages that was found. */
-interface PageLibrary extends VersionedPlace {
+interface PageLibrary extends VersionedLibrary {
   readonly listId: string;
   readonly columns: PageColumns;
 }
@@ -176,9 +176,9 @@ async function openPageLibrary(
   { listId, isModerated }: LibraryRoot,
   call: CallContext,
 ): Promise<PageLibrary> {
-  const place = { rest, site, listId, ...(isModerated && { moderatedListId: listId }) };
-  const url = `${listUrl(place)}/fields?$select=${COLUMN_NAME_FIELDS}`;
-  return { ...place, columns: decodeColumns(await rest.getJson(url, call)) };
+  const base = { rest, site, listId, ...(isModerated && { moderatedListId: listId }) };
+  const url = `${listUrl(base)}/fields?$select=${COLUMN_NAME_FIELDS}`;
+  return { ...base, columns: decodeColumns(await rest.getJson(url, call)) };
 }
 
 /** The columns of that version. */
@@ -189,8 +189,8 @@ async function readPublishedTexts(
 ): Promise<Record<string, unknown>> {
   const { rest, columns } = library;
   const versions = `${listUrl(library)}/items(${listItemId})/versions`;
-  const answer = await rest.getJson(`${versions}?$select=${ITEM_VERSION_FIELDS}`, call);
-  const version = decodePublishedItemVersion(answer, await readApproved(library, listItemId, call)) ?? notInHistory();
+  const response = await rest.getJson(`${versions}?$select=${ITEM_VERSION_FIELDS}`, call);
+  const version = decodePublishedItemVersion(response, await readApproved(library, listItemId, call)) ?? notInHistory();
   try {
     return await rest.getJson(`${versions}(${version})?$select=${["VersionId", ...columns.texts].join()}`, call);
   } catch (error) {

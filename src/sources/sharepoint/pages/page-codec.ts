@@ -1,7 +1,7 @@
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { Sighting } from "../../../contracts/source.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
-import { decodeRow, type Place, type Row } from "../library-codec.ts";
+import { decodeRow, type LibraryScope, type Row } from "../library-codec.ts";
 import { newestMajor, type Publication, publicationOf, VERSION_FIELDS, versionLabel } from "../published-version.ts";
 import { pathBelow } from "../site-url.ts";
 import { MARKUP_COLUMNS } from "./page-converter.ts";
@@ -20,8 +20,8 @@ export interface PageColumns {
   readonly texts: readonly string[];
 }
 
-export function decodeColumns(answer: JsonObject): PageColumns {
-  const fields = answer["value"];
+export function decodeColumns(response: JsonObject): PageColumns {
+  const fields = response["value"];
   if (!Array.isArray(fields)) throw new RemoteError("SharePoint's answer is not a list of columns");
   const names = new Set(fields.filter(isJsonObject).map((field) => field[COLUMN_NAME_FIELDS]));
   return {
@@ -36,12 +36,15 @@ export function holdsText({ texts }: PageColumns): boolean {
 }
 
 /** What is no page, or none that readers see, counts but is no item. */
-export function decodePageRow(value: unknown, place: Place): { readonly row: Row; readonly publication: Publication } {
-  const row = decodeRow(value, place);
+export function decodePageRow(
+  value: unknown,
+  scope: LibraryScope,
+): { readonly row: Row; readonly publication: Publication } {
+  const row = decodeRow(value, scope);
   if (row.kind !== "file" || !isJsonObject(value)) return { row, publication: "published" };
   const publication = publicationOf(value);
-  if (publication === "never published" || !isPage(row.sighting) || isTemplate(value, row.sighting, place)) {
-    return { row: { kind: "aside", key: row.key, folder: false }, publication };
+  if (publication === "never published" || !isPage(row.sighting) || isTemplate(value, row.sighting, scope)) {
+    return { row: { kind: "ignored", key: row.key, folder: false }, publication };
   }
   const version = isJsonObject(value["File"]) ? Number(value["File"]["UIVersion"]) : Number.NaN;
   return { row: { ...row, sighting: pageSighting(row.sighting, { version }) }, publication };
@@ -51,8 +54,8 @@ function isPage({ name }: Sighting): boolean {
   return /\.aspx$/i.test(name);
 }
 
-function isTemplate(row: JsonObject, { serverPath }: Sighting, place: Place): boolean {
-  const inTemplates = /^templates\//i.test(pathBelow(place.library, serverPath) ?? "");
+function isTemplate(row: JsonObject, { serverPath }: Sighting, scope: LibraryScope): boolean {
+  const inTemplates = /^templates\//i.test(pathBelow(scope.library, serverPath) ?? "");
   return inTemplates || /template/i.test(JSON.stringify(row[FLAGS] ?? ""));
 }
 
@@ -77,8 +80,8 @@ export function pageSighting(
 export const ITEM_VERSION_FIELDS = "VersionId,IsCurrentVersion";
 
 /** The same of an item's versions, which are counted alike but come with its columns; only the number is read. */
-export function decodePublishedItemVersion(answer: JsonObject, approved?: ReadonlySet<number>): number | undefined {
-  return newestMajor(answer, "VersionId", approved)?.version;
+export function decodePublishedItemVersion(response: JsonObject, approved?: ReadonlySet<number>): number | undefined {
+  return newestMajor(response, "VersionId", approved)?.version;
 }
 
 /** For the question about one page; whether it is still the same item, and published. */

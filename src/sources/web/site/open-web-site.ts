@@ -49,7 +49,7 @@ export function openWebSite(given: WebSourceConfig, tools: WebTools): Source {
       const document = known && (await tools.visitor.document(known, signal));
       return document ? { status: "fetched", body: only(document) } : { status: "gone" };
     },
-    examine: (signal) => examineSite(config, tools, signal),
+    diagnose: (signal) => examineSite(config, tools, signal),
   };
 }
 

@@ -33,7 +33,7 @@ interface FetchOptions {
 }
 
 /** A bare repository of our own, with one commit of the other one and no history. It is a cache: without it everything is fetched again. */
-export class GitCopy {
+export class GitClone {
   readonly #git: Git;
   readonly #folder: string;
   readonly #isTemporary: boolean;
@@ -47,26 +47,26 @@ export class GitCopy {
   }
 
   /** The copy in this folder, which is made by the first fetch. One at a time may have it. */
-  static open(git: Git, folder: string): GitCopy {
-    return new GitCopy(git, folder, false);
+  static open(git: Git, folder: string): GitClone {
+    return new GitClone(git, folder, false);
   }
 
   /** One that leaves nothing behind, and reads what the copy in `folder` has without writing there. */
-  static async openTemporary(git: Git, folder: string, signal: AbortSignal): Promise<GitCopy> {
-    const copy = new GitCopy(git, join(await mkdtemp(join(tmpdir(), "lockstep-git-")), "copy"), true);
-    const commit = await GitCopy.open(git, folder).tip(signal);
-    if (commit === "" || /[\n"]/.test(folder)) return copy;
+  static async openTemporary(git: Git, folder: string, signal: AbortSignal): Promise<GitClone> {
+    const clone = new GitClone(git, join(await mkdtemp(join(tmpdir(), "lockstep-git-")), "copy"), true);
+    const commit = await GitClone.open(git, folder).tip(signal);
+    if (commit === "" || /[\n"]/.test(folder)) return clone;
     try {
-      await copy.#init(copy.#folder, commit, signal);
-      await writeFile(join(copy.#folder, "objects", "info", "alternates"), `${join(folder, "objects")}\n`);
-      await copyFile(join(folder, "shallow"), join(copy.#folder, "shallow"));
-      await git.run(["update-ref", TIP, commit], { gitDir: copy.#folder, signal });
+      await clone.#init(clone.#folder, commit, signal);
+      await writeFile(join(clone.#folder, "objects", "info", "alternates"), `${join(folder, "objects")}\n`);
+      await copyFile(join(folder, "shallow"), join(clone.#folder, "shallow"));
+      await git.run(["update-ref", TIP, commit], { gitDir: clone.#folder, signal });
     } catch {
       signal.throwIfAborted();
       // A crawl may be replacing it just now: then everything is fetched.
-      await rm(copy.#folder, { recursive: true, force: true });
+      await rm(clone.#folder, { recursive: true, force: true });
     }
-    return copy;
+    return clone;
   }
 
   /** The commit it has; "": none. */
@@ -85,7 +85,7 @@ export class GitCopy {
   async update(options: FetchOptions): Promise<{ readonly commit: string; readonly committedAtMs: number }> {
     const { signal } = options;
     const before = await this.tip(signal);
-    if (before !== options.commit) await this.#bring(before, options);
+    if (before !== options.commit) await this.#fetchNew(before, options);
     const commit = await this.tip(signal);
     const shown = await this.#git.run(["show", "--no-patch", "--format=%ct", commit, "--"], {
       gitDir: this.#folder,
@@ -94,7 +94,7 @@ export class GitCopy {
     return { commit, committedAtMs: Number(shown.toString()) * 1000 };
   }
 
-  async #bring(before: string, options: FetchOptions): Promise<void> {
+  async #fetchNew(before: string, options: FetchOptions): Promise<void> {
     const { signal } = options;
     if (before !== "") {
       try {
@@ -229,18 +229,18 @@ class BlobReader {
     const batch = this.#batch;
     try {
       const bytes = await batch.read(blobId);
-      if (!bytes) this.#leave(batch);
+      if (!bytes) this.#discard(batch);
       return bytes;
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof MissingObjectError) throw error;
       // It ended over this object; the others get another one.
-      this.#leave(batch);
+      this.#discard(batch);
       throw missing();
     }
   }
 
-  #leave(batch: Batch): void {
+  #discard(batch: Batch): void {
     batch.stop();
     this.#batch = undefined;
   }
@@ -255,7 +255,7 @@ function missing(): MissingObjectError {
 class Batch {
   readonly #child: ReturnType<Git["start"]>;
   readonly #chunks: AsyncIterator<Buffer>;
-  #waiting: Buffer = Buffer.alloc(0);
+  #unread: Buffer = Buffer.alloc(0);
 
   constructor(child: ReturnType<Git["start"]>) {
     this.#child = child;
@@ -265,19 +265,19 @@ class Batch {
   /** undefined: it is too large for this, and the batch of no use any more. */
   async read(blobId: string): Promise<Uint8Array | undefined> {
     this.#child.stdin.write(`${blobId}\n`);
-    while (!this.#waiting.includes(LINE_END)) await this.#more();
-    const end = this.#waiting.indexOf(LINE_END);
-    const header = this.#waiting.subarray(0, end).toString();
-    this.#waiting = this.#waiting.subarray(end + 1);
+    while (!this.#unread.includes(LINE_END)) await this.#more();
+    const end = this.#unread.indexOf(LINE_END);
+    const header = this.#unread.subarray(0, end).toString();
+    this.#unread = this.#unread.subarray(end + 1);
     if (header.endsWith(" missing")) throw missing();
     const [, size] = / blob (\d+)$/.exec(header) ?? [];
     if (size === undefined) throw new Error(`'${blobId}' is no blob`);
     if (Number(size) > MAX_BYTES) return undefined;
     const bytes = Number(size);
-    while (this.#waiting.length <= bytes) await this.#more();
+    while (this.#unread.length <= bytes) await this.#more();
     // Its own memory, so that a kept small file does not keep a large piece of the stream.
-    const content = Uint8Array.from(this.#waiting.subarray(0, bytes));
-    this.#waiting = this.#waiting.subarray(bytes + 1);
+    const content = Uint8Array.from(this.#unread.subarray(0, bytes));
+    this.#unread = this.#unread.subarray(bytes + 1);
     return content;
   }
 
@@ -295,6 +295,6 @@ class Batch {
       await this.#child.ended;
       throw new Error("git ended before it answered");
     }
-    this.#waiting = this.#waiting.length === 0 ? value : Buffer.concat([this.#waiting, value]);
+    this.#unread = this.#unread.length === 0 ? value : Buffer.concat([this.#unread, value]);
   }
 }
