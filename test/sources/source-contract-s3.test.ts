@@ -26,7 +26,7 @@ sourceSuite("a bucket", async (t) => {
   const options = {
     variable: () => "KEY:SECRET",
     folder: join(trees.storage, "read"),
-    pace: { wait: async () => undefined },
+    timing: { wait: async () => undefined },
   };
   const setClass = (folder: string, storageClass: string): void => {
     for (const [key, { body }] of server.objects)

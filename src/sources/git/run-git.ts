@@ -67,7 +67,7 @@ export class Git {
   constructor(
     address: GitAddress,
     variable: (name: string) => string | undefined,
-    { token = "", silenceMs = IDLE_TIMEOUT_MS } = {},
+    { token = "", idleTimeoutMs = IDLE_TIMEOUT_MS } = {},
   ) {
     const env: Record<string, string> = {
       // git would read ~/.netrc there, which is nobody's choice for this source.
@@ -100,7 +100,7 @@ export class Git {
             GIT_CONFIG_VALUE_0: `Authorization: Basic ${basic}`,
           };
     this.#secrets = token === "" ? [] : [basic, token, ...token.split(":").slice(1)].filter((text) => text !== "");
-    this.idleTimeoutMs = silenceMs;
+    this.idleTimeoutMs = idleTimeoutMs;
   }
 
   /** Throws unless there is a git on this machine that is new enough; asks once. */

@@ -171,8 +171,8 @@ class Scanner {
 
   /** No file of the folder is read that is as it was. */
   #trustsStamps({ files, isWhole }: PendingPage): boolean {
-    const { checksum, isDue: isTurn } = this.#tools;
-    return isWhole && !checksum && !(isTurn && files.some(({ path }) => isTurn(path)));
+    const { checksum, isDue } = this.#tools;
+    return isWhole && !checksum && !(isDue && files.some(({ path }) => isDue(path)));
   }
 
   /** Whatever else is in the folder is what it was. */
