@@ -23,7 +23,7 @@ export function drySource(source: Source): Source {
     list: (signal) => source.list(signal),
     conclude: async (outcome) => await source.conclude?.(outcome),
     close: async () => await source.close?.(),
-    examine: (signal) => source.examine(signal),
+    diagnose: (signal) => source.diagnose(signal),
     fetch: async ({ fingerprint, contentHash = "" }: Sighting) => {
       const { size, modifiedAt } = fingerprint;
       const body = new ForeseenBody({ size, mtimeMs: Date.parse(modifiedAt), sha256: contentHash });
