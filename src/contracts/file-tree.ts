@@ -61,8 +61,8 @@ export interface FileTree {
   localPath?(path: string): string;
   /** Address a person can open, percent-encoded, and the same not encoded. */
   addressOf(path: string): { readonly url: string; readonly rawUrl: string };
-  /** Leaves nothing behind of what it kept for itself. */
+  /** Removes its temporary files. */
   close?(): Promise<void>;
-  /** As Source.examine. `isTaken`: whether a file can become a document by its type. */
+  /** As Source.diagnose. `isTaken`: whether a file can become a document by its type. */
   diagnose(isTaken: (path: string) => boolean, signal: AbortSignal): AsyncIterable<Finding>;
 }

@@ -80,15 +80,15 @@ export interface LineageEvent {
   readonly at: string;
 }
 
-/** What a whole tree was like when it was last looked at. */
+/** The last scan of a tree. */
 export interface ScanRecord {
   /** FileTree.identity() and FileTree.place, with a space between; "" where there is no identity. */
   readonly root: string;
-  /** The last look at everything, ISO 8601 UTC: whatever is active was seen then, or since. "" before the first one. */
+  /** The last full scan, ISO 8601 UTC: every active file was seen then, or since. "" before the first one. */
   readonly at: string;
-  /** Names what was seen. "": entries were written that the rest of the ledger may not know of yet, or somebody edited `manifest.json`. */
+  /** Id of the scan. "": entries were written that the rest of the ledger may not know of yet, or somebody edited `manifest.json`. */
   readonly id: string;
-  /** Which part was read last whatever its stamps said, where stamps do not tell enough. */
+  /** Which part of the files was last read in full, where stamps do not tell enough. */
   readonly turn: number;
 }
 
@@ -139,10 +139,10 @@ export interface Manifest {
   put(entry: ManifestEntry): void;
   /** Forgets a document. */
   drop(docId: ItemId): void;
-  /** undefined before the first look. */
+  /** undefined before the first scan. */
   readonly lastScan: ScanRecord | undefined;
   /** Everything active was seen at `at`: sets `lastSeenAt` of all of them without writing them. */
-  recordScan(look: ScanRecord): void;
+  recordScan(scan: ScanRecord): void;
   /** As Ledger.flush. ConflictError when somebody else wrote it meanwhile. */
   flush(): Promise<void>;
 }

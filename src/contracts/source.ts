@@ -98,21 +98,21 @@ export interface Source {
   readonly table?: TableExport;
   /** Rows that the source counts and does not show us. To be asked after list() has ended. */
   readonly hiddenRows?: () => number;
-  /** For sources that can tell what changed since an earlier look. */
+  /** For sources that can tell what changed since an earlier listing. */
   readonly feed?: ChangeFeed;
   /**
    * For sources that remember what became of their items: called when the plan was carried out; in a dry run with a ledger
    * that forgets it. What was not listed and is not still held has left the mirror, and leaves the index next.
    */
   conclude?(outcome: ListingOutcome): Promise<void>;
-  /** Lets go of what it holds open and writes nothing: called at the end, whatever became of the look. */
+  /** Releases open resources and writes nothing. Called at the end, also after a failed listing. */
   close?(): Promise<void>;
-  /** Looks at everything a crawl needs, step by step; never throws for what it finds. */
+  /** Checks everything a crawl needs, step by step; never throws for what it finds. */
   diagnose(signal: AbortSignal): AsyncIterable<Finding>;
 }
 
 export interface ListingOutcome {
-  /** Silence meant deletion. */
+  /** The listing was complete: items that were not listed are deleted. */
   readonly complete: boolean;
   /** Items that were not listed and stay all the same: held, below something unreadable, or not to be removed just now. */
   readonly stillHeld: ReadonlySet<ItemId>;
@@ -131,9 +131,9 @@ export interface TableExport {
 
 /** What a source can say without listing everything. The listing stays the truth: in doubt, the feed declines. */
 export interface ChangeFeed {
-  /** Where the source stands now. Taken before a listing, it is where the next look at the changes begins. */
+  /** Returns the current position of the feed. Taken before a listing, it is where the next since() begins. */
   cursor(signal: AbortSignal): Promise<string>;
-  /** undefined: it cannot say (the mark is too old, a folder moved, the counts disagree), so list everything. */
+  /** Returns undefined when it cannot tell (the cursor is too old, a folder moved, the counts disagree): list everything then. */
   since(
     cursor: string,
     isKnown: (item: ItemId) => Promise<boolean>,
@@ -142,12 +142,12 @@ export interface ChangeFeed {
 }
 
 export interface ChangesSince {
-  /** Where the next look begins. */
+  /** Where the next since() begins. */
   readonly cursor: string;
   /** Items that are new or were touched, as they are now. */
   readonly touched: readonly Sighting[];
   readonly gone: readonly ItemId[];
-  /** The sighting of an item of which nothing was heard, from what was remembered of it. */
+  /** Rebuilds the sighting of an item that did not change from what the ledger remembers of it. */
   recall(item: RememberedItem): Sighting;
 }
 

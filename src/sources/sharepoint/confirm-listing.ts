@@ -3,28 +3,28 @@ import { isJsonObject } from "../../lib/json-object.ts";
 import { rowKey } from "./library-codec.ts";
 import { type ItemsQuery, readItems } from "./read-items.ts";
 
-/** What a listing of a library or list saw. */
+/** The result of a listing of a library or list. */
 interface ListedRows {
   readonly what: "library" | "list";
   readonly query: Omit<ItemsQuery, "fields">;
   /** By `keyOf`. */
   readonly keys: ReadonlySet<string>;
-  /** The ItemCount from before the first page was asked for. */
+  /** The ItemCount before the first page was requested. */
   readonly countBefore: number;
   /** The ItemCount now; undefined: it is no longer there. */
   count(): Promise<number | undefined>;
 }
 
-/** What identifies a row, whichever columns were asked for. */
+/** Returns what identifies a row, whichever columns were requested. */
 export function keyOf(row: unknown): string {
   return rowKey(row) || (isJsonObject(row) ? `row ${row["Id"] ?? row["ID"]}` : "");
 }
 
 /**
- * Whether a listing that came to its end showed all there is to be seen; returns how many rows are counted that we are not
- * shown. Where the count says so, nothing more is asked. Otherwise (rows are hidden, or a filter leaves nothing to be counted)
- * everything is enumerated once more, from the other end: what was lost by chance, or is cut off the same way each time, shows
- * up there. Throws RemoteError, naming the way out, when absence proves nothing.
+ * Checks that a finished listing is complete; returns how many rows are counted but not shown to us. If the count matches,
+ * no more requests are made. Otherwise (rows are hidden, or a filter makes counting impossible) all rows are listed again
+ * in reverse order: rows that were lost by chance, or are cut off the same way each time, appear there. Throws RemoteError,
+ * with a remedy, when absence does not prove deletion.
  */
 export async function confirmListing(seen: ListedRows): Promise<number> {
   const { what, query, keys, countBefore } = seen;
@@ -35,7 +35,7 @@ export async function confirmListing(seen: ListedRows): Promise<number> {
     );
   }
   if (keys.size >= countBefore) return 0;
-  // Counted anew: what was deleted while we listed is not missing.
+  // Counted again: rows deleted during the listing are not missing.
   const count = await countNow(seen);
   if (keys.size >= count) return 0;
   const shows = `the ${what} says it has ${count} items, but only ${keys.size} were listed`;
@@ -49,7 +49,7 @@ export async function confirmListing(seen: ListedRows): Promise<number> {
 }
 
 const NEXT_CRAWL = "The next crawl looks again.";
-/** For rows that the app is never shown. */
+/** Help for rows that the app is never shown. */
 const HIDDEN_ROWS_HELP =
   "Rows stay hidden from the app while they are checked out and were never checked in, are drafts, wait for approval, or have rights of their own: check them in, publish or approve them, or give the app access to them.";
 
@@ -71,7 +71,7 @@ async function matchesReverseListing({ query, keys }: ListedRows): Promise<boole
   return again.size === keys.size;
 }
 
-/** A filter on what another list says (`Editor/Title eq 'Ada'`) wants it expanded. */
+/** Expands the lookup columns of the filter (`Editor/Title eq 'Ada'`), as SharePoint requires. */
 function identifyingFields(filter: string): string {
   const parts = filter.replaceAll(/'[^']*'/g, "").match(/\b\w+\/\w+/g) ?? [];
   const expand = [...new Set(parts.map((part) => part.slice(0, part.indexOf("/"))))].join();

@@ -8,7 +8,7 @@ import type { SharePointConnection } from "./sharepoint-connection.ts";
 import { adviseOnSignIn, readTokenClaims, SignInError } from "./sign-in.ts";
 import type { SiteAddress } from "./site-url.ts";
 
-/** A library, a list, the pages of a site: what a source reads, and how it is found. */
+/** The library, list or pages that a source reads. */
 interface DiagnosedList extends DiagnosisContext {
   /** `Library '/Shared Documents'` */
   readonly subject: string;
@@ -18,7 +18,7 @@ interface DiagnosedList extends DiagnosisContext {
   find(call: CallContext): Promise<{ readonly listId: string; readonly title: string; readonly itemCount: number }>;
 }
 
-/** Everything between the certificate and the first row, step by step. */
+/** Checks sign-in, permission, site, list and filter, step by step. */
 export async function* diagnoseSource(list: DiagnosedList): AsyncGenerator<Finding, void> {
   const { connection, site, call, subject, filter } = list;
   let listId = "";
@@ -83,7 +83,7 @@ function remedyForSite(error: RemoteError, list: DiagnosedList): string {
   return "Check 'site_url'.";
 }
 
-/** Sites.Selected opens nothing by itself; the rest is an administrator's, so the very words are given. */
+/** Sites.Selected alone grants no site. An administrator has to do the rest, so the exact commands are given. */
 function remedyForRefusal({ connection, site }: DiagnosedList): string {
   const roles = readTokenClaims(connection.signIn.cachedToken(site.origin))?.roles ?? [];
   if (roles.length > 0 && !isGrantedBySite(roles)) {
@@ -108,7 +108,7 @@ interface DiagnosisContext {
   readonly call: CallContext;
 }
 
-/** Sign-in, clock and permission: the same for every source of a tenant. */
+/** The steps that are the same for every source of a tenant. */
 function signInSteps(context: DiagnosisContext): Step[] {
   const { connection } = context;
   return [
@@ -145,7 +145,7 @@ const MAX_SKEW_MS = 4 * 60_000;
 function checkClock(skewMs: number | undefined): StepResult {
   if (skewMs === undefined) return notChecked("No answer told the time.");
   const seconds = Math.round(Math.abs(skewMs) / 1000);
-  // Dates in answers are whole seconds and were some time on their way.
+  // Date headers have whole seconds and took some time to arrive.
   if (seconds <= 5) return ok("This machine agrees with Microsoft about the time.");
   const detail = `The clock of this machine is ${seconds} seconds ${skewMs > 0 ? "slow" : "fast"}.`;
   if (Math.abs(skewMs) < MAX_SKEW_MS) return ok(detail);
@@ -188,7 +188,7 @@ async function describeMissingPermission(context: DiagnosisContext, roles: reado
   return `None of the app's permissions on SharePoint lets it read sites: it has ${roles.join(", ")}.`;
 }
 
-/** Only to say more about a problem, so its own trouble does not matter. */
+/** Only adds detail to a problem, so its own failure is ignored. */
 async function graphRoles({ connection, call }: DiagnosisContext): Promise<readonly string[]> {
   try {
     const token = await connection.signIn.token("https://graph.microsoft.com", "", call);
@@ -201,13 +201,13 @@ async function graphRoles({ connection, call }: DiagnosisContext): Promise<reado
 
 type StepResult = Omit<Finding, "subject">;
 
-/** One thing to look at. What `look` throws as RemoteError is a problem with that thing. */
+/** One check. A RemoteError that `check` throws is reported as a problem. */
 interface Step {
   readonly subject: string;
-  /** Looked at even when an earlier step failed, and no reason not to look at the later ones. */
+  /** Runs even when an earlier step failed, and does not stop later ones. */
   readonly independent?: boolean;
   check(): Promise<StepResult>;
-  /** What can be done about an error; "" when nothing is known. */
+  /** Returns what can be done about an error, or "". */
   remedy?(error: RemoteError): string;
 }
 
@@ -223,7 +223,7 @@ function notChecked(detail: string): StepResult {
   return { outcome: "not checked", detail, remedy: "" };
 }
 
-/** One finding for each step. After a problem the others cannot be looked at, and say so. */
+/** Yields one finding per step. After a problem, the other steps are "not checked". */
 async function* runSteps(steps: readonly Step[]): AsyncGenerator<Finding, void> {
   let failed = "";
   for (const step of steps) {
@@ -250,7 +250,7 @@ function asSentence(text: string): string {
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** The reason, and what a person can do about it where we know. */
+/** Returns the reason, with what a person can do about it where that is known. */
 export function withAdvice(error: RemoteError, filter: string): string {
   const reason = error.message;
   if (isThresholdError(error)) {

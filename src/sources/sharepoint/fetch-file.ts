@@ -5,7 +5,7 @@ import { GUID } from "./library-codec.ts";
 import { type CallContext, type RestClient, SharePointError, type StreamedResponse } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
-/** By id, not by path: what was renamed or moved since it was listed is still found. */
+/** Fetches by id, not by path: a file that was renamed or moved since the listing is still found. */
 export async function fetchFile(
   rest: RestClient,
   site: SiteAddress,
@@ -21,13 +21,13 @@ export function fileUrl(site: SiteAddress, item: ItemRef): string {
 }
 
 interface ExpectedVersion {
-  /** Only while it is still this version; "" for whatever there is. */
+  /** Fetch only this version; "" for any. */
   readonly etag: string;
-  /** Instead, when it is another one, or none that says which it is. Without it, another one is a failure. */
+  /** Called when it is another version, or an unknown one. Without it, another version is an error. */
   onMismatch?(): Promise<Fetched>;
 }
 
-/** From any address. */
+/** Fetches from the given URL. */
 export async function fetchFrom(
   url: string,
   rest: RestClient,
@@ -56,13 +56,13 @@ export async function fetchFrom(
   }
 }
 
-/** What was being done, once. */
+/** Prefixes the error with the file, once. */
 export function downloadFailure(error: unknown, { path }: ItemRef): unknown {
   const needsPrefix = error instanceof RemoteError && !error.message.startsWith("download ");
   return needsPrefix ? new RemoteError(`download '${path}': ${error.message}`, { cause: error }) : error;
 }
 
-/** A sign-in or error page that comes with 200 is not the file, however well it arrives. */
+/** Throws for a sign-in or error page that comes with status 200 instead of the file. */
 function refuseWebPage({ body, headers }: StreamedResponse, item: ItemRef): void {
   const type = firstValue(headers["content-type"]) ?? "";
   if (!/^text\/html\b/i.test(type) || /\.(html?|aspx?|xhtml)$/i.test(item.name)) return;
@@ -77,7 +77,7 @@ export function etagVersion(etag: string): string {
 
 export function expectedOutcome(error: unknown): Fetched | undefined {
   if (!(error instanceof SharePointError)) return undefined;
-  // A 404 without SharePoint's own error in it may speak of the whole site, so it is no word about this file.
+  // A 404 without SharePoint's own error in it may be about the whole site, so it does not mean that this file is gone.
   if (error.status === 404 && error.exception) return { status: "gone" };
   if (error.status === 403) return { status: "refused", reason: `access denied: ${error.message}` };
   if (error.status === 423) return { status: "refused", reason: `locked: ${error.message}` };
@@ -87,24 +87,23 @@ export function expectedOutcome(error: unknown): Fetched | undefined {
 interface BodyOptions {
   readonly idleMs: number;
   readonly signal: AbortSignal;
-  /** Asks for the same with these headers. */
+  /** Repeats the request with these headers. */
   requestRange(range: Record<string, string>): Promise<StreamedResponse>;
 }
 
-/** How often a body that breaks off is asked to go on; then the whole file is tried again later. */
+/** How often an interrupted body is resumed; then the whole file is retried later. */
 const MAX_RESUMES = 5;
 
 /**
- * Ends normally only after the last byte. Nothing may lie unread for ever: a body that nobody begins to read is
- * dropped after the idle time, because it holds a place that other downloads wait for. One that breaks off goes on where it
- * stopped, if the server says which version it is.
+ * Ends normally only after the last byte. A body that nobody begins to read is dropped after the idle time, because it
+ * holds a slot that other downloads wait for. An interrupted body is resumed if the server tells its version.
  */
 function completeBody(response: StreamedResponse, item: ItemRef, options: BodyOptions): AsyncIterable<Uint8Array> {
   const { body, headers } = response;
   const expected = declaredLength(headers);
   const etag = firstValue(headers["etag"]);
   const unread = setTimeout(() => body.destroy(new Error("nobody read it")), options.idleMs);
-  // Without a listener an error before the first read would end the process; the reader gets it all the same.
+  // Without a listener, an error before the first read would end the process. The reader still gets it.
   body.once("error", () => clearTimeout(unread));
   body.once("close", () => clearTimeout(unread));
 
@@ -136,7 +135,7 @@ function completeBody(response: StreamedResponse, item: ItemRef, options: BodyOp
   return read();
 }
 
-/** A weak one does not vouch for every byte. */
+/** Weak ETags do not guarantee identical bytes. */
 const STRONG_ETAG = /^"[^"]+"$/;
 
 function interruptedError(error: unknown, failure: Error, { path }: ItemRef, received: number): RemoteError {
@@ -151,7 +150,7 @@ interface Progress {
   readonly total: number;
 }
 
-/** The rest of the same version, or, from a server that does not know ranges, all of it. Throws when it is another version now. */
+/** Requests the rest of the same version; a server without ranges sends all of it. Throws when it is another version now. */
 async function resume(
   item: ItemRef,
   { received, etag, total }: Progress,
@@ -174,7 +173,7 @@ async function resume(
   );
 }
 
-/** Without its first bytes. */
+/** Skips the first bytes of the body. */
 async function* skipping(body: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array> {
   let left = bytes;
   for await (const piece of body) {
@@ -184,7 +183,7 @@ async function* skipping(body: AsyncIterable<Uint8Array>, bytes: number): AsyncG
   }
 }
 
-/** undefined: the end of the body could not be told from a broken line. */
+/** Returns undefined when the end of the body cannot be told from a broken connection. */
 function declaredLength(headers: StreamedResponse["headers"]): number | "chunked" | undefined {
   const length = firstValue(headers["content-length"]);
   if (/^\d+$/.test(length)) return Number(length);

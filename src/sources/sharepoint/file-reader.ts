@@ -15,10 +15,10 @@ import {
 import type { CallContext, RestClient } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
-/** How the files of one library are read: as they are, or as they were published. */
+/** Reads the files of one library: the latest version, or the latest published one. */
 export interface FileReader {
   decode(value: unknown, library: LibraryScope): Row;
-  /** To be asked for every batch of what was decoded. */
+  /** Replaces drafts of a decoded page by their published versions. */
   resolvePublished(found: readonly Listed[], call: CallContext): Promise<readonly Listed[]>;
   fetch(item: ItemRef, call: CallContext): Promise<Fetched>;
 }
@@ -26,7 +26,7 @@ export interface FileReader {
 export interface FileReaderOptions {
   readonly rest: RestClient;
   readonly site: SiteAddress;
-  /** Drafts are taken, too. */
+  /** Drafts are read, too. */
   readonly drafts: boolean;
 }
 
@@ -51,7 +51,7 @@ export function createFileReader(
         : row;
     },
     resolvePublished: (found, call) => withPublished(found, drafts, { ...versioned, call }, asPublished),
-    // Of a row that was a published one, its ETag tells; only where it does is a question saved.
+    // If the ETag has a version and the library no drafts, the file is fetched without asking for its version first.
     fetch(item, call) {
       const { etag } = item.fingerprint;
       const fetchLatest = (): Promise<Fetched> => fetchPublished(versioned, item, call);
@@ -62,7 +62,7 @@ export function createFileReader(
   };
 }
 
-/** Without a content version, which only the latest one tells: the label stands for it until there is another. */
+/** The fingerprint has no content version, which SharePoint tells only of the latest one: the version label stands for it. */
 function asPublished(sighting: Sighting, { version, size, modifiedAt }: PublishedVersion): Sighting {
   return {
     ...sighting,
@@ -70,7 +70,7 @@ function asPublished(sighting: Sighting, { version, size, modifiedAt }: Publishe
   };
 }
 
-/** Asked anew: what was published when it was listed may have a draft on top of it by now. */
+/** Reads the version again: a file that was published when listed may have a draft on top of it by now. */
 async function fetchPublished(library: VersionedLibrary, item: ItemRef, call: CallContext): Promise<Fetched> {
   const { rest, site } = library;
   const url = fileUrl(site, item);

@@ -15,7 +15,7 @@ import {
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import { odataLiteral, pathBelow, type SiteAddress } from "./site-url.ts";
 
-/** What a source lists: a whole library, or one folder of it. */
+/** What a source lists: a library, or one folder of it. */
 export interface LibraryTarget {
   readonly library: LibraryRoot;
   /** The library's path, or that of the folder. */
@@ -40,7 +40,7 @@ export async function findLibrary(
     const library = await readLibrary(rest, site, path, call, fields);
     if (!library) continue;
     if (library.path.toLowerCase() === wantedPath.toLowerCase()) return { library, root: library.path };
-    // SharePoint may answer for a folder with the library around it, so what it names decides, not what was asked.
+    // For a folder, SharePoint may return the library around it: the returned path decides, not the requested one.
     if (pathBelow(library.path, wantedPath) === undefined) break;
     if (!(await folderExists(rest, site, wantedPath, call))) {
       throw new RemoteError(`the library '${library.title}' has no folder '${wantedPath}'${encodedHint(urlPart)}`);
@@ -55,7 +55,7 @@ export async function findLibrary(
   });
 }
 
-/** Paths below the site. They are a nicety: when they cannot be had there are none. */
+/** Returns the paths of libraries below the site, for suggestions; none when they cannot be read. */
 async function readLibraryParts(rest: RestClient, site: SiteAddress, call: CallContext): Promise<string[]> {
   try {
     const paths = decodeLibraryPaths(await rest.getJson(`${site.api}web/lists?${LIBRARY_PATHS_QUERY}`, call));
@@ -66,7 +66,7 @@ async function readLibraryParts(rest: RestClient, site: SiteAddress, call: CallC
   }
 }
 
-/** undefined: no library there. */
+/** Returns undefined when there is no library at the path. */
 export async function readLibrary(
   rest: RestClient,
   site: SiteAddress,
@@ -91,14 +91,14 @@ export async function folderExists(
   return response !== undefined && decodeFolderExists(response);
 }
 
-/** A renamed site answers under its old address with another path: what we would list is not what was configured. */
+/** Throws when the site has another path than configured: a renamed site still answers under its old address. */
 export async function checkWeb(rest: RestClient, site: SiteAddress, call: CallContext): Promise<void> {
   const path = decodeWebPath(await rest.getJson(`${site.api}web?$select=${WEB_FIELDS}`, call));
   if (path.toLowerCase() === site.path.toLowerCase()) return;
   throw new RemoteError(`the site calls itself '${path || "/"}'; set 'site_url' to ${site.origin}${path}`);
 }
 
-/** Only with an error code in it is a 404 SharePoint's own answer, and not that of a gateway in front of it. */
+/** A 404 counts only with an error code in it: otherwise it may come from a gateway in front of SharePoint. */
 async function unlessMissing<T>(response: Promise<T>): Promise<T | undefined> {
   try {
     return await response;
@@ -112,19 +112,19 @@ function isMissing(error: SharePointError): boolean {
   return (error.status === 404 && error.exception !== "") || (error.status === 400 && error.code === NOT_IN_RANGE);
 }
 
-/** "Value does not fall within the expected range": how SharePoint also says that a path means nothing to it. */
+/** "Value does not fall within the expected range": SharePoint's other error for an unknown path. */
 const NOT_IN_RANGE = -2147024809;
 
 function encodedHint(urlPart: string): string {
   return /%[0-9A-Fa-f]{2}/.test(urlPart) ? " (write spaces as spaces, not as %20)" : "";
 }
 
-/** More would help nobody to choose. */
+/** More are no help to choose from. */
 const MAX_ALTERNATIVES = 100;
 
-/** The site is there, and what the source names in it is not. */
+/** The site has no library or list of the requested name. */
 export class MissingListError extends RemoteError {
-  /** What the site has instead, the likeliest first. */
+  /** The libraries or lists that the site has, likeliest first. */
   readonly alternatives: Alternatives;
   constructor(message: string, alternatives: Alternatives) {
     super(message);
@@ -138,7 +138,7 @@ interface MissingList {
   readonly requested: string;
   /** All there are. */
   readonly names: readonly string[];
-  /** What stands before a name where it is used. */
+  /** Prepended to each name in suggestions. */
   readonly prefix?: string;
 }
 

@@ -29,10 +29,10 @@ export interface HttpResponse {
   readonly body: Dispatcher.ResponseData["body"];
 }
 
-/** One request, one answer: no retries, no redirects, no meaning. Trouble on the line is a TransientFailure. */
+/** Sends single requests: no retries, no redirects, no interpretation. Throws TransientFailure for network errors that may pass. */
 export interface HttpTransport {
   send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse>;
-  /** The whole body as text; the answer is used up. */
+  /** Returns the whole body as text; it can be read once. */
   readText(response: HttpResponse, signal: AbortSignal): Promise<string>;
   readonly timeouts: Timeouts;
   close(): Promise<void>;
@@ -80,7 +80,7 @@ export function createHttpTransport(
   };
 }
 
-/** A line that broke may work the next time, except where the certificate or the name says it will not. */
+/** Returns a TransientFailure for a network error, or a RemoteError where a retry cannot help (certificate, unknown host). */
 export function transportFailure(host: string, error: unknown, signal: AbortSignal): Error {
   throwIfCancelled(signal);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
@@ -105,7 +105,7 @@ const NETWORK_REASONS: Readonly<Record<string, string>> = {
 
 /** `attempts`: when the server or the line fails, or the server is too busy to say for how long. */
 export interface RetryPolicy extends RetryLimits {
-  /** Being told when to come back is no failure and does not use up attempts; only this much time. */
+  /** How long throttling is waited for in all. A wait that the server asked for does not count as a failed attempt. */
   readonly maxWaitMs: number;
 }
 
@@ -118,11 +118,11 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Worth another try. `error` is what is thrown when there is none left. */
+/** A failure that is worth a retry. `error` is thrown when no attempt is left. */
 export class TransientFailure extends Error {
   readonly error: RemoteError;
   readonly throttled: boolean;
-  /** How long the server asked us to wait, undefined when it did not. */
+  /** How long the server asked us to wait; undefined when it did not. */
   readonly retryAfterMs: number | undefined;
   constructor(error: RemoteError, options?: { throttled?: boolean; retryAfterMs?: number | undefined }) {
     super(error.message, { cause: error });
@@ -161,7 +161,7 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
       if (requestedMs === undefined) failures += 1;
       const waitMs = error.retryAfterMs ?? jitter(backoffMs(failures, policy));
       const tooLong = performance.now() + waitMs - startedAt > policy.maxWaitMs;
-      // Whoever gives up leaves the pause behind: the others must not ask either.
+      // The pause stays after we give up: other requests must not be sent either.
       if (error.throttled) pace.pause(waitMs, error.message);
       if (failures >= policy.attempts || tooLong) throw error.error;
       if (!error.throttled) {
@@ -172,7 +172,7 @@ export async function withRetries<T>(context: RetryContext, attempt: (slot: Slot
   }
 }
 
-/** After a pause that is longer than patience, asking would earn nothing but a longer one, and waiting would look like hanging. */
+/** Throws rather than wait for a pause longer than `maxWaitMs`: a request would only prolong it, and waiting would look like hanging. */
 async function acquireSlot({ pace, signal, onWait }: RetryContext): Promise<Slot> {
   throwIfCancelled(signal);
   const slot = await pace.acquire(signal, onWait).catch((error: unknown) => {
@@ -183,7 +183,7 @@ async function acquireSlot({ pace, signal, onWait }: RetryContext): Promise<Slot
   throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(slot.waitMs / 60_000)} minutes`);
 }
 
-/** The longer of Retry-After and RateLimit-Reset, which is in seconds. */
+/** Returns the longer of Retry-After and RateLimit-Reset (seconds), or undefined when there is neither. */
 export function requestedWaitMs(headers: AnswerHeaders, nowMs?: number): number | undefined {
   const resetSeconds = readNumber(headerOf(headers, "ratelimit-reset"));
   const waits = [readRetryAfterMs(headers, nowMs), resetSeconds === undefined ? undefined : resetSeconds * 1000];
@@ -195,14 +195,14 @@ export function firstValue(value: string | string[] | undefined): string {
   return (Array.isArray(value) ? value[0] : value) ?? "";
 }
 
-/** The list view threshold: a 500 that will be a 500 for ever. */
+/** The list view threshold: a 500 that no retry changes. */
 export const QUERY_THROTTLED = -2147024860;
 const PERMANENT_CODES: ReadonlySet<number | undefined> = new Set([QUERY_THROTTLED, -2147024809]);
 const PERMANENT_EXCEPTION = /(SPQueryThrottledException|InvalidClientQueryException|ArgumentException)$/;
-/** A looked-up value that is empty where SharePoint cannot bear it. */
+/** SharePoint fails on an empty lookup value. */
 const PROJECTION = /projected field/i;
 
-/** What an error status means for the next try. */
+/** Says whether an error response is throttling, a passing fault, or final. */
 export function classifyStatus(
   status: number,
   body: ErrorBody,
@@ -212,13 +212,13 @@ export function classifyStatus(
   // Seen in the wild: a 401 whose body says it is a 429.
   if (status === 401 && /^429\b/.test(body.message)) return "throttled";
   if (status === 408 || status === 502 || status === 504) return "fault";
-  // SharePoint refuses a question it was posted with a 500 too: an old change token, a bad query.
+  // SharePoint also rejects a POSTed query with a 500: an old change token, a bad query.
   if (status !== 500 || method === "POST") return "final";
   if (PROJECTION.test(body.message)) return "final";
   return PERMANENT_CODES.has(body.code) || PERMANENT_EXCEPTION.test(body.exception) ? "final" : "fault";
 }
 
-/** Four downloads wait for the same pause; the log should say so once. */
+/** Reports a pause once, although several requests wait for it. */
 export function oncePerPause(onWait: OnWait | undefined): OnWait {
   let toldUntilMs = 0;
   return (reason, ms) => {
@@ -229,17 +229,17 @@ export function oncePerPause(onWait: OnWait | undefined): OnWait {
   };
 }
 
-/** Computed at slightly different moments, the end of one pause differs by about this much. */
+/** The computed end of one pause differs by about this much between requests. */
 const SAME_PAUSE_MS = 50;
 
-/** The signal's own CancelledError when it carries one, so that the reason given by whoever stopped us survives. */
+/** Throws if the signal is aborted: its own CancelledError where it carries one, so that the reason survives. */
 export function throwIfCancelled(signal: AbortSignal): void {
   if (!signal.aborted) return;
   if (signal.reason instanceof CancelledError) throw signal.reason;
   throw new CancelledError("read SharePoint: stopped", { cause: signal.reason });
 }
 
-/** Waits for a promise that others wait for too: our signal ends our waiting, not the work. */
+/** Waits for a shared promise. Our signal ends our waiting, not the work. */
 export async function unlessCancelled<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   throwIfCancelled(signal);
   const aborted = Promise.withResolvers<never>();

@@ -6,7 +6,7 @@ import { isJsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { encodePath, pathBelow } from "./site-url.ts";
 
-/** SharePoint's JSON (nometadata) in our words: the only file that knows its field names. */
+/** Decodes SharePoint's JSON (nometadata) about libraries and files. */
 
 export interface LibraryRoot {
   readonly listId: string;
@@ -15,13 +15,13 @@ export interface LibraryRoot {
   readonly path: string;
   /** Files and folders on all levels. */
   readonly itemCount: number;
-  /** Where its change log stands; "" unless it was asked for and told. */
+  /** The current position of its change log; "" unless requested and returned. */
   readonly changeToken: string;
-  /** A version of a file may be none that readers see. */
+  /** Files may have versions that readers do not see. */
   readonly mayHoldDrafts: boolean;
   /** Versions wait for approval. */
   readonly isModerated: boolean;
-  /** The settings that decide what is shown, as one word to be compared: the change log tells nothing of them. */
+  /** The settings that decide which versions are shown, as one string to compare: the change log has no entry for them. */
   readonly showing: string;
 }
 
@@ -35,7 +35,7 @@ const ITEM_FIELDS = [
 ].join();
 const CONTENT_TAG = "File/ContentTag";
 
-/** For the URL of a question about items. */
+/** Returns `$select` and `$expand` of a request for items. */
 export function itemFields(options: { readonly contentTag: boolean; readonly columns?: readonly string[] }): string {
   const further = [...(options.contentTag ? [CONTENT_TAG] : []), ...(options.columns ?? [])];
   return `$select=${[ITEM_FIELDS, ...further].join()}&$expand=File`;
@@ -70,7 +70,7 @@ export function decodeLibrary(response: Record<string, unknown>): LibraryRoot {
   };
 }
 
-/** For the URL of a question about the lists of a site. */
+/** Query of a request for the lists of a site. */
 export const LIBRARY_PATHS_QUERY = "$select=BaseType,Hidden,RootFolder/ServerRelativeUrl&$expand=RootFolder";
 
 export function decodeLibraryPaths(response: Record<string, unknown>): string[] {
@@ -83,7 +83,7 @@ export function decodeLibraryPaths(response: Record<string, unknown>): string[] 
 /** Of SharePoint's `BaseType`; 0 is a list. */
 const LIBRARY = 1;
 
-/** SharePoint answers for a folder that is not there either with 404 or with this flag. */
+/** For a missing folder, SharePoint returns 404 or this flag. */
 export function decodeFolderExists(response: Record<string, unknown>): boolean {
   return response["Exists"] !== false;
 }
@@ -105,20 +105,20 @@ export function decodePage(response: Record<string, unknown>): ItemPage {
 
 export type Row =
   | { readonly kind: "file"; readonly key: string; readonly sighting: Sighting }
-  /** A folder, or something outside the part of the library that is wanted. It counts, but is no item. */
+  /** A folder, or a file outside the listed folder. It counts as a row, but is no item. */
   | { readonly kind: "ignored"; readonly key: string; readonly folder: boolean }
   | { readonly kind: "invalid"; readonly key: string; readonly unreadable: Unreadable };
 
-/** Where rows belong. */
+/** The listed library and folder. */
 export interface LibraryScope {
   readonly origin: string;
   /** The path of the library. */
   readonly library: string;
-  /** The same, or the path of the folder in it that is wanted. */
+  /** The same, or the path of the listed folder. */
   readonly root: string;
 }
 
-/** By what a row is known, whichever columns were asked for; "" when it does not tell. */
+/** Returns the id of a row, whichever columns were requested, or "". */
 export function rowKey(row: unknown): string {
   if (!isJsonObject(row)) return "";
   const id = text(row["UniqueId"]) || (isJsonObject(row["File"]) ? text(row["File"]["UniqueId"]) : "");
@@ -167,7 +167,7 @@ export function decodeRow(row: unknown, scope: LibraryScope): Row {
   };
 }
 
-/** "" when it is none. Whole seconds, as SharePoint writes them, need no look at the calendar. */
+/** Returns "" for an invalid time. Whole seconds, as SharePoint writes them, are converted without parsing. */
 export function toInstant(time: string): string {
   if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time)) return `${time.slice(0, -1)}.000000Z`;
   const date = new Date(time);
@@ -186,7 +186,7 @@ function contentVersion(tag: string): string {
   return /^"?\{[^}]*\},\d+,(\d+)"?$/.exec(tag)?.[1] ?? "";
 }
 
-/** SharePoint writes 64-bit numbers as strings; a plain number is welcome too. */
+/** SharePoint writes 64-bit numbers as strings; plain numbers are accepted, too. */
 function text(value: unknown): string {
   return typeof value === "string" ? value : typeof value === "number" ? String(value) : "";
 }

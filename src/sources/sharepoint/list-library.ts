@@ -16,15 +16,15 @@ export interface LibraryListingOptions {
   readonly filter: string;
   readonly pageSize: number;
   readonly call: CallContext;
-  /** What a person is told when nothing could be listed at all. */
+  /** Adds advice to the error when nothing could be listed at all. */
   advise(error: RemoteError): RemoteError;
-  /** For libraries of something else than files; asked once the library is found. */
+  /** For libraries of something else than files; called when the library is found. */
   chooseDecoder?(target: LibraryTarget): Promise<RowDecoder>;
-  /** Told at the end of a complete listing: how many rows are counted that we are not shown. */
+  /** Called at the end of a complete listing with the number of rows that are counted but not shown to us. */
   onHidden?(rows: number): void;
 }
 
-/** What rows are asked for, and what they are. */
+/** Which columns are requested, and how rows are decoded. */
 interface RowDecoder {
   /** Columns beside those that every file has. */
   readonly columns: readonly string[];
@@ -37,9 +37,9 @@ const FILES: RowDecoder = { columns: [], decode: decodeRow };
 type OpenListing = LibraryListingOptions & { readonly target: LibraryTarget; readonly decoder: RowDecoder };
 
 /**
- * Every file of the library, page by page; throws when not even the first page came. The listing is no snapshot:
- * an item that shows up twice counts once. Within a page its last row wins; on a later page it is passed over, and
- * what changed about it meanwhile is seen by the next listing.
+ * Lists every file of the library, page by page; throws when not even the first page came. The listing is no snapshot: an item
+ * that appears twice counts once. Within a page its last row wins; on a later page it is skipped, and its change is
+ * seen by the next listing.
  */
 export async function* listLibrary(options: LibraryListingOptions): Listing {
   const seen = new Set<string>();
@@ -97,7 +97,7 @@ async function openPages(listing: OpenListing, seen: Set<string>): Promise<Omit<
     return await open({ contentTag: true });
   } catch (error) {
     if (!(error instanceof SharePointError) || error.status !== 400) throw error;
-    // The content tag is a nicety a server may not have; if the filter is what it dislikes, it will say so again.
+    // Some servers have no content tag. If the 400 was about the filter, the second request fails, too.
     return await open({ contentTag: false });
   }
 }
@@ -117,7 +117,7 @@ function sightingsOf(rows: readonly unknown[], listing: OpenListing, seen: Set<s
   return page;
 }
 
-/** Rows that were not on an earlier page, each id once with its last row. Rows without an id all come through. */
+/** Returns the rows that were not on an earlier page, each id once with its last row, and all rows without an id. */
 function distinctRows(rows: readonly unknown[], listing: OpenListing, seen: Set<string>): Iterable<Row> {
   const scope = scopeOf(listing.site, listing.target);
   const distinct = new Map<string, Row>();
@@ -130,7 +130,7 @@ function distinctRows(rows: readonly unknown[], listing: OpenListing, seen: Set<
   return distinct.values();
 }
 
-/** How many rows are hidden. Throws when rows may be missing, or when the folder we listed is no longer where it was. */
+/** Returns how many rows are hidden. Throws when rows may be missing, or when the listed folder is no longer there. */
 async function checkNothingMissing(listing: OpenListing, keys: ReadonlySet<string>): Promise<number> {
   const { rest, site, target, call } = listing;
   const { listId, path, itemCount } = target.library;

@@ -16,16 +16,16 @@ interface LibraryFeed extends FileReaderOptions {
   /** OData, "" for none. */
   readonly filter: string;
   callWith(signal: AbortSignal): CallContext;
-  /** What a person is told when the library cannot be looked at. */
+  /** Adds advice to the error when the library cannot be read. */
   advise(error: RemoteError): RemoteError;
-  /** Told the library whenever it was found. */
+  /** Called with the library whenever it was found. */
   onFound(library: LibraryRoot): void;
 }
 
-/** Times the log may grow while we look before we list instead. */
+/** How often the log may grow while it is read before the feed declines. */
 const MAX_ATTEMPTS = 3;
 
-/** What the change log of a library tells. Whatever is odd about it makes the feed decline, never guess. */
+/** Reads the change log of a library. In any doubt the feed declines (undefined) and never guesses. */
 export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
   const find = async (call: CallContext): Promise<LibraryTarget> => {
     const target = await findLibrary(feed.rest, feed.site, feed.urlPart, call, LIBRARY_TOKEN_FIELDS);
@@ -38,7 +38,7 @@ export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
         const target = await find(feed.callWith(signal));
         return hidesDrafts(target, feed) ? "" : encodeChangeToken(changeTokenOf(target, feed.filter));
       } catch (error) {
-        // A server without a change log dislikes the question; every later look declines such a mark.
+        // A server without a change log rejects the field. since() declines an empty cursor.
         if (error instanceof SharePointError && error.status === 400) return "";
         throw error instanceof RemoteError ? feed.advise(error) : error;
       }
@@ -53,7 +53,7 @@ export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
           if (changes !== "unstable") return changes;
         }
       } catch (error) {
-        // The listing, which is asked next, meets the same trouble and says so.
+        // The listing that follows meets the same error and reports it.
         if (!(error instanceof RemoteError)) throw error;
       }
       return undefined;
@@ -61,7 +61,7 @@ export function openChangeFeed(feed: LibraryFeed): ChangeFeed {
   };
 }
 
-/** Who may see a draft can change without a word in the log, so whoever takes drafts has to look for himself. */
+/** Who may see a draft can change without an entry in the log: a source that takes drafts always lists. */
 function hidesDrafts({ library }: LibraryTarget, { drafts }: LibraryFeed): boolean {
   return drafts && library.mayHoldDrafts;
 }
@@ -79,7 +79,7 @@ interface FeedQuery {
   isKnown(item: ItemId): Promise<boolean>;
 }
 
-/** moving: the library changed under our eyes, so what we saw of it does not belong together. */
+/** Returns "unstable" when the library changed while it was read, so that the results do not fit together. */
 async function readChangesSince(query: FeedQuery): Promise<ChangesSince | "unstable" | undefined> {
   const { feed, since: cursor, call } = query;
   const before = await query.find(call);
@@ -113,7 +113,7 @@ interface Found {
   readonly gone: readonly ItemId[];
 }
 
-/** undefined: something vanished that we never knew, and it may have been a folder with much below it. */
+/** Returns undefined when something unknown was removed: it may have been a folder with files below it. */
 async function splitGone(
   items: readonly TouchedItem[],
   rows: ReadonlyMap<ItemId, Sighting | undefined>,
@@ -139,7 +139,7 @@ function toChangesSince({ feed }: FeedQuery, target: LibraryTarget, found: Found
   };
 }
 
-/** Throws for an item that cannot have been seen in this part of the library. */
+/** Throws for an item that is outside the listed folder. */
 function recall(item: RememberedItem, root: string): Sighting {
   const path = pathBelow(root, item.serverPath);
   if (path === undefined) throw new RemoteError(`recall '${item.serverPath}': it does not lie below '${root}'`);
@@ -149,7 +149,7 @@ function recall(item: RememberedItem, root: string): Sighting {
 }
 
 interface CurrentRows {
-  /** Those that are in the library now; without a sighting where they are folders or outside the wanted part. */
+  /** Items that are in the library now; undefined for folders and for files outside the listed folder. */
   readonly rows: ReadonlyMap<ItemId, Sighting | undefined>;
   readonly folders: ReadonlySet<ItemId>;
 }
@@ -159,14 +159,14 @@ interface Wanted {
   readonly listItemId: number;
 }
 
-/** Ids this close together are asked for in one question; the rows between them are passed over. */
+/** Ids this close together are requested in one query; the rows between them are ignored. */
 const MAX_ID_GAP = 20;
 const WINDOW = 500;
 const CONCURRENCY = 4;
 
 /**
- * How these items are now. Asked for as the listing asks, in windows of ids, so that an item which the listing would
- * not show is not there either. Throws when a row makes no sense.
+ * Reads the current rows of these items, in windows of ids, with the same query as the listing: an item that the listing
+ * would not show is not returned either. Throws for an invalid row.
  */
 async function readCurrentRows(
   options: FileReaderOptions,
@@ -204,7 +204,7 @@ async function readAll(query: Parameters<typeof readItems>[0]): Promise<unknown[
   return rows;
 }
 
-/** As in the listing: the content tag is a nicety. */
+/** Retries without the content tag, as the listing does: some servers have none. */
 async function readWithTag<T>(read: (fields: string) => Promise<T>): Promise<T> {
   try {
     return await read(itemFields({ contentTag: true }));
@@ -225,10 +225,10 @@ function toIdWindows(ids: readonly number[]): { readonly first: number; readonly
   return found;
 }
 
-/** Everything the log says about one item, put together. */
+/** All entries of the log about one item, combined. */
 interface TouchedItem {
   readonly itemId: ItemId;
-  /** The latest: an item that left the library and came back has a new one. */
+  /** The latest one: an item that left the library and came back has a new one. */
   readonly listItemId: number;
   /** It was not in the library where the log begins. */
   readonly arrived: boolean;
@@ -242,11 +242,11 @@ interface ChangeLog {
 }
 
 const FETCH_LIMIT = 1000;
-/** Beyond these it is cheaper, and surer, to list. */
+/** Beyond these limits listing is cheaper and safer. */
 const MAX_ITEMS = 500;
 const MAX_PAGES = 20;
 
-/** Reads on until there is nothing more. undefined: too much happened, or the log goes round in circles. */
+/** Reads the log to its end. Returns undefined when there are too many changes, or when the log does not advance. */
 async function readChanges(
   options: { readonly rest: RestClient; readonly site: SiteAddress },
   listId: string,
@@ -270,9 +270,7 @@ async function readChanges(
   return undefined;
 }
 
-/** SharePoint's change log (GetChanges) and the mark we keep of it, in our words. */
-
-/** Where a library stood when we last looked. */
+/** The state of a library at the last listing, stored as JSON. */
 interface ChangeToken {
   readonly listId: string;
   readonly root: string;
@@ -283,14 +281,14 @@ interface ChangeToken {
   readonly showing: string;
 }
 
-/** One of version 1 says nothing about what is shown. */
+/** Version 1 had no `showing`. */
 const VERSION = 2;
 
 function encodeChangeToken(cursor: ChangeToken): string {
   return JSON.stringify({ version: VERSION, ...cursor });
 }
 
-/** undefined: a mark of another kind, or none at all. */
+/** Returns undefined for a token of another version, or none. */
 function decodeChangeToken(text: string): ChangeToken | undefined {
   let value: unknown;
   try {
@@ -305,13 +303,13 @@ function decodeChangeToken(text: string): ChangeToken | undefined {
   return { listId, root, filter, token, itemCount, showing: typeof showing === "string" ? showing : "" };
 }
 
-/** One entry of the log: something happened to an item. It says nothing about how the item is now. */
+/** One entry of the log: an item was changed. It does not tell how the item is now. */
 interface LoggedChange {
   readonly itemId: ItemId;
   readonly listItemId: number;
-  /** Items that come with it were not in the library before; the others were. */
+  /** The item was not in the library before. */
   readonly arrives: boolean;
-  /** On a folder it changes the paths of everything below, of which the log says nothing. */
+  /** On a folder it changes the paths of everything below, for which the log has no entries. */
   readonly relocates: boolean;
 }
 
@@ -327,7 +325,7 @@ const KNOWN_TYPES = new Set<unknown>([ADD, UPDATE, DELETE, RENAME, MOVE_AWAY, MO
 const ARRIVING = new Set<unknown>([ADD, MOVE_INTO, RESTORE]);
 const RELOCATING = new Set<unknown>([RENAME, MOVE_AWAY, MOVE_INTO, RESTORE]);
 
-/** Changes of rights. They move the line between what we are shown and what we are not, and name no item that crossed it. */
+/** Changes of rights. They change which items we are shown, and do not name those items. */
 const RIGHTS = new Set<unknown>([8, 9, 10, 11, 12, 13, 14, 17, 18]);
 
 function changesQuery(token: string, limit: number): unknown {
@@ -355,7 +353,7 @@ interface ChangePage {
   readonly token: string;
 }
 
-/** Throws RemoteError for anything it does not understand: a log that is half understood is not understood. */
+/** Throws RemoteError for any entry it does not understand. */
 function decodeChanges(response: Record<string, unknown>): ChangePage {
   const rows = response["value"];
   if (!Array.isArray(rows)) throw new RemoteError("SharePoint's answer is not a page of changes");
@@ -365,7 +363,7 @@ function decodeChanges(response: Record<string, unknown>): ChangePage {
   };
 }
 
-/** An edit of the list itself. What of that matters to us, its description says. */
+/** An edit of the list itself. The parts that matter are in the description of the library. */
 function isOfList(row: unknown): boolean {
   const { ItemId, UniqueId, ListId, ChangeType } = isJsonObject(row) ? row : {};
   return ChangeType === UPDATE && typeof ListId === "string" && !ItemId && !UniqueId;

@@ -15,7 +15,7 @@ import type { FileSourceConfig } from "./sharepoint-source-codec.ts";
 import { parseSiteUrl } from "./site-url.ts";
 
 interface SharePointLibraryOptions {
-  /** Told when requests wait, because the server asked for it or before another try; once per pause, not per request. */
+  /** Called when requests wait (throttling or a retry); once per pause, not per request. */
   readonly onWait?: OnWait;
   readonly pageSize?: number;
 }
@@ -41,7 +41,7 @@ export function openSharePointLibrary(
   const callWith = (signal: AbortSignal): CallContext => ({ signal, onWait });
   const access = { rest, site, urlPart, filter, advise, drafts: config.drafts ?? false };
   let hidden = 0;
-  /** As the last look found it. */
+  /** From the last listing. */
   let reader: FileReader | undefined;
 
   return {
@@ -87,7 +87,7 @@ export function openSharePointLibrary(
   };
 }
 
-/** Every file of the library as `readingOf` has it. `onFound` is told how before the first page of the listing. */
+/** Lists every file as the reader decodes it. `onFound` is called before the first page. */
 async function* listFiles(
   options: Omit<LibraryListingOptions, "chooseDecoder"> & FileReaderOptions,
   onFound: (reader: FileReader) => void,

@@ -7,18 +7,18 @@ import { toInstant } from "./library-codec.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
-/** What readers see of a file, where that is not its latest version. */
+/** Finds the version of a file that readers see, where that is not the latest one. */
 
 export type Publication = "published" | "draft over a published version" | "never published";
 
-/** Of the file, so every library has them. */
+/** Fields of the file; every library has them. */
 export const VERSION_FIELDS: readonly string[] = ["Level", "UIVersion"];
 
 /** A major version has a multiple of this number, its drafts the numbers after it. */
 const VERSIONS_PER_MAJOR = 512;
 const PUBLISHED_LEVEL = 1;
 
-/** A row whose file does not tell counts as published: a library without versions publishes everything. */
+/** A row without version counts as published: a library without versions publishes everything. */
 export function publicationOf({ File: file }: { readonly File?: unknown }): Publication {
   const { UIVersion, Level } = isJsonObject(file) ? file : {};
   const [version, level] = [Number(UIVersion) || VERSIONS_PER_MAJOR, Number(Level) || PUBLISHED_LEVEL];
@@ -39,7 +39,7 @@ export interface PublishedVersion {
   readonly modifiedAt: string;
 }
 
-/** Where files have versions that readers do not see. */
+/** A library whose files may have versions that readers do not see. */
 export interface VersionedLibrary {
   readonly rest: RestClient;
   readonly site: SiteAddress;
@@ -47,7 +47,7 @@ export interface VersionedLibrary {
   readonly moderatedListId?: string;
 }
 
-/** undefined: none was ever published. Throws when there should be one and it is not in the history. */
+/** Returns undefined when none was ever published. Throws when there should be one and it is not in the history. */
 export async function readPublishedVersion(
   library: VersionedLibrary,
   item: Pick<ItemRef, "itemId" | "listItemId">,
@@ -61,7 +61,7 @@ export async function readPublishedVersion(
   return found;
 }
 
-/** The newest published one of a file's earlier versions; undefined when none is left. */
+/** Returns the newest published one of a file's earlier versions; undefined when none is left. */
 export function decodePublishedFileVersion(
   response: JsonObject,
   approved?: ReadonlySet<number>,
@@ -77,7 +77,7 @@ export function decodePublishedFileVersion(
 const MODERATION_STATUS = "OData__x005f_ModerationStatus";
 const APPROVED = 0;
 
-/** The versions that were approved; undefined where none has to be. Throws when the server does not tell, because the others may be rejected ones. */
+/** Returns the approved versions; undefined where none needs approval. Throws when the server does not tell: other versions may have been rejected. */
 export async function readApproved(
   { rest, site, moderatedListId }: VersionedLibrary,
   listItemId: number,
@@ -98,7 +98,7 @@ export async function readApproved(
 
 const NO_APPROVAL_STATUS = "SharePoint does not tell which versions were approved";
 
-/** The current version is not among them: it was no published one, or nobody would look at the earlier ones. */
+/** Returns the newest major version before the current one, which is a draft when this is called. */
 export function newestMajor(
   response: JsonObject,
   key: string,
@@ -121,7 +121,7 @@ export const NEVER_PUBLISHED = "no version of it was published, and the source d
 
 const CONCURRENCY = 4;
 
-/** The few files that somebody is working on are looked up one by one, and `adopt`ed as they were published. */
+/** Replaces drafts by their published versions: looks them up one by one, since they are few, and passes them to `adopt`. */
 export async function withPublished(
   found: readonly Listed[],
   drafts: ReadonlySet<ItemId>,
@@ -136,7 +136,7 @@ export async function withPublished(
   return found.map((each) => (isDraft(each) ? (published.get(each.itemId) ?? each) : each));
 }
 
-/** What is published of a file and cannot be had is kept as it is known: it is neither gone nor what the draft says. */
+/** Returns Unreadable when the published version cannot be read: what is known of the file stays, and the draft is not taken. */
 async function publishedSighting(
   sighting: Sighting,
   library: VersionedLibrary & { readonly call: CallContext },

@@ -4,7 +4,7 @@ import { decodePage, type ItemPage } from "./library-codec.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
-/** What is asked of a list or library. */
+/** A query of a list or library. */
 export interface ItemsQuery {
   readonly rest: RestClient;
   readonly site: SiteAddress;
@@ -15,18 +15,18 @@ export interface ItemsQuery {
   readonly filter: string;
   /** At most 5000. */
   readonly pageSize: number;
-  /** From which end the ids are gone through; from the lowest unless said otherwise. */
+  /** The order of ids; from the lowest by default. */
   readonly from?: "lowest" | "highest";
   readonly call: CallContext;
 }
 
-/** Makes of a page's rows what is worth keeping; the answer itself is many times that. */
+/** Converts the rows of a page at once, because the response is many times larger than what is kept of it. */
 type TakeRows<T> = (rows: readonly unknown[]) => T;
 
 /**
- * The rows of all levels, page by page; the next page is on its way while one is dealt with. A list too large for the
+ * Yields the rows of all levels, page by page; the next page is requested while one is handled. A list too large for the
  * query is read in windows of ids instead, each with the whole filter; then rows may come a second time, so callers
- * count each id once. Throws when a page could not be had: what came before is not everything.
+ * count each id once. Throws when a page fails: the rows before it are not all.
  */
 export async function* readItems<T>(query: ItemsQuery, take: TakeRows<T>): AsyncGenerator<T, void> {
   try {
@@ -37,19 +37,19 @@ export async function* readItems<T>(query: ItemsQuery, take: TakeRows<T>): Async
   }
 }
 
-/** The list view threshold: more rows would have to be looked at than SharePoint allows for one question. */
+/** The list view threshold: the query would scan more rows than SharePoint allows. */
 export function isThresholdError(error: unknown): error is SharePointError {
   if (!(error instanceof SharePointError)) return false;
   return error.code === QUERY_THROTTLED || error.exception.endsWith("SPQueryThrottledException");
 }
 
-/** SharePoint looks at no more than 5000 rows for one question, and a window of ids holds at most as many rows as ids. */
+/** SharePoint scans at most 5000 rows per query, and a window of ids has at most as many rows as ids. */
 const FULL_WINDOW = 5000;
 const SMALLEST_WINDOW = 50;
 
 async function* readWindows<T>(query: ItemsQuery, take: TakeRows<T>, cause: SharePointError): AsyncGenerator<T, void> {
   const span: Span = { after: 0, upTo: 0, size: FULL_WINDOW };
-  // Asked again at the end: what was added meanwhile has higher ids.
+  // Read again at the end: items added meanwhile have higher ids.
   for (;;) {
     const highest = await highestId(query, cause);
     if (span.upTo >= highest) return;
@@ -82,15 +82,15 @@ async function* readSpan<T>(query: ItemsQuery, take: TakeRows<T>, left: Span): A
 }
 
 /**
- * The rows with these ids, of those the filter wants. The window comes first: SharePoint looks at no more of a large list
- * than the first conditions leave, if they are about an indexed column, and at all of it otherwise.
+ * Adds a window of ids to the filter. The window comes first: SharePoint scans only the rows that the first conditions
+ * leave if they are about an indexed column, and the whole list otherwise.
  */
 export function windowFilter(filter: string, after: number, upTo: number): string {
   const window = `Id gt ${after} and Id le ${upTo}`;
   return filter ? `${window} and (${filter})` : window;
 }
 
-/** 0 for an empty list. A server that cannot even tell this has said what is wrong with its first answer. */
+/** Returns 0 for an empty list. Throws `cause`, the first error, when this query exceeds the threshold, too. */
 async function highestId(query: ItemsQuery, cause: SharePointError): Promise<number> {
   const url = itemsUrl({ ...query, fields: "$select=Id", filter: "", pageSize: 1, from: "highest" });
   let rows: readonly unknown[];
@@ -115,7 +115,7 @@ async function* readPages<T>(query: ItemsQuery, take: TakeRows<T>): AsyncGenerat
     page = undefined;
     yield taken;
     page = await next;
-    // It may have come before anybody was told to stop.
+    // The page may have arrived before the signal was aborted.
     throwIfCancelled(query.call.signal);
   }
 }
@@ -127,7 +127,7 @@ export function itemsUrl(query: ItemsQuery): string {
   return `${site.api}web/lists(guid'${encodeURIComponent(listId)}')/items?${options.join("&")}`;
 }
 
-/** Links are followed as they are, and only to where our token belongs. */
+/** Follows a link unchanged, and only to the host that our token is for. */
 async function followLink(query: ItemsQuery, link: string, links: Set<string>): Promise<ItemPage> {
   if (links.has(link)) throw new RemoteError("SharePoint sends the same page again and again");
   links.add(link);

@@ -14,13 +14,13 @@ import {
 } from "./http.ts";
 import type { SignIn } from "./sign-in.ts";
 
-/** An answer that will not get better by asking again. */
+/** An error response that no retry will change. */
 export class SharePointError extends RemoteError {
   readonly status: number;
-  /** SharePoint's own number; undefined when the answer carried none. */
+  /** SharePoint's error code; undefined when the response has none. */
   readonly code: number | undefined;
   readonly exception: string;
-  /** SharePoint's own words, "" when it had none. */
+  /** SharePoint's message, or "". */
   readonly serverMessage: string;
   constructor(
     message: string,
@@ -39,7 +39,7 @@ export interface CallContext {
   readonly onWait: OnWait;
 }
 
-/** A body on its way. The slot is given back when the body ends, fails or is destroyed. */
+/** A response whose body is being received. The slot is released when the body ends, fails or is destroyed. */
 export interface StreamedResponse {
   /** 200, or 206 where a range was asked for. */
   readonly status: number;
@@ -47,12 +47,12 @@ export interface StreamedResponse {
   readonly body: HttpResponse["body"];
 }
 
-/** Reading with sign-in, throttling and retries. Throws SharePointError or RemoteError when that did not help. */
+/** Reads from SharePoint, with sign-in, throttling and retries. Throws SharePointError or RemoteError after the last attempt. */
 export interface RestClient {
   getJson(url: string, call: CallContext): Promise<Record<string, unknown>>;
-  /** For questions that SharePoint wants as a POST. They only read, so they may be asked again. */
+  /** For queries that SharePoint expects as a POST. They only read, so they may be retried. */
   postJson(url: string, restRequest: unknown, call: CallContext): Promise<Record<string, unknown>>;
-  /** `range`: what of it is wanted, as request headers; a server may send all of it nevertheless. */
+  /** `range`: request headers for a part of the file; a server may send all of it nevertheless. */
   open(url: string, call: CallContext, range?: Readonly<Record<string, string>>): Promise<StreamedResponse>;
   readonly idleMs: number;
 }
@@ -100,7 +100,7 @@ export function createRestClient(options: RestClientOptions): RestClient {
         if (budget) spreadBudget(pace, budget);
         if (isSuccess) return await consume(response, slot);
         const failure = toError(response, await transport.readText(response, call.signal), request.method);
-        // A token can be revoked or expire under way: one fresh one, and a second refusal is final.
+        // A token may be revoked or expire: one new token is tried, a second 401 is final.
         if (response.status !== 401 || rejected || failure instanceof TransientFailure) throw failure;
         rejected = token;
       }
@@ -169,7 +169,7 @@ function requestId(headers: HttpResponse["headers"]): string {
   return id ? `, request ${id}` : "";
 }
 
-/** What the tenant says is left for us: its RateLimit headers, which come when most of it is used. */
+/** The RateLimit headers, which SharePoint sends when most of the budget is used. */
 interface RequestBudget {
   /** 0 when it does not tell. */
   readonly limit: number;
@@ -177,7 +177,7 @@ interface RequestBudget {
   readonly resetMs: number;
 }
 
-/** undefined: the answer says nothing about it. */
+/** Returns undefined when the response has no RateLimit headers. */
 function readBudget(headers: Headers): RequestBudget | undefined {
   const remaining = wholeNumber(headers["ratelimit-remaining"]);
   const resetSeconds = wholeNumber(headers["ratelimit-reset"]);
@@ -185,10 +185,10 @@ function readBudget(headers: Headers): RequestBudget | undefined {
   return { limit: wholeNumber(headers["ratelimit-limit"]) ?? 0, remaining, resetMs: resetSeconds * 1000 };
 }
 
-/** Left alone, because we are not the only ones who spend, and a request may cost more than one. */
+/** Not spent: others share the budget, and a request may cost more than one unit. */
 const RESERVED_SHARE = 0.05;
 
-/** From now on requests are spread over the time until the budget is filled up again; none is made when it is used up. */
+/** Spreads requests over the time until the budget is reset; pauses when it is used up. */
 function spreadBudget(pace: Pace, budget: RequestBudget): void {
   const { remaining, limit, resetMs } = budget;
   const intervalMs = intervalMsFor(budget);
@@ -200,7 +200,7 @@ function spreadBudget(pace: Pace, budget: RequestBudget): void {
   pace.space(intervalMs, `SharePoint's request budget runs low (${left} left), so requests are spread out`, resetMs);
 }
 
-/** How far apart requests must start so that what is left, less the reserve, lasts until the reset; Infinity: it does not. */
+/** Returns the interval between requests with which the budget, less the reserve, lasts until the reset; Infinity when none is left. */
 function intervalMsFor(budget: RequestBudget): number {
   const spendable = budget.remaining - Math.ceil(budget.limit * RESERVED_SHARE);
   return spendable > 0 ? budget.resetMs / spendable : Number.POSITIVE_INFINITY;
@@ -211,7 +211,7 @@ function wholeNumber(header: string | string[] | undefined): number | undefined 
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
-/** What an error answer says, whichever of its many dialects it speaks. */
+/** An error response, from JSON, XML or plain text. */
 export interface ErrorBody {
   /** SharePoint's number, which does not depend on the language of the site; undefined when it gave none. */
   readonly code: number | undefined;

@@ -14,7 +14,7 @@ import {
   withRetries,
 } from "./http.ts";
 
-/** What the app registration knows the crawler by. */
+/** The certificate of the app registration. */
 export interface ClientCertificate {
   readonly certificatePem: string;
   /** RSA, not encrypted. */
@@ -32,9 +32,9 @@ interface SignInOptions {
 }
 
 export interface SignIn {
-  /** A token for the resource, shared by all who ask. `rejected` is one that was refused and must not come back, or "". */
+  /** Returns a token for the resource, shared by concurrent callers. `rejected`: a token that the server refused and that must not be returned again, or "". */
   token(origin: string, rejected: string, call: { signal: AbortSignal; onWait: OnWait }): Promise<string>;
-  /** The last token for the resource, "" when there is none. */
+  /** Returns the last token for the resource, or "". */
   cachedToken(origin: string): string;
   close(): void;
 }
@@ -44,7 +44,7 @@ interface Token {
   readonly renewAtMs: number;
 }
 
-/** Renewed after nine tenths of its life, so that none expires under way. */
+/** Tokens are renewed after nine tenths of their lifetime, so that none expires during a request. */
 const USABLE_SHARE = 0.9;
 
 export function createSignIn(options: SignInOptions): SignIn {
@@ -63,7 +63,7 @@ export function createSignIn(options: SignInOptions): SignIn {
         return token;
       })
       .finally(() => pending.delete(origin));
-    // Everybody who waited may have been cancelled; a failure nobody waits for is nobody's failure.
+    // All callers may have been cancelled: then nobody handles the failure, and it must not end the process.
     promise.catch(() => undefined);
     return { promise, listeners };
   }
@@ -86,7 +86,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   };
 }
 
-/** A client per token: msal remembers throttling for as long as its client lives, and we do our own waiting. */
+/** Uses one msal client per token: a client remembers throttling as long as it lives, and we do our own waiting. */
 async function requestToken(
   options: SignInOptions,
   origin: string,
@@ -107,7 +107,7 @@ async function requestToken(
 }
 
 async function openClient(options: SignInOptions, network: INetworkModule): Promise<ConfidentialClientApplication> {
-  // Only those who sign in load it.
+  // Loaded on the first sign-in only.
   const msal = await import("@azure/msal-node");
   const { tenantId, clientId, certificate, tokenEndpoint } = options;
   const authority = `https://login.microsoftonline.com/${tenantId}`;
@@ -136,11 +136,11 @@ function metadataFor(authority: string, tokenEndpoint: string): string {
   });
 }
 
-/** Entra, or the way to it, said no. */
+/** Entra refused the sign-in, or could not be reached. */
 export class SignInError extends RemoteError {
   /** AADSTS codes; empty when no answer came. */
   readonly codes: readonly number[];
-  /** What was said, without our advice. */
+  /** The reason, without our advice. */
   readonly reason: string;
   constructor(
     message: string,
@@ -173,7 +173,7 @@ function firstLineOf(text: string): string {
 
 type NetworkResponse = Awaited<ReturnType<INetworkModule["sendPostRequestAsync"]>>;
 
-/** What msal hides behind its own errors: the last word of the sign-in server, or why there was none. */
+/** What msal hides behind its own errors: the last error of the sign-in server, or why there was no response. */
 interface SignInTrace {
   readonly lastError: () => { readonly description: string; readonly codes: readonly number[] };
   readonly failure: () => Error | undefined;
@@ -253,7 +253,7 @@ function flatten(headers: Readonly<Record<string, string | string[] | undefined>
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, firstValue(value)]));
 }
 
-/** What is missing when Entra refuses a sign-in, by its AADSTS code, and who can do something about it. */
+/** What to do when Entra refuses a sign-in, by AADSTS code, and who can do it. */
 const ADVICE: Readonly<Record<number, string>> = {
   700027:
     "Upload this certificate to the app registration (Certificates & secrets), or configure the one that is registered there; an owner of the registration can.",
@@ -280,7 +280,7 @@ const ADVICE: Readonly<Record<number, string>> = {
 const EXPIRED =
   "The certificate has expired: make a new one, upload it to the app registration (Certificates & secrets), and configure it here; an owner of the registration can.";
 
-/** "" where nothing is known about any of the codes. */
+/** Returns "" when none of the codes is known. */
 export function adviseOnSignIn(codes: readonly number[], reason: string): string {
   if (codes.includes(700027) && /\bexpired\b/i.test(reason)) return EXPIRED;
   return codes.map((code) => ADVICE[code]).find((text) => text !== undefined) ?? "";
@@ -294,7 +294,7 @@ interface TokenClaims {
   readonly proof: string;
 }
 
-/** undefined: the token cannot be read, which is its right. */
+/** Returns undefined when the token cannot be decoded; tokens need not be readable for clients. */
 export function readTokenClaims(token: string): TokenClaims | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
