@@ -10,7 +10,7 @@ export interface ReadFile {
   readonly contentHash: string;
 }
 
-/** What a file that is there now is. `entry` is what it was until now. */
+/** What happened to a file that is there now. `entry` is its document so far. */
 export type TracedFile =
   | { readonly kind: "found" | "copied"; readonly read: ReadFile }
   | { readonly kind: "touched" | "edited"; readonly read: ReadFile; readonly entry: ManifestEntry }
@@ -22,7 +22,7 @@ export type TracedFile =
     };
 
 export interface LineageInput {
-  /** Everything that was read in this look. */
+  /** All files that were read in this scan. */
   readonly read: readonly ReadFile[];
   /** Entries of paths that were read: what was there before. Those that are missing or deleted count as absent. */
   readonly before: ReadonlyMap<string, ManifestEntry>;
@@ -42,7 +42,7 @@ export interface LineageResult {
 }
 
 /**
- * Who is who: pure, by content hash, node and path. What was renamed and edited at once is `found` here, and its entry `lost`:
+ * Matches files with documents, by content hash, node and path. What was renamed and edited at once is `found` here, and its entry `lost`:
  * `candidateFinder` and `pairBest` tell from their texts that they are one.
  */
 export function traceLineage(input: LineageInput): LineageResult {
@@ -55,7 +55,7 @@ export function traceLineage(input: LineageInput): LineageResult {
   return trace.answer();
 }
 
-/** A path, and who was there before and is not known to be gone from it. */
+/** A path that was read, and the document that was there before. */
 interface PathSlot {
   readonly path: string;
   readonly read: ReadFile;

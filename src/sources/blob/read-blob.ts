@@ -33,12 +33,12 @@ export function readBlob(
 
 const IDLE_MS = 60_000;
 
-/** Waits for somebody else, but not for ever. */
+/** Aborts when the service is silent for too long. */
 interface IdleTimeout {
-  /** Goes along with what is asked. */
+  /** To be passed to requests. */
   readonly signal: AbortSignal;
   during<T>(request: () => Promise<T>): Promise<T>;
-  /** Each is waited for anew; what is done with it takes as long as it takes. */
+  /** The timeout applies to each item anew, not to the time the caller needs for it. */
   each<T>(items: AsyncIterable<T>): AsyncGenerator<T, void>;
 }
 

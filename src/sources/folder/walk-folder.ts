@@ -42,7 +42,7 @@ interface FolderEntries {
   readonly seenAtMs: number;
 }
 
-/** So many folders are read while the files of another one are looked at, where that takes waiting. */
+/** Folders read ahead on network shares. */
 const AHEAD = 4;
 
 /** A page for every folder, the ones in a folder after it, in the order of their names. Links are not followed: what they lead to is found where it lies. */
@@ -89,7 +89,7 @@ interface Subfolders {
   readonly isLocal: boolean;
 }
 
-/** `tell` hears of the folders in it as soon as they are known. */
+/** Calls `onSubfolders` as soon as the folders in it are known. */
 async function readFolder(
   options: WalkOptions,
   pending: PendingFolder,
@@ -133,7 +133,7 @@ async function openFolder({ root }: WalkOptions, { folder, isLocal }: PendingFol
   return { entries: entries.sort(byName), device: stats.dev, seenAtMs };
 }
 
-/** Whoever takes it hears of a failure; until then it is nobody's. */
+/** Failures are reported when the result is awaited. */
 function openAhead(options: WalkOptions, pending: PendingFolder): Promise<FolderEntries> {
   const opened = openFolder(options, pending);
   opened.catch(() => undefined);
@@ -307,7 +307,7 @@ function fromOctal(code: string): string {
 
 const STATS_AT_ONCE = 16;
 
-/** Hears of each file, in the order of the names; a text says why it could not be looked at. */
+/** Calls `onFile` for each file, in the order of names, with its stats or the reason why it has none. */
 type StatFiles = (
   folder: string,
   device: number,
@@ -315,7 +315,7 @@ type StatFiles = (
   onFile: (name: string, found: Stats | string) => void,
 ) => Promise<void>;
 
-/** On a disk of this machine one after the other, on a share many at once. */
+/** Uses synchronous calls on local disks, concurrent ones on shares. */
 export function createStatFiles(devices: LocalDevices): StatFiles {
   return async (folder, device, names, onFile) => {
     const isLocal = await devices.has(device, folder);

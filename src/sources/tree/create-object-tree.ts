@@ -23,13 +23,13 @@ export interface StoredObject {
 
 /** A flat store of objects whose names hold slashes, opened with what opens it: a container of blobs, a bucket. */
 export interface ObjectStore {
-  /** What is shown to the service, for people: `the signature in REPORTS_SAS`. */
+  /** The credential in use, for messages: `the signature in REPORTS_SAS`. */
   readonly access: string;
   /** What to do when the service refuses. */
   readonly hint: string;
-  /** Every object whose name begins with the prefix, as many at a time as one answer has. Ends normally only when it has them all. */
+  /** Lists the objects with this prefix, one page per response. Ends normally only after the last object. */
   list(prefix: string, signal: AbortSignal): AsyncIterable<readonly StoredObject[]>;
-  /** The bytes of one ETag from the first to the last: with `etag` of that one. Throws as FileTree.read does. */
+  /** Reads one version of an object completely; `etag`: that version. Throws as FileTree.read does. */
   read(name: string, etag: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
@@ -47,7 +47,7 @@ interface ObjectTreeOptions {
   /** The address of the store, without a slash at its end. */
   readonly location: string;
   readonly open: () => Promise<ObjectStore>;
-  /** Where bytes wait between being hashed and being fetched; without one, nothing is written down. */
+  /** Where content is spooled between hashing and fetching; without one, nothing is written. */
   readonly folder?: string | undefined;
   readonly words: StoreWords;
 }
@@ -57,7 +57,7 @@ export interface StoreWords {
   readonly store: string;
   /** What is in it: `blob`. */
   readonly object: string;
-  /** What whoever runs the server does about a credential that cannot be used. */
+  /** The remedy for a credential that cannot be used. */
   readonly setCredential: string;
 }
 
@@ -92,15 +92,15 @@ export function createObjectTree(rules: ObjectRules, options: ObjectTreeOptions)
   };
 }
 
-/** Names are paths below this. */
+/** Object names are relative to this folder. */
 function rootOf(prefix: string): string {
   return prefix.slice(0, prefix.lastIndexOf("/") + 1);
 }
 
-/** Whoever reads an address takes these for the store, or for what it is in, however they are written. */
+/** Names that URL parsers resolve, however they are encoded: such objects have no URL. */
 const DOT_NAME = /^\.\.?$/;
 
-/** Tools that want folders put empty objects there, whose names end with a slash. */
+/** Skips folder placeholders: empty objects whose names end with a slash. */
 async function* listFiles(
   store: ObjectStore,
   prefix: string,
@@ -144,7 +144,7 @@ function createPaging(rules: ObjectRules, root: string): (objects: readonly Stor
   };
 }
 
-/** Everything between the credential and the first object. */
+/** Checks the credential, then the store. */
 async function* diagnoseStore(
   rules: ObjectRules,
   { location, open, words }: ObjectTreeOptions,
@@ -170,7 +170,7 @@ async function* diagnoseStore(
   }
 }
 
-/** The first answer tells enough; a store may have millions of objects. */
+/** Checks only the first page; a store may have millions of objects. */
 async function sampleObjects(
   rules: ObjectRules,
   store: ObjectStore,
@@ -192,7 +192,7 @@ async function sampleObjects(
   return { outcome: "ok", detail: `It can be read, and there is no ${noun}${where}.`, remedy: "" };
 }
 
-/** Never throws for what it finds, and other errors are none of its business. */
+/** Returns expected errors as a sentence, and rethrows others. */
 function sentenceOf(error: unknown): string {
   if (!(error instanceof RemoteError || error instanceof BadInputError)) throw error;
   const text = capital(explain(error));
@@ -203,12 +203,12 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Of what is free on the disk when a look begins. */
+/** Share of the free disk space that the spool may use. */
 const SHARE_OF_FREE = 0.25;
 
 /**
- * An object is read to be hashed, and again when it turns out to be new: what was read first waits here, so that it travels once.
- * Nothing here is needed: whatever is not kept is read again.
+ * Keeps the content of objects on disk between hashing and fetching, so that it is downloaded once. It is a cache: content that is
+ * not in it is read again.
  */
 class ReadSpool {
   readonly #folder: string;
@@ -220,7 +220,7 @@ class ReadSpool {
     this.#folder = folder;
   }
 
-  /** Throws away what an earlier look left, and sees how much may be kept. */
+  /** Removes the files of an earlier run, and determines the space limit. */
   async begin(): Promise<void> {
     await this.end();
     await mkdir(this.#folder, { recursive: true });
@@ -234,7 +234,7 @@ class ReadSpool {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** What is kept under this key, which is given away with it; otherwise what `read` gives, which is kept on the way. */
+  /** Yields and removes the spooled content of this key; otherwise yields from `read` and spools it. */
   async *read(key: string, read: () => AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     const spool = this.#spooled.get(key);
     this.#spooled.delete(key);
@@ -285,10 +285,10 @@ async function write(file: FileHandle, chunk: Uint8Array): Promise<boolean> {
   }
 }
 
-/** How often a body that was cut is asked for from where it ended. */
+/** How often an interrupted body is resumed. */
 const MAX_RESUMES = 3;
 
-/** The bytes of one object. `ask` gives the body from a byte on; what it throws is final. */
+/** Reads one object, resuming interrupted bodies. `request` returns the body from an offset; what it throws is final. */
 export async function* readResuming(
   name: string,
   request: (from: number) => Promise<AsyncIterable<Uint8Array>>,

@@ -29,29 +29,29 @@ import type { TreeTools } from "./open-tree-source.ts";
 import { type FailedFile, type ReadCache, readFiles } from "./read-files.ts";
 import { type ScanDiff, UnreadablePaths } from "./scan-tree.ts";
 
-/** What a look at the tree came to. The manifest knows of every file that is there; what is lost is still in its place. */
+/** The result of a scan. The manifest has an entry for every file that is there; entries of lost files are unchanged until the scan is concluded. */
 export interface ScanResult {
   readonly completeness: Completeness;
   readonly unreadable: readonly Unreadable[];
-  /** As they are now: what is new, edited, moved or restored. The first ones, if they are very many. */
+  /** New, edited, moved and restored files; at most MAX_CHANGED + 1. */
   readonly changed: readonly ManifestEntry[];
   readonly lost: readonly ManifestEntry[];
-  /** Known files that something unreadable hides. */
+  /** Known files below an unreadable folder. */
   readonly unreadableCount: number;
-  /** Nothing was written, and nothing is to be. */
+  /** Nothing was written, and nothing has to be. */
   readonly isUnchanged: boolean;
 }
 
-/** Beyond so many, whoever wants to know lists everything. */
+/** With more changes, the feed declines and everything is listed. */
 export const MAX_CHANGED = 10_000;
-/** Where nothing can have moved, so many are read before their identities are written down and the next ones are read. */
+/** Where nothing can have moved, identities are written after so many files. */
 const READ_BATCH = 5000;
 
 export interface ScanTools extends TreeTools {
   readonly readCache: ReadCache;
 }
 
-/** Reads what has to be read, finds out who is who, and writes it down. A look that is cut short leaves everything else as it was. */
+/** Hashes new and changed files, matches them with documents, and writes the manifest. An interrupted scan changes nothing else. */
 export async function identifyFiles(
   scan: ScanDiff,
   recalled: readonly ManifestEntry[],
@@ -72,7 +72,7 @@ export async function identifyFiles(
   };
 }
 
-/** The place of a share that is not mounted is another folder than the share, with nothing in it that is known. */
+/** Throws when the root is another folder than last time and has no known file: probably the share is not mounted. */
 export async function assertSameRoot(
   root: string,
   location: string,
@@ -92,7 +92,7 @@ export async function assertSameRoot(
 
 class FileIdentifier {
   readonly #scan: ScanDiff;
-  /** As recallEntries() says. */
+  /** From recallLostEntries(). */
   readonly #recalled: readonly ManifestEntry[];
   readonly #recalledAt: ReadonlyMap<string, ManifestEntry>;
   readonly #tools: ScanTools;
@@ -113,7 +113,7 @@ class FileIdentifier {
     const { now } = this.#tools;
     const { toHash, recovered, deviceChanged, unreadable, belowUnreadable } = this.#scan;
     const manifest = await this.#tools.manifest();
-    // Killed before the plan is carried out, the next look has to be told as a whole.
+    // If we are killed before the plan is carried out, the next run has to list everything.
     if (manifest.lastScan) manifest.recordScan({ ...manifest.lastScan, id: "" });
     const holes = await this.#presentAt(
       unreadable.map(({ path }) => path),
@@ -130,7 +130,7 @@ class FileIdentifier {
     await manifest.flush();
   }
 
-  /** First looks, and files that were only added: there is nothing that they could have been before. */
+  /** For first scans and added files: no known document can have moved there. */
   async #canBatch(manifest: Manifest): Promise<boolean> {
     if (!this.#scan.onlyNewPaths || this.#scan.missing.length + this.#recalled.length > 0) return false;
     return (await manifest.countPresent()).absent === 0;
@@ -182,7 +182,7 @@ class FileIdentifier {
     this.lost = [...this.lost, ...lost];
   }
 
-  /** Whether other files that are there have a content. `apart`: what is known of the files in question themselves, or has vanished. */
+  /** Returns a test whether another present file has a content. `excluded`: entries of the files in question, and vanished ones. */
   async #contentElsewhere(
     read: readonly ReadFile[],
     excluded: readonly ManifestEntry[],
@@ -196,7 +196,7 @@ class FileIdentifier {
     return (contentHash) => (counts.get(contentHash) ?? 0) > 0;
   }
 
-  /** By path, the documents that are there; as they were recalled where the manifest has none. */
+  /** Returns the present documents by path; recalled ones where the manifest has none. */
   async #presentAt(paths: readonly string[], manifest: Manifest): Promise<ReadonlyMap<string, ManifestEntry>> {
     const present = new Map<string, ManifestEntry>();
     const known = await manifest.at(paths);
@@ -209,7 +209,7 @@ class FileIdentifier {
     return present;
   }
 
-  /** Those whose path is not there any more, or belongs to another document by now. */
+  /** Returns recalled entries whose path is gone or belongs to another document. */
   async #recalledElsewhere(manifest: Manifest): Promise<readonly ManifestEntry[]> {
     if (this.#recalled.length === 0) return [];
     const { toHash, unreadable } = this.#scan;
@@ -223,7 +223,7 @@ class FileIdentifier {
     });
   }
 
-  /** The same file with the same content: whatever else the file system says of it is only noted. */
+  /** The same file with the same content: only stamp and date are updated. */
   #putTouched(read: ReadFile, entry: ManifestEntry, manifest: Manifest): void {
     if (read.file.stamp === entry.stamp && entry.status === "active") return;
     const touched = asSeen({ kind: "touched", read, entry }, this.#tools.now(), () => entry.docId);
@@ -237,8 +237,8 @@ class FileIdentifier {
   }
 
   /**
-   * Nobody knows what they are. One that is new may be any that vanished, unless their nodes tell otherwise: those are returned,
-   * and keep their places.
+   * Marks files that could not be read. A new one may be any vanished document, unless their nodes differ: those documents are
+   * returned, and kept.
    */
   async #markUnreadable(
     failed: readonly FailedFile[],
@@ -282,12 +282,12 @@ function isSameFile({ file, contentHash }: ReadFile, entry: ManifestEntry): bool
 }
 
 /**
- * Files that left their path after it was looked at, or where nobody looked, and are among those that were read: the same node
- * with the same content. A second look tells them from hard links, whose first path is still there.
+ * Finds files that left their path after it was scanned, or in a folder that was not scanned, and that are among those that were
+ * read: the same node with the same content. A second walk tells them from hard links, whose first path is still there.
  */
 async function findMovedDuringScan(
   read: readonly ReadFile[],
-  /** What is known to have left its path, or was read there. */
+  /** Documents that are known to have left their path, or were read there. */
   excluded: ReadonlySet<ItemId>,
   manifest: Manifest,
   tree: FileTree,
@@ -319,12 +319,12 @@ async function findMoveCandidates(
 }
 
 interface MatchedDocuments {
-  /** What the manifest is to say of the files that were read. */
+  /** New manifest entries of the files that were read. */
   readonly entries: readonly ManifestEntry[];
   readonly lost: readonly ManifestEntry[];
 }
 
-/** Which document is each of the files? */
+/** Finds the document of each file. */
 async function matchDocuments(
   input: LineageInput,
   tools: Pick<TreeTools, "tree" | "storedText" | "textOf" | "log" | "now">,
@@ -335,7 +335,7 @@ async function matchDocuments(
   return { entries: traced.map((one) => asSeen(one, now, newDocId)), lost };
 }
 
-/** By their texts: what was renamed and edited at once, and what is back at its path, edited. */
+/** Traces by content, then by text: files that were renamed and edited at once, and files that are back at their path, edited. */
 async function traceWithTexts(
   input: LineageInput,
   tools: Pick<TreeTools, "tree" | "storedText" | "textOf" | "log">,
@@ -361,19 +361,19 @@ async function traceWithTexts(
   };
 }
 
-/** Those that are born together are neighbours in every index that has them. */
+/** Ids begin with the time, so that documents found together are neighbours in an index. */
 function newDocId(): ItemId {
   const bornAt = Date.now().toString(16).padStart(12, "0");
   return `doc_${bornAt}${randomBytes(10).toString("hex")}` as ItemId;
 }
 
-/** Texts have to be made for this, which takes a process each: of so many files in one look, and not of huge ones. */
+/** Each text takes a process to extract: only so many files per scan are compared, and no huge ones. */
 const MAX_COMPARED = 200;
 const MAX_COMPARED_BYTES = 16 * 1024 * 1024;
-/** Texts on their way at the same time: mostly that is waiting for the disk. */
+/** Texts extracted at the same time. */
 const TEXTS_AT_ONCE = 4;
 
-/** By the file that appeared: the lost document that it is, renamed and edited, and how similar the texts are. */
+/** By new file: the lost document that it is, and how similar the texts are. */
 type EditedPairs = ReadonlyMap<ReadFile, { readonly entry: ManifestEntry; readonly certainty: number }>;
 
 interface NewFile {
@@ -444,7 +444,7 @@ async function textAt(
   } catch (error) {
     signal.throwIfAborted();
     if (isErrno(error, "ENOSPC", "EDQUOT")) throw error;
-    // It went, or changed, since it was read: it has no text that could be compared.
+    // It was removed or changed since it was read: there is no text to compare.
     return undefined;
   } finally {
     await rm(folder, { recursive: true, force: true });

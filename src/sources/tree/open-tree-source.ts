@@ -22,33 +22,33 @@ import { fetchFile, ReadCache } from "./read-files.ts";
 import { type ScanDiff, scanAll, scanFolders, UnreadablePaths } from "./scan-tree.ts";
 import type { TreeSourceConfig } from "./tree-source-codec.ts";
 
-/** What is known of a document without its manifest entry. */
+/** A document of the mirror or knowledge base without manifest entry. */
 type MirroredFile = Pick<ManifestEntry, "docId" | "path" | "contentHash" | "size" | "modifiedAt" | "lastSeenAt"> & {
   readonly versions: () => Promise<ManifestEntry["versions"]>;
 };
 
 export interface TreeTools {
   readonly tree: FileTree;
-  /** Opened by whoever needs it first; what a dry run puts is written nowhere. */
+  /** Opened on first use. In a dry run, nothing is written. */
   readonly manifest: () => Promise<Manifest>;
-  /** The documents that mirror or knowledge base have and the manifest does not know, in pages. */
+  /** Documents that are in the mirror or knowledge base but not in the manifest, in pages. */
   readonly mirrored: () => AsyncIterable<readonly MirroredFile[]>;
-  /** The text that is kept of a document, for comparing; undefined when there is none. */
+  /** Returns the stored text of a document, for comparison; undefined when there is none. */
   readonly storedText: (docId: ItemId) => Promise<string | undefined>;
-  /** The text of a file that lies on this disk; undefined when it has none that can be read. */
+  /** Extracts the text of a local file; undefined when it has none. */
   readonly textOf: (absolutePath: string, fileType: string, signal: AbortSignal) => Promise<string | undefined>;
   /** Extensions without dot that become documents. Files of other types are never read (they may be huge) and have no manifest entry. */
   readonly acceptedTypes: ReadonlySet<string>;
   readonly log: (line: string) => void;
   readonly dryRun: boolean;
-  /** Reads every file, whatever its stamp says. */
+  /** Read every file, even with an unchanged stamp. */
   readonly checksum: boolean;
-  /** Hints of watch mode: only these folders can have changed since the last look. */
+  /** Hints of watch mode: only these folders can have changed since the last scan. */
   readonly onlyFolders?: ReadonlySet<string>;
   readonly now: () => Date;
 }
 
-/** A tree of files as a source: what has no identity gets one from the manifest. */
+/** Opens a tree of files as a source: files have no ids, so the manifest gives them document ids. */
 export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Source {
   const scan = new TreeScan(config, tools);
   return {
@@ -76,27 +76,27 @@ export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Sour
   };
 }
 
-/** A look of this run. */
+/** The scan of this run. */
 interface FinishedScan extends ScanResult {
-  /** As TreeLook. */
+  /** As ScanRecord. */
   readonly root: string;
   readonly turn: number;
-  /** What it is to be called. */
+  /** Its id in the manifest, once it is concluded. */
   readonly cursor: string;
-  /** Only some folders were walked. */
+  /** Only some folders were scanned. */
   readonly isPartial: boolean;
 }
 
-/** Where stamps do not tell everything, a hundredth of the files is read in every run, another one each time. */
+/** Where stamps are not reliable, every run reads one hundredth of the files, in rotation. */
 const ROTATION_PARTS = 100;
 
-/** One run's look at a tree, compared with its manifest: all of it, or the folders that somebody told of. */
+/** Scans a tree once per run: all of it, or the folders that watch mode names. */
 class TreeScan {
   readonly #tools: ScanTools;
   readonly #rotates: boolean;
   #finished: FinishedScan | undefined;
   #running: Promise<FinishedScan> | undefined;
-  /** Names the look of this run, once it is concluded. */
+  /** Id of the scan of this run, once it is concluded. */
   readonly cursor = randomUUID();
   readonly readCache = new ReadCache();
 
@@ -105,7 +105,7 @@ class TreeScan {
     this.#tools = { ...tools, readCache: this.readCache };
   }
 
-  /** What the feed saw of the tree need not be seen again, also when it could not vouch for all of it. */
+  /** Reuses the scan of the feed, also when the feed declined. */
   async *list(signal: AbortSignal): Listing {
     const finished = await this.#scanOnce(signal);
     const { completeness, unreadable, lost } = finished;
@@ -119,7 +119,7 @@ class TreeScan {
     return completeness;
   }
 
-  /** Only what is not in the manifest is told, so the last look must have been carried out, and with this manifest. */
+  /** Reports only differences from the manifest, so the last scan must have been concluded, with this manifest. */
   async since(cursor: string, signal: AbortSignal): Promise<ChangesSince | undefined> {
     if (this.#tools.checksum || cursor === "" || (await this.#tools.manifest()).lastScan?.id !== cursor)
       return undefined;
@@ -138,21 +138,21 @@ class TreeScan {
     if (this.#finished) await concludeScan(this.#finished, outcome, this.#tools);
   }
 
-  /** Of two listings at once, one looks: two looks would give each new file two documents. */
+  /** Of two concurrent listings, one scans: two scans would give each new file two documents. */
   async #scanOnce(signal: AbortSignal): Promise<FinishedScan> {
     const previous = (this.#running ?? Promise.resolve()).catch(() => undefined);
     this.#running = previous.then(() => this.#finished ?? this.#scan(signal));
     return await this.#running;
   }
 
-  /** `before`: what the last look was called, if only what changed since is wanted. */
+  /** `before`: id of the last scan, if only changes since then are wanted. */
   async #scan(signal: AbortSignal, before?: string): Promise<FinishedScan> {
     const { tree, log, checksum, acceptedTypes, manifest: open, onlyFolders } = this.#tools;
     const manifest = await open();
     const identity = await tree.identity(signal);
     const root = identity && `${identity} ${tree.location}`;
     const isSameRoot = manifest.lastScan?.root === root;
-    // Where nothing is known, any is as good as another.
+    // The first run starts anywhere in the rotation.
     const last = manifest.lastScan?.turn ?? Math.floor(Math.random() * ROTATION_PARTS);
     const next = this.#rotates ? (last + 1) % ROTATION_PARTS : last;
     const isDue = (path: string): boolean => partOf(path) === next;
@@ -175,15 +175,15 @@ class TreeScan {
   }
 }
 
-/** The same for ever, and spread evenly enough. */
+/** Stable, and spread evenly. */
 function partOf(path: string): number {
   return fastHash(path) % ROTATION_PARTS;
 }
 
-/** `lastSeenAt` of files that never change is right to the hour. */
+/** `lastSeenAt` of unchanged files is accurate to the hour. */
 const RECORD_INTERVAL_MS = 3_600_000;
 
-/** The plan was carried out: what was lost is missing now, unless it is held, and the look is known by its name. */
+/** Called when the plan was carried out: marks lost files as missing, unless they are held, and records the scan. */
 async function concludeScan(
   result: FinishedScan,
   { complete, stillHeld }: ListingOutcome,
@@ -193,7 +193,7 @@ async function concludeScan(
   const manifest = await tools.manifest();
   const at = tools.now();
   let missing = 0;
-  // A look at some folders says nothing about the others, and what is missing could be anywhere.
+  // A scan of some folders says nothing about missing files, which could be in the others.
   if (!result.isPartial) {
     for await (const page of manifest.withStatus("missing")) {
       const gone = page.filter(({ docId }) => !stillHeld.has(docId));
@@ -205,7 +205,7 @@ async function concludeScan(
   const known = await manifest.find(leaving.map(({ docId }) => docId));
   for (const entry of leaving) manifest.put(asMissing(known.get(entry.docId) ?? entry, at));
   const isHeld = leaving.length < result.lost.length;
-  // What is held, or could not be read, may be back next time just as it was, which only a listing tells.
+  // Held or unreadable files may be back unchanged next time, which only a full listing reports.
   const id = isHeld || result.unreadable.length > 0 ? "" : result.cursor;
   const { lastScan: before } = manifest;
   const ageMs = at.getTime() - Date.parse(before?.at ?? "");
@@ -224,9 +224,9 @@ async function concludeScan(
 }
 
 /**
- * The documents that mirror or knowledge base have and the manifest does not, oldest first. There are none unless it was lost, or
- * an earlier one was put in its place: then they are what the files at their paths were. Of several with one path the last has it,
- * unless the bytes tell otherwise.
+ * Returns documents that are in the mirror or knowledge base but not in the manifest, oldest first. There are none unless the
+ * manifest was lost or replaced by an older one: then they are the documents of the files at their paths. Of several with one
+ * path the last has it, unless the content shows otherwise.
  */
 async function recallLostEntries(
   { toHash }: ScanDiff,
@@ -250,7 +250,7 @@ async function entryOf(file: MirroredFile): Promise<ManifestEntry> {
   return { ...file, ...unknown, versions, status: "active", retryCount: 0, missingRuns: 0, lineage: [] };
 }
 
-/** A file as the engine sees it: its document is the item, and the hash of its bytes tells its versions apart. */
+/** Returns the sighting of a file: its document is the item, its content hash the version. */
 function sightingOf(entry: ListedFile, tree: Pick<FileTree, "addressOf">): Sighting {
   const { docId, path, size, modifiedAt, contentHash } = entry;
   const name = nameOf(path);
@@ -271,7 +271,7 @@ function sightingOf(entry: ListedFile, tree: Pick<FileTree, "addressOf">): Sight
   };
 }
 
-/** The same, from what the ledger remembers of it. Of a version that never arrived it may have the hash of the one before. */
+/** Rebuilds a sighting from the ledger. For a version that was never fetched, it may have the hash of the version before. */
 function recall(item: RememberedItem): Sighting {
   const { itemId, listItemId, name, serverPath, url, rawUrl, fingerprint } = item;
   const remembered = { itemId, listItemId, name, serverPath, url, rawUrl, fingerprint };

@@ -5,7 +5,7 @@ import type { Fetched } from "../../contracts/source.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { Turn } from "../../lib/turn.ts";
 
-/** Files on their way through the hash at the same time. */
+/** Files hashed at the same time. */
 const CONCURRENCY = 4;
 
 export interface FailedFile {
@@ -20,7 +20,7 @@ interface ReadTools {
   readonly readCache: ReadCache;
 }
 
-/** One outcome for each file, in their order. Only an abort throws. */
+/** Hashes files; returns one outcome per file, in order. Throws only when aborted. */
 export async function readFiles(
   files: readonly TreeFile[],
   tools: ReadTools,
@@ -43,7 +43,7 @@ async function readOne(file: TreeFile, tools: ReadTools, signal: AbortSignal): P
     if (error instanceof NotFoundError) return { file, reason: explain(error) };
   }
   try {
-    // It changed since it was listed: what is there now counts, and the next look sees how it is listed then.
+    // It changed since it was listed: its current content counts, and the next scan updates its stamp.
     const { contentHash, size } = await hashFile(file.path, "", tools, signal);
     return { file: { ...file, size, stamp: "" }, contentHash };
   } catch (error) {
@@ -71,7 +71,7 @@ async function hashFile(
   return { contentHash, size };
 }
 
-/** The bytes that were hashed. `stamp`: what the file had then, "" when nobody can tell. */
+/** Fetches the content that was hashed. `stamp`: the stamp of the file then, or "". */
 export async function fetchFile(
   path: string,
   { stamp, contentHash }: { readonly stamp: string; readonly contentHash: string },
@@ -111,13 +111,13 @@ async function* verifyHash(
   if (hash.digest("hex") !== contentHash) throw new Error("it changed since it was listed; the next run fetches it");
 }
 
-/** A file larger than this is read again: of the few that are, reading is not the most of it. */
+/** Larger files are read again when they are fetched. */
 const MAX_FILE_BYTES = 64 * 1024;
 const MAX_BYTES = 8 * 1024 * 1024;
-/** What a file costs besides its bytes, so that very many tiny ones count for something. */
+/** Memory per file besides its bytes, so that many tiny files are limited, too. */
 const OVERHEAD_BYTES = 1024;
 
-/** What was read to be hashed, for whoever fetches it a moment later: the first small ones, each for one fetch. */
+/** Caches small files that were read to be hashed, for the fetch that follows; each is returned once. */
 export class ReadCache {
   readonly #byHash = new Map<string, Uint8Array>();
   #room = MAX_BYTES;

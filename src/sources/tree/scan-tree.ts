@@ -7,30 +7,30 @@ import { plural } from "../../lib/plural.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
 import { Turn } from "../../lib/turn.ts";
 
-/** The tree beside the manifest, before anything was read. */
+/** Differences between the tree and the manifest, before any file is read. */
 export interface ScanDiff {
   readonly completeness: Completeness;
-  /** New paths, and paths whose stamp is another. */
+  /** Files with a new path or a changed stamp. */
   readonly toHash: readonly TreeFile[];
-  /** Could not be read before, and are as they were when they last could. */
+  /** The last read failed; readable again, and unchanged. */
   readonly recovered: readonly ManifestEntry[];
-  /** What they were, in a file system that got another number since: they lie on it as they do now. */
+  /** Unchanged, but the file system has a new device number (remount). */
   readonly deviceChanged: readonly ManifestEntry[];
-  /** Their path is not there any more, and nothing unreadable hides it. */
+  /** Their path is gone, and not below anything unreadable. */
   readonly missing: readonly ManifestEntry[];
   readonly unreadable: readonly Unreadable[];
   readonly skipped: SkippedFiles;
-  /** All of `toRead` are at new paths. */
+  /** All of `toHash` are at new paths. */
   readonly onlyNewPaths: boolean;
-  /** Known files that something unreadable above them hides. */
+  /** Known files below an unreadable folder: they are kept. */
   readonly belowUnreadable: readonly FileBelowUnreadable[];
-  /** Something that is known was there. */
+  /** At least one known file was found. If not, another disk may be mounted here. */
   readonly foundKnownFile: boolean;
 }
 
 interface FileBelowUnreadable {
   readonly entry: ManifestEntry;
-  /** What hides it. */
+  /** The unreadable path at or above it. */
   readonly unreadable: Unreadable;
 }
 
@@ -39,15 +39,15 @@ interface ScanOptions {
   readonly manifest: () => Promise<Manifest>;
   readonly acceptedTypes: ReadonlySet<string>;
   readonly checksum: boolean;
-  /** Whether it is a file's turn to be read although its stamp is what it was; without it never. */
+  /** Whether a file is read although its stamp is unchanged. */
   readonly isDue?: (path: string) => boolean;
   readonly signal: AbortSignal;
 }
 
-/** So many files are compared with what is known of their folders at once; few, so that what is made of them is garbage before it is old. */
+/** Files compared in one batch; few, so that the garbage is collected while it is young. */
 const BATCH = 1000;
 
-/** Everything is compared, file by file. */
+/** Compares the whole tree with the manifest. */
 export async function scanAll(tools: ScanOptions): Promise<ScanDiff> {
   const scanner = new Scanner(tools);
   const completeness = await scanner.walk();
@@ -55,7 +55,7 @@ export async function scanAll(tools: ScanOptions): Promise<ScanDiff> {
   return await scanner.result(completeness);
 }
 
-/** Only these folders, and those that are new in them, can have changed. undefined: they are not what they should be, so everything has to be walked. */
+/** Compares only these folders and new folders in them. Returns undefined when one of them is gone, so that everything has to be scanned. */
 export async function scanFolders(tools: ScanOptions, only: ReadonlySet<string>): Promise<ScanDiff | undefined> {
   const scanner = new Scanner(tools);
   const known = await knownBelow(only, await tools.manifest());
@@ -69,7 +69,7 @@ export async function scanFolders(tools: ScanOptions, only: ReadonlySet<string>)
   return { ...(await scanner.result("complete")), foundKnownFile: true };
 }
 
-/** Folders at and below these that something is known of, and those above it. */
+/** Returns the folders at and below these that have known files, and the folders above those. */
 async function knownBelow(folders: ReadonlySet<string>, manifest: Manifest): Promise<ReadonlySet<string>> {
   const known = new Set<string>();
   const isCovered = (folder: string): boolean => {
@@ -95,7 +95,7 @@ class Scanner {
   readonly #toHash: TreeFile[] = [];
   readonly #recovered: KnownFile[] = [];
   readonly #deviceChanged: KnownFile[] = [];
-  /** Of those that were not compared folder by folder. */
+  /** Documents that were not compared folder by folder. */
   readonly #seen = new Set<ItemId>();
   #seenCount = 0;
   readonly #absent: KnownFile[] = [];
@@ -103,13 +103,13 @@ class Scanner {
   readonly #skipped = new SkippedFiles();
   readonly #named = new Set<string>();
   readonly #devices = new Map<string, string>();
-  /** Folders with something in them that is known. */
+  /** Folders with a known file in them. */
   readonly #foldersWithKnown = new Set<string>();
   readonly #turn = new Turn();
   #pending: PendingPage[] = [];
   #pendingFiles = 0;
   #onlyNewPaths = true;
-  /** Those that were walked. */
+  /** Folders that were walked. */
   readonly folders = new Set<string>();
 
   constructor(tools: ScanOptions) {
@@ -169,13 +169,13 @@ class Scanner {
     }
   }
 
-  /** No file of the folder is read that is as it was. */
+  /** Files of the folder with an unchanged stamp are not read. */
   #trustsStamps({ files, isWhole }: PendingPage): boolean {
     const { checksum, isDue } = this.#tools;
     return isWhole && !checksum && !(isDue && files.some(({ path }) => isDue(path)));
   }
 
-  /** Whatever else is in the folder is what it was. */
+  /** All files of the folder but these are unchanged. */
   #compareDifferences(
     folder: string,
     files: readonly TreeFile[],
@@ -216,7 +216,7 @@ class Scanner {
     return known;
   }
 
-  /** Nobody misses a link, or a file of a type that is not taken, unless it stands where a document was. */
+  /** An unreadable link, or file of a type that is not accepted, matters only at the path of a known document. */
   #addUnreadable(unreadableAbove: UnreadableEntry, known: ReadonlyMap<string, KnownFile>): void {
     const { path, reason, what } = unreadableAbove;
     const isWanted = what === undefined || (what === "file" && this.#tools.acceptedTypes.has(fileTypeOf(nameOf(path))));
@@ -234,7 +234,7 @@ class Scanner {
     else if (known && file.node !== known.node) this.#deviceChanged.push({ ...known, node: file.node });
   }
 
-  /** Those of folders that were not walked. */
+  /** Adds the files of folders that were not walked. */
   async addAbsentElsewhere(): Promise<void> {
     const manifest = await this.#tools.manifest();
     const { present } = await manifest.countPresent();
@@ -253,12 +253,12 @@ class Scanner {
     }
   }
 
-  /** Folders that were met for the first time, and are not walked yet. */
+  /** Returns new folders that are not walked yet. */
   newFolders(known: ReadonlySet<string>): ReadonlySet<string> {
     return new Set([...this.#named].filter((folder) => !this.folders.has(folder) && !known.has(folder)));
   }
 
-  /** Folders below the walked ones that are not in them any more, and all that were below those. */
+  /** Returns known folders that are gone from the walked ones, with all folders below them. */
   goneFolders(known: ReadonlySet<string>): readonly string[] {
     const isGone = (at: string): boolean =>
       this.folders.has(folderOf(at)) && !this.#named.has(at) && !this.folders.has(at);
@@ -304,19 +304,19 @@ class Scanner {
 }
 
 interface PendingPage extends Pick<TreePage, "folder" | "files" | "unreadable"> {
-  /** It is all there is of its folder. */
+  /** The page has all files of its folder. */
   readonly isWhole: boolean;
 }
 
 /**
- * The folders that a share was mounted on and is not any more: what is known of them lay on another file system, and nothing
- * that is known is in them now. Not the root, which says itself what it is.
+ * Finds folders on which a share is no longer mounted: their known files were on another file system, and no known file is in
+ * them now. The root is checked by its identity instead.
  */
 function findUnmounted(
   absent: readonly KnownFile[],
-  /** Of every folder that is there. */
+  /** Device of every folder that is there. */
   devices: ReadonlyMap<string, string>,
-  /** Folders with something in them that is known. */
+  /** Folders with a known file in them. */
   familiar: ReadonlySet<string>,
 ): readonly Unreadable[] {
   const mounts = new Set<string>();
@@ -344,7 +344,7 @@ function nearest(path: string, devices: ReadonlyMap<string, string>): string {
 
 const MAX_NAMED = 10;
 
-/** What is in the tree and not let in: told in a few lines, however much it is. */
+/** Files that the rules skip, reported in a few log lines. */
 class SkippedFiles {
   readonly #some: { readonly path: string; readonly reason: string }[] = [];
   readonly #types = new Map<string, number>();
