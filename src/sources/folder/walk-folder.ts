@@ -109,7 +109,7 @@ async function readFolder(
       if (typeof found === "string") page.cannotRead(name, found, "file");
       else if (!found.isFile()) page.cannotRead(name, "it is no file any more", "file");
       else if (found.size > options.maxFileBytes) {
-        page.skip(name, `It has ${found.size} bytes; the limit is ${options.maxFileBytes}.`);
+        page.addSkipped(name, `It has ${found.size} bytes; the limit is ${options.maxFileBytes}.`);
       } else page.add(name, found);
     });
     return page;
@@ -167,7 +167,7 @@ function classifyEntries(
     else if (kind === "folder") page.folders.push(name);
     else if (entry.isFile()) files.push(name);
     else if (entry.isSymbolicLink()) links.push(name);
-    else page.skip(name, "It is neither a file nor a folder.");
+    else page.addSkipped(name, "It is neither a file nor a folder.");
   }
   return { files, links };
 }
@@ -176,9 +176,9 @@ function classifyEntries(
 async function skipLink(name: string, folder: string, page: FolderPage): Promise<void> {
   try {
     await stat(join(folder, name));
-    page.skip(name, "It is a link; what it leads to is found where it lies, if that is below the root.");
+    page.addSkipped(name, "It is a link; what it leads to is found where it lies, if that is below the root.");
   } catch (error) {
-    if (isErrno(error, "ENOENT")) page.skip(name, "It is a link that leads nowhere.");
+    if (isErrno(error, "ENOENT")) page.addSkipped(name, "It is a link that leads nowhere.");
     else page.cannotRead(name, `it is a link that cannot be followed: ${explainErrno(error)}`, "link");
   }
 }
@@ -222,7 +222,7 @@ class FolderPage {
     });
   }
 
-  skip(name: string, reason: string): void {
+  addSkipped(name: string, reason: string): void {
     this.skipped.push({ path: this.pathOf(name), reason });
   }
 
