@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
-import type { AzureAccount } from "../src/lib/azure-account.ts";
+import type { AzureAccount } from "../src/lib/azure.ts";
 import { leaveAlone, spawnWithUs } from "./spawn-with-us.ts";
 
 export interface Azurite {

@@ -32,7 +32,7 @@ import { CANCELLED_BY_USER } from "../jobs/job-run.ts";
 import { createJobRunner } from "../jobs/job-runner.ts";
 import { createJobStore, type JobStore } from "../jobs/job-store.ts";
 import { openLedgers } from "../ledger/open-ledgers.ts";
-import { createAtMostPer } from "../lib/at-most-per.ts";
+import { createKeyedLimiter } from "../lib/concurrency.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { sourceFolder, storageFolder } from "../mirror/layout.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
@@ -291,7 +291,7 @@ async function sayingWaits<T>(sharepoint: LazyConnection, job: JobContext, work:
 const LIMITS = { atOnce: 4, waiting: 100 };
 
 function createSearching(limits = LIMITS): Searching {
-  const perKey = createAtMostPer(limits);
+  const perKey = createKeyedLimiter(limits);
   return async ({ principal, signal }, work) => {
     if (!principal) return work();
     try {

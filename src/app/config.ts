@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { delimiter, resolve } from "node:path";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
-import { AZURE_SERVICES, endpointsBeside, endpointsIn, type IdentityAccount } from "../lib/azure-account.ts";
+import { AZURE_SERVICES, endpointsBeside, endpointsIn, type IdentityAccount } from "../lib/azure.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
 import type { CheckPolicy } from "../plan/web/item-state.ts";
 import { looksRandom } from "../security/looks-random.ts";

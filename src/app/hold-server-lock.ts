@@ -1,8 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createSqliteFile } from "../lib/sql/sqlite-database.ts";
-import { isBusy } from "../lib/sql/wait-for-lock.ts";
+import { createSqliteFile, isBusy } from "../lib/sql/sqlite-database.ts";
 import { sleep } from "../lib/time.ts";
 import { PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { Config } from "./config.ts";

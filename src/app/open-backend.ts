@@ -17,7 +17,7 @@ import { withResponseLog } from "../inventory/log-responses.ts";
 import type { ResponseLog } from "../inventory/response-log.ts";
 import { restrictToOwner } from "../inventory/restrict-to-owner.ts";
 import { later } from "../lib/later.ts";
-import { describePostgres } from "../lib/sql/postgres-trouble.ts";
+import { describePostgres } from "../lib/sql/postgres-database.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import type { AnswerSettings, Config, EmbeddingSettings } from "./config.ts";
 import type { IndexFacts } from "./examine-index.ts";

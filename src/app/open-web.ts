@@ -19,7 +19,7 @@ import { createExtractor, createTextReader } from "../extract/extractor.ts";
 import { createWebPageReader } from "../extract/web/create-web-page-reader.ts";
 import { openSqlRegistry } from "../ledger/registry/open-sql-registry.ts";
 import { openTableRegistry } from "../ledger/registry/open-table-registry.ts";
-import type { AzureAccount } from "../lib/azure-account.ts";
+import type { AzureAccount } from "../lib/azure.ts";
 import { releaseNumber } from "../lib/release.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import type { IdentityRules } from "../plan/web/item-identity.ts";

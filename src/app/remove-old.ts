@@ -2,9 +2,9 @@ import { opendir, readdir, rm, stat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import type { MaintenanceParts } from "../engine/maintain/maintain.ts";
 import { isErrno, isTemporary } from "../lib/atomic-file.ts";
-import { plural } from "../lib/plural.ts";
 import { PUT_ASIDE } from "../lib/put-aside.ts";
 import { type Repetition, repeat } from "../lib/repeat.ts";
+import { plural } from "../lib/text.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { App } from "./app.ts";
 

@@ -4,7 +4,7 @@ import type { Result } from "../contracts/job.ts";
 import type { ClaimedTask, ListedTaskQueue } from "../contracts/queue.ts";
 import type { JobRunner, JobWork } from "../jobs/job-runner.ts";
 import type { JobStore } from "../jobs/job-store.ts";
-import { backoffMs } from "../lib/backoff.ts";
+import { backoffMs } from "../lib/retry.ts";
 import { sleep } from "../lib/time.ts";
 import type { App } from "./app.ts";
 import { CRAWL_TASK, crawlJob, readCrawlTask } from "./jobs.ts";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { BadInputError } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { Config } from "./config.ts";
 
 /** What the group of the storage folder may do in it; others may do nothing. */

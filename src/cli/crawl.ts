@@ -14,7 +14,7 @@ import {
   type Step,
 } from "../engine/crawl-request.ts";
 import { sumUp } from "../engine/tally.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { Call, Command, OptionSpec } from "./command.ts";
 import { runJob } from "./run-job.ts";
 

@@ -2,7 +2,7 @@ import { BadInputError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import { INGEST_STATUSES, type IngestItem } from "../contracts/registry.ts";
 import type { Ingest, ItemView } from "../engine/ingest/ingest.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { itemNamed } from "./source-named.ts";

@@ -1,7 +1,7 @@
 import { maintenanceJob } from "../app/jobs.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import { FREED, type MaintenanceResult } from "../engine/maintain/maintenance-result.ts";
-import { sayBytes } from "../lib/say-bytes.ts";
+import { sayBytes } from "../lib/text.ts";
 import type { Command } from "./command.ts";
 import { runJob } from "./run-job.ts";
 

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
 import type { MapFile } from "../engine/map-files.ts";
-import { pathExists } from "../lib/path-exists.ts";
+import { pathExists } from "../lib/file-system.ts";
 import type { Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 

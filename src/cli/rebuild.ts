@@ -1,6 +1,6 @@
 import { rebuildIndexJob } from "../app/jobs.ts";
 import { parseDomainId } from "../contracts/ids.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { Command } from "./command.ts";
 import { runJob } from "./run-job.ts";
 

@@ -6,7 +6,7 @@ import { removeOldDaily } from "../app/remove-old.ts";
 import { runIngest } from "../app/run-ingest.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { serveHttp } from "../http/serve-http.ts";
-import { logLine } from "../lib/log-line.ts";
+import { logLine } from "../lib/text.ts";
 import type { Command } from "./command.ts";
 import { openApp, untilStopped } from "./open-app.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { BadInputError, ConflictError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
-import { pathExists } from "../lib/path-exists.ts";
+import { pathExists } from "../lib/file-system.ts";
 import { domainFile, domainNames, readDomainJson } from "./domain-files.ts";
 import { withDomainLock } from "./domain-lock.ts";
 import { type DomainFolders, finishRemoval } from "./domain-trash.ts";

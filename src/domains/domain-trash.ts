@@ -3,8 +3,7 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
-import { namesIn } from "../lib/names-in.ts";
-import { pathExists } from "../lib/path-exists.ts";
+import { namesIn, pathExists } from "../lib/file-system.ts";
 
 export interface DomainFolders {
   readonly domainsFolder: string;

@@ -2,7 +2,7 @@ import type { AbsentChange, ListedChange } from "../contracts/change.ts";
 import { explain } from "../contracts/errors.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { Plan } from "../contracts/plan.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { fetchItems, placeRows, removeVacated } from "./fetch-items.ts";
 import type { DownloadPlan } from "./make-plan.ts";

@@ -5,7 +5,7 @@ import type { JobContext } from "../contracts/job.ts";
 import type { LedgerEntry, Ledgers } from "../contracts/ledger.ts";
 import type { Plan, PlanDraft, PlannedItem, PlanStep } from "../contracts/plan.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import { judgeFile } from "../plan/judge.ts";
 import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { PlanSize } from "./make-plan.ts";

@@ -3,8 +3,7 @@ import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
-import { fastHash } from "../lib/fast-hash.ts";
-import { hashFile } from "../lib/hash-file.ts";
+import { fastHash, hashFile } from "../lib/hash.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 
 /** A hundredth of the files is hashed for every run, another one each time: after a hundred runs all were. */

@@ -8,7 +8,7 @@ import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
 import { stopWhenFull } from "./disk-full.ts";

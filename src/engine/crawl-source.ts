@@ -4,7 +4,7 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { openRunPlan } from "./approval.ts";

@@ -9,8 +9,8 @@ import {
   type Manifest,
   type ManifestEntry,
 } from "../contracts/manifest.ts";
-import { compareText } from "../lib/compare-text.ts";
 import { type Hunk, lineDifference } from "../lib/line-difference.ts";
+import { compareText } from "../lib/text.ts";
 import type { KeptDocument } from "../mirror/knowledge/kept-document.ts";
 import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
 import type { EngineParts } from "./engine-parts.ts";

@@ -2,7 +2,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { ListingOutcome, Source, Unreadable } from "../contracts/source.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { Detected } from "../plan/detect-changes.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { PARTS } from "./check-hashes.ts";

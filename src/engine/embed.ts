@@ -1,7 +1,7 @@
 import { isEmptyReason } from "../contracts/document.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { FailedRef } from "../contracts/search-index.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import { commitPlan } from "./commit-plan.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";

@@ -8,8 +8,8 @@ import type { IngestItem, RegisteredItem } from "../contracts/registry.ts";
 import type { AttributeFilter, DocumentVersion, Index, SearchHit } from "../contracts/search-index.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { nearestNames } from "../lib/nearest-names.ts";
-import { plural } from "../lib/plural.ts";
-import { Turn } from "../lib/turn.ts";
+import { plural } from "../lib/text.ts";
+import { TimeSlice } from "../lib/time-slice.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { USUAL_RULES } from "../plan/web/item-identity.ts";
@@ -750,12 +750,12 @@ async function closeNames(
 }
 
 async function* allEntries(sources: readonly OpenSource[]): AsyncGenerator<FoundEntry> {
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   for (const source of sources) {
     for await (const entries of source.ledger.entries()) {
       for (const entry of entries) {
         yield { source, entry };
-        if (turn.isOver()) await turn.next();
+        if (timeSlice.isOver()) await timeSlice.next();
       }
     }
   }

@@ -5,7 +5,7 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, Seen } from "../contracts/ledger.ts";
 import type { Plan } from "../contracts/plan.ts";
 import type { Sighting } from "../contracts/source.ts";
-import { Turn } from "../lib/turn.ts";
+import { TimeSlice } from "../lib/time-slice.ts";
 import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { FileOnDisk } from "../mirror/visit-files.ts";
@@ -67,7 +67,7 @@ export async function makePlan(
   const sorted = new SortedChanges(step, counts);
   const due: ListedChange[] = [];
   const originals = new OriginalsCheck(mirror, converter, disk);
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   let found = delta?.found ?? 0;
   let next = await changes.next();
   for (; !next.done; next = await changes.next()) {
@@ -80,7 +80,7 @@ export async function makePlan(
       if (change.kind === "unchanged" && isDue(change.itemId, rotation)) due.push(change);
       announce(change, job);
       remember(change, ledger);
-      if (turn.isOver()) await turn.next();
+      if (timeSlice.isOver()) await timeSlice.next();
     }
     await ledger.flush();
   }

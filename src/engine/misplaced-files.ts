@@ -1,6 +1,6 @@
 import type { ListedChange } from "../contracts/change.ts";
 import type { Mirrored } from "../contracts/ledger.ts";
-import { hashFile } from "../lib/hash-file.ts";
+import { hashFile } from "../lib/hash.ts";
 import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import { judgeFile } from "../plan/judge.ts";

@@ -1,8 +1,8 @@
 import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
-import { fastHash, mixBits } from "../lib/fast-hash.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
+import { fastHash, mixBits } from "../lib/hash.ts";
 import { distinctPath, localPath, plainPath } from "../mirror/local-path.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { PlacesOnDisk } from "../mirror/places-on-disk.ts";

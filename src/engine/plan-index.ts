@@ -8,9 +8,9 @@ import type { PlannedItem, PlannedWords } from "../contracts/plan.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { fileTypeOf, withFileType } from "../lib/file-type.ts";
-import { hashFile } from "../lib/hash-file.ts";
-import { plural } from "../lib/plural.ts";
-import { Turn } from "../lib/turn.ts";
+import { hashFile } from "../lib/hash.ts";
+import { plural } from "../lib/text.ts";
+import { TimeSlice } from "../lib/time-slice.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
 import { type IndexChange, judgeDocument } from "../plan/judge.ts";
 import { heldBecause } from "../plan/removal-guard.ts";
@@ -150,7 +150,7 @@ async function compareAll(
   const counts = { ...noCounts(), unchanged };
   const planned: Planned = { plan: emptyPlan(), counts, problems: [], left: 0 };
   const notes = new PlannedEmbeddings(step);
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   let [known, waiting, failed] = [0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
@@ -160,7 +160,7 @@ async function compareAll(
       const file = entry.mirrored?.file ?? "";
       if (entry.indexed?.fileId) known += 1;
       if (mirror.isOriginal(file)) waiting += 1;
-      if (turn.isOver()) await turn.next();
+      if (timeSlice.isOver()) await timeSlice.next();
       if (unapproved.has(entry.itemId)) {
         planned.left += 1;
         planned.counts.skipped += 1;

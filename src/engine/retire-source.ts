@@ -7,7 +7,7 @@ import type { JobContext } from "../contracts/job.ts";
 import type { PlannedItem } from "../contracts/plan.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { heldBecause } from "../plan/removal-guard.ts";

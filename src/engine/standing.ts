@@ -5,7 +5,7 @@ import type { VectorStoreId } from "../contracts/ids.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import type { DocumentCount, GenerationState } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { Turn } from "../lib/turn.ts";
+import { TimeSlice } from "../lib/time-slice.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -167,7 +167,7 @@ async function countEntries(run: SourceRun, parts: Parts): Promise<Tally> {
   const ledger = await parts.ledgers.open(run, { readOnly: true });
   if (ledger.problems.length > 0) throw new Error(ledger.problems.join("; "));
   const indexed = new Map<VectorStoreId | "", number>();
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   let [failed, empty] = [0, 0];
   for await (const entries of ledger.entries()) {
     for (const entry of entries) {
@@ -175,7 +175,7 @@ async function countEntries(run: SourceRun, parts: Parts): Promise<Tally> {
       else if (isFailed(entry, mirror)) failed += 1;
       const store = entry.indexed?.fileId ? entry.indexed.vectorStoreId : "";
       if (store) indexed.set(store, (indexed.get(store) ?? 0) + 1);
-      if (turn.isOver()) await turn.next();
+      if (timeSlice.isOver()) await timeSlice.next();
     }
   }
   return { failed, empty, indexed };

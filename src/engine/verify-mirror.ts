@@ -1,5 +1,5 @@
 import type { LedgerEntry } from "../contracts/ledger.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { tell } from "./dry-run.ts";
 import type { DownloadPlan } from "./make-plan.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Extractor, TextReader } from "../contracts/document.ts";
 import { readSmallFile } from "../lib/atomic-file.ts";
-import { breathe } from "../lib/turn.ts";
+import { yieldIfDue } from "../lib/time-slice.ts";
 import { bytesOf } from "./byte-source.ts";
 import { formatOf, READABLE_TYPES } from "./formats.ts";
 import { DEFAULT_LIMITS, type ExtractLimits } from "./limits.ts";
@@ -24,7 +24,7 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
     async extract(path, fileType, signal) {
       const { maxBytesHere } = formatOf(fileType);
       signal.throwIfAborted();
-      await breathe();
+      await yieldIfDue();
       const small = maxBytesHere > 0 ? readSmallFile(path, maxBytesHere) : undefined;
       if (small) return readDocument(bytesOf(small), fileType, limits);
       const { outcome } = await readers.read({ kind: "file", path, fileType, limits }, signal);

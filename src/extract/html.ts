@@ -1,6 +1,4 @@
-import type { HtmlElement, HtmlNode } from "../lib/html/html-tree.ts";
-import { isNoise } from "../lib/html/is-noise.ts";
-import { parseHtml } from "../lib/html/parse-html.ts";
+import { type HtmlElement, type HtmlNode, isNoise, parseHtml } from "../lib/html.ts";
 import { declaredEncoding, decodeText } from "./decode-text.ts";
 import type { ReadText } from "./formats.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";

@@ -1,5 +1,5 @@
 import { ExtractError } from "../contracts/document.ts";
-import { parseHtml } from "../lib/html/parse-html.ts";
+import { parseHtml } from "../lib/html.ts";
 import { bytesOf } from "./byte-source.ts";
 import { READABLE_TYPES, type ReadText } from "./formats.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { ExtractError } from "../contracts/document.ts";
-import { decodeEntities } from "../lib/html/entities.ts";
+import { decodeEntities } from "../lib/html-entities.ts";
 import type { ByteSource } from "./byte-source.ts";
 import { attribute, scanXml } from "./scan-xml.ts";
 import { readZipParts } from "./zip.ts";

@@ -1,5 +1,4 @@
-import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../lib/html/html-tree.ts";
-import { isHidden, isNoise } from "../lib/html/is-noise.ts";
+import { BLOCK_TAGS, type HtmlElement, type HtmlNode, isHidden, isNoise } from "../lib/html.ts";
 
 /** What is opened may hold what opens more. */
 const MAX_ROUNDS = 4;

@@ -1,5 +1,5 @@
 import { ExtractError } from "../contracts/document.ts";
-import { decodeEntities } from "../lib/html/entities.ts";
+import { decodeEntities } from "../lib/html-entities.ts";
 
 export interface XmlVisitor {
   /** The name without prefix; attributes as they are written, for `attribute` to look into. */

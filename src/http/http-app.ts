@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type { App } from "../app/app.ts";
 import { explain } from "../contracts/errors.ts";
-import { logLine } from "../lib/log-line.ts";
+import { logLine } from "../lib/text.ts";
 import { auditEndpoints } from "./endpoints/audit-endpoints.ts";
 import { crawlEndpoints } from "./endpoints/crawl-endpoints.ts";
 import { describeEndpoints } from "./endpoints/describe-endpoints.ts";

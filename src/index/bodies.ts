@@ -1,6 +1,5 @@
 import { ConflictError } from "../contracts/errors.ts";
-import { isListed, listOf } from "../lib/sql/is-listed.ts";
-import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
+import { isListed, listOf, type Sql, type SqlDatabase } from "../lib/sql/sql.ts";
 import { nowSeconds } from "../lib/time.ts";
 import type { Store, Words } from "./store.ts";
 import { takeIds, writeLocked } from "./store-state.ts";

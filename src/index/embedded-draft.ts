@@ -2,11 +2,11 @@ import { ExtractError, type Extractor, ReaderError } from "../contracts/document
 import { ConflictError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId } from "../contracts/ids.ts";
 import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../contracts/search-index.ts";
-import { hashFile } from "../lib/hash-file.ts";
+import { hashFile } from "../lib/hash.ts";
 import { randomId } from "../lib/random-id.ts";
 import type { Sql } from "../lib/sql/sql.ts";
 import { toUtcMicros } from "../lib/time.ts";
-import { Turn } from "../lib/turn.ts";
+import { TimeSlice } from "../lib/time-slice.ts";
 import { labelWords } from "./analyzer.ts";
 import {
   abandonBodies,
@@ -453,11 +453,11 @@ async function insertVersions(
   const wanted = names.flatMap((name) => writing.bodies.get(name) ?? []);
   const stored = await storeBodies(sql, store, wanted, writing.spaceId);
   const documents: NewDocument[] = [];
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   for (const { row, body } of versions) {
     const { id = null, title = "" } = ("id" in body ? body : stored.get(body.name)) ?? {};
     documents.push({ ...row, bodyId: id, born: writing.generation, words: labelWords({ ...row, title }) });
-    if (turn.isOver()) await turn.next();
+    if (timeSlice.isOver()) await timeSlice.next();
   }
   await insertDocuments(sql, store, documents);
 }

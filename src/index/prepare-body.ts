@@ -1,7 +1,7 @@
 import { ExtractError, type ExtractedDocument, type Extractor, type Section } from "../contracts/document.ts";
 import type { DocumentFile } from "../contracts/search-index.ts";
-import { hashFile } from "../lib/hash-file.ts";
-import { Turn } from "../lib/turn.ts";
+import { hashFile } from "../lib/hash.ts";
+import { TimeSlice } from "../lib/time-slice.ts";
 import { analyze } from "./analyzer.ts";
 import type { BodyKey, NewBody, NewChunk, SectionRow } from "./bodies.ts";
 import { type Chunking, chunkingKey, cutSections } from "./chunk-sections.ts";
@@ -15,7 +15,7 @@ const CHUNKER_REVISION = "2";
 const MAX_CHUNKS = 20_000;
 const MAX_HEADINGS = 100_000;
 /** Shared by documents that are prepared concurrently, or others would wait for each of them. */
-const turn = new Turn();
+const timeSlice = new TimeSlice();
 
 /** A file to make a body of. */
 export interface BodySource {
@@ -82,8 +82,8 @@ function* analysedChunks(root: Section, chunking: Chunking): Generator<Pause, Pr
 /** Runs the generator to its end, yielding to the event loop. */
 async function runYielding<T>(steps: Generator<Pause, T>, signal: AbortSignal): Promise<T> {
   for (;;) {
-    if (turn.isOver()) {
-      await turn.next();
+    if (timeSlice.isOver()) {
+      await timeSlice.next();
       signal.throwIfAborted();
     }
     const step = steps.next();

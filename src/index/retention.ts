@@ -1,8 +1,7 @@
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Reclaimed } from "../contracts/search-index.ts";
-import { isListed, listOf } from "../lib/sql/is-listed.ts";
-import type { Sql, SqlDatabase, Values } from "../lib/sql/sql.ts";
+import { isListed, listOf, type Sql, type SqlDatabase, type Values } from "../lib/sql/sql.ts";
 import {
   abandonStaleBodies,
   deleteBodies,

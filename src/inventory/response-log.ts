@@ -2,7 +2,7 @@ import { appendFile, mkdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
-import { fileStamp } from "../lib/file-stamp.ts";
+import { fileStamp } from "../lib/file-system.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 
 /** A model response or a conversation. */

@@ -4,9 +4,9 @@ import { NotFoundError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import { type ControlAction, JOB_STATES, type JobRecord, type JobState, type Result } from "../contracts/job.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { logLine } from "../lib/log-line.ts";
 import { isProcessGone, type ProcessIdentity } from "../lib/process-identity.ts";
 import { encodeSseEvent, parseSseEvents, type SseEvent } from "../lib/sse.ts";
+import { logLine } from "../lib/text.ts";
 import { sleep, toUtcMicros } from "../lib/time.ts";
 
 const FLUSH_AFTER_MS = 100;

@@ -4,9 +4,9 @@ import { BadInputError, ConflictError, explain } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { JobContext, JobRecord, Result } from "../contracts/job.ts";
 import type { NewTask } from "../contracts/queue.ts";
+import { createKeyedMutex } from "../lib/concurrency.ts";
 import { withFileLock } from "../lib/file-lease.ts";
 import { claimNumber, highestClaim } from "../lib/numbered-claim.ts";
-import { createOneAtATime } from "../lib/one-at-a-time.ts";
 import { thisProcess } from "../lib/process-identity.ts";
 import { nowUtcMicros, sleep, toFileStamp } from "../lib/time.ts";
 import { createRequestWatch, JOBS_LOCK, type RequestWatch, takeRequests } from "./job-control.ts";
@@ -322,7 +322,7 @@ function adoptJobFile(
 /** Enough for as many processes to start a job at the same moment without one being turned away. */
 const KEPT_CLAIMS = 20;
 
-const oneAtATime = createOneAtATime();
+const oneAtATime = createKeyedMutex();
 
 /**
  * The next job id, unique among all processes and router folders. The claims under `.lockstep/job-ids` decide; the

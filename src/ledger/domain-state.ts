@@ -1,8 +1,7 @@
 import type { OtherStore, ScheduleState } from "../contracts/domain-state.ts";
 import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
-import { replacing } from "../lib/sql/replacing.ts";
-import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
+import { replacing, type Sql, type SqlDatabase } from "../lib/sql/sql.ts";
 import { toUtcMicros } from "../lib/time.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
 import { migrateDomainState, readOldSchedule, readOldStores } from "./migrate/migrate-domain-state.ts";

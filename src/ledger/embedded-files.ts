@@ -1,10 +1,7 @@
 import type { EntriesToRemove } from "../contracts/files-metadata.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { Indexed, LedgerEntry } from "../contracts/ledger.ts";
-import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
-import { readPages } from "../lib/sql/read-pages.ts";
-import { replacing } from "../lib/sql/replacing.ts";
-import type { Sql, SqlValue } from "../lib/sql/sql.ts";
+import { isListed, listOf, listsOf, readPages, replacing, type Sql, type SqlValue } from "../lib/sql/sql.ts";
 import { domainKey, openSource, type SourceKey } from "./source-row.ts";
 
 /** One version of an item: the columns of `embedded_file` that say something of it. NULL: the entry does not have the field. */

@@ -1,8 +1,6 @@
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, ItemLabel, ItemState, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
-import { isListed, listsOf } from "../lib/sql/is-listed.ts";
-import { replacing } from "../lib/sql/replacing.ts";
-import type { Sql, SqlValue } from "../lib/sql/sql.ts";
+import { isListed, listsOf, replacing, type Sql, type SqlValue } from "../lib/sql/sql.ts";
 
 /** Everything of one item, and in which revision each facet was written; null without it. */
 export interface EntryRow {

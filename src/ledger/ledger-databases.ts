@@ -3,13 +3,12 @@ import { rename, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { DamagedError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
-import { namesIn } from "../lib/names-in.ts";
+import { namesIn } from "../lib/file-system.ts";
+import { refuseNetworkDisk } from "../lib/network-disk.ts";
 import { openDatabase } from "../lib/sql/open-database.ts";
 import { openPostgres } from "../lib/sql/postgres-database.ts";
-import { refuseNetworkDisk } from "../lib/sql/refuse-network-disk.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
-import { findDamage } from "../lib/sql/sqlite-damage.ts";
-import { openSqlite } from "../lib/sql/sqlite-database.ts";
+import { findDamage, openSqlite } from "../lib/sql/sqlite-database.ts";
 import { type PooledDatabase, SqlitePool } from "../lib/sql/sqlite-pool.ts";
 import { ledgerTables } from "./ledger-tables.ts";
 

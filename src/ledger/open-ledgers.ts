@@ -8,8 +8,7 @@ import type { ArchivedMaps, LedgerOptions, LedgerSource, Ledgers } from "../cont
 import { MANIFEST_FILE } from "../contracts/manifest.ts";
 import { type EarlierMembers, MEMBERS_OF } from "../contracts/members.ts";
 import type { CrawlHead } from "../contracts/site-memory.ts";
-import { namesIn } from "../lib/names-in.ts";
-import { pathExists } from "../lib/path-exists.ts";
+import { namesIn, pathExists } from "../lib/file-system.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
 import { readExports } from "./exports/export-file.ts";

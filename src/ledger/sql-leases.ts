@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { NotFoundError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { Lease, Leases } from "../contracts/lease.ts";
-import { pathExists } from "../lib/path-exists.ts";
+import { pathExists } from "../lib/file-system.ts";
 import { isProcessGone, thisProcess } from "../lib/process-identity.ts";
 import type { Sql } from "../lib/sql/sql.ts";
 import { sleep } from "../lib/time.ts";

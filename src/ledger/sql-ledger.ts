@@ -1,10 +1,16 @@
 import { ConflictError } from "../contracts/errors.ts";
 import type { ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingNote } from "../contracts/ledger.ts";
-import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
-import { readPages } from "../lib/sql/read-pages.ts";
-import { replacing } from "../lib/sql/replacing.ts";
-import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
+import {
+  isListed,
+  listOf,
+  listsOf,
+  readPages,
+  replacing,
+  type Sql,
+  type SqlDatabase,
+  type SqlValue,
+} from "../lib/sql/sql.ts";
 import { describeVersions, type EmbeddedFile, embeddedFile } from "./embedded-files.ts";
 import {
   belowRoot,

@@ -11,10 +11,7 @@ import type {
   ScanRecord,
   TrackedFile,
 } from "../contracts/manifest.ts";
-import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
-import { readPages } from "../lib/sql/read-pages.ts";
-import { replacing } from "../lib/sql/replacing.ts";
-import type { Sql, SqlValue } from "../lib/sql/sql.ts";
+import { isListed, listOf, listsOf, readPages, replacing, type Sql, type SqlValue } from "../lib/sql/sql.ts";
 import { folderOf, nameOf } from "../lib/tree-path.ts";
 import { ITEM_INTO, numbersOf, seenValues } from "./entry-rows.ts";
 import type { SourceRow } from "./source-row.ts";

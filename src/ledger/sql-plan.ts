@@ -1,11 +1,17 @@
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { Plan, PlanDraft, PlannedItem, PlanState, PlanStep } from "../contracts/plan.ts";
 import type { Sighting } from "../contracts/source.ts";
-import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
-import { readPages } from "../lib/sql/read-pages.ts";
-import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
+import {
+  isListed,
+  listOf,
+  listsOf,
+  readPages,
+  type Sql,
+  type SqlDatabase,
+  type SqlValue,
+  storableText,
+} from "../lib/sql/sql.ts";
 import { openTemporary } from "../lib/sql/sqlite-database.ts";
-import { storableText } from "../lib/sql/storable-text.ts";
 import type { SourceKey } from "./source-row.ts";
 
 const PAGE = 500;

@@ -1,9 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ItemId } from "../contracts/ids.ts";
 import type { CrawledPage, CrawlHead, ReadList, SiteMemory } from "../contracts/site-memory.ts";
-import { isListed, listOf } from "../lib/sql/is-listed.ts";
-import { replacing } from "../lib/sql/replacing.ts";
-import type { Sql, SqlDatabase, Values } from "../lib/sql/sql.ts";
+import { isListed, listOf, replacing, type Sql, type SqlDatabase, type Values } from "../lib/sql/sql.ts";
 
 interface CrawlRow extends CrawlHead {
   readonly crawl_no: number;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { breathe } from "./turn.ts";
+import { yieldIfDue } from "./time-slice.ts";
 
 /** Readers see the old content or the new, never a part: written beside, flushed to disk, renamed over. */
 export async function writeFileAtomic(
@@ -70,7 +70,7 @@ export function readSmallFile(path: string, maxBytes = SMALL_BYTES): Buffer | un
 
 /** undefined when there is no such file; any other trouble throws, so that "cannot read" never looks like "empty". */
 export async function readFileIfExists(path: string): Promise<Buffer | undefined> {
-  await breathe();
+  await yieldIfDue();
   try {
     return readSmallFile(path) ?? (await readWhole(path));
   } catch (error) {

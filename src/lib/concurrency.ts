@@ -1,3 +1,5 @@
+import { BusyError, CancelledError } from "../contracts/errors.ts";
+
 /** Runs `work` over the items, at most `limit` at once, and ends when all have ended. The first error stops taking new items. */
 export async function forEachConcurrent<T>(
   items: Iterable<T> | AsyncIterable<T>,
@@ -82,4 +84,86 @@ export async function* runAhead<T>(
     isOver = true;
     await Promise.all(running);
   }
+}
+
+/** Runs work under a limit. A failure frees its slot, too. */
+export type Limiter = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** At most `limit` pieces of work run at once; the others wait, first come first served. */
+export function createLimiter(limit: number): Limiter {
+  const { run } = createKeyedLimiter({ atOnce: limit });
+  return (work) => run("", work);
+}
+
+/** Work under the same key runs one after the other, in the order it was given; a failure does not stop the next. */
+export function createKeyedMutex(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const { run } = createKeyedLimiter({ atOnce: 1 });
+  return (key, work) => run(key, work);
+}
+
+interface KeyedLimits {
+  readonly atOnce: number;
+  /** When this many wait under a key, the next is refused. No limit by default. */
+  readonly waiting?: number;
+}
+
+/** Under each key, at most `atOnce` pieces of work run at once; the others wait, first come first served. */
+interface KeyedLimiter {
+  /** Throws BusyError when too many wait, and CancelledError when the signal fires before the work has begun. */
+  run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+}
+
+interface Semaphore {
+  running: number;
+  readonly waiting: Set<() => void>;
+}
+
+export function createKeyedLimiter({ atOnce, waiting = Number.POSITIVE_INFINITY }: KeyedLimits): KeyedLimiter {
+  const semaphores = new Map<string, Semaphore>();
+
+  async function acquire(semaphore: Semaphore, signal: AbortSignal | undefined): Promise<void> {
+    if (semaphore.running < atOnce) {
+      semaphore.running += 1;
+      return;
+    }
+    if (semaphore.waiting.size >= waiting) {
+      throw new BusyError(
+        `${semaphore.running} are being worked on, and ${semaphore.waiting.size} are waiting already.`,
+      );
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = (): void => {
+      semaphore.waiting.delete(resolve);
+      reject(new CancelledError("whoever asked is gone"));
+    };
+    semaphore.waiting.add(resolve);
+    signal?.addEventListener("abort", leave, { once: true });
+    await promise.finally(() => signal?.removeEventListener("abort", leave));
+  }
+
+  function release(key: string, semaphore: Semaphore): void {
+    // The slot is handed over, so that nobody who comes meanwhile can take it.
+    const [next] = semaphore.waiting;
+    if (next) {
+      semaphore.waiting.delete(next);
+      next();
+      return;
+    }
+    semaphore.running -= 1;
+    if (semaphore.running === 0) semaphores.delete(key);
+  }
+
+  return {
+    async run(key, work, signal) {
+      if (signal?.aborted) throw new CancelledError("whoever asked is gone");
+      const semaphore: Semaphore = semaphores.get(key) ?? { running: 0, waiting: new Set() };
+      semaphores.set(key, semaphore);
+      await acquire(semaphore, signal);
+      try {
+        return await work();
+      } finally {
+        release(key, semaphore);
+      }
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { plural } from "./plural.ts";
+import { plural } from "./text.ts";
 
 export interface RepeatCounter {
   /** Writes a line that is new; one that was written lately is counted. */

@@ -1,3 +1,5 @@
+import { BadInputError } from "../contracts/errors.ts";
+
 /** RFC 4180 records: minimal quoting, CRLF. Written and read by us, and by whatever else people open map files with. */
 
 const NEEDS_QUOTES = /[",\r\n]/;
@@ -48,4 +50,64 @@ function readQuoted(record: string, start: number): [string, number] {
     field += '"';
     at = quote + 2;
   }
+}
+
+/** A quote that is never closed would make one row of all the rest. */
+const MAX_RECORD_CHARS = 1024 * 1024;
+
+/** The records of a CSV file while it is read, a few at a time: however long the file, it is never in memory as a whole. */
+export async function* readCsvPages(content: AsyncIterable<Uint8Array>): AsyncGenerator<string[][], void> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of content) {
+    const { rows, end } = splitRows(rest + decoder.decode(chunk, { stream: true }));
+    rest = end;
+    if (rest.length > MAX_RECORD_CHARS)
+      throw new BadInputError("It is no table: a row has more than a million characters.");
+    if (rows.length > 0) yield rows;
+  }
+  rest += decoder.decode();
+  if (rest !== "") yield [decodeCsvRow(rest)];
+}
+
+/** A line end inside quotes belongs to its field. `end` is the record that has not ended yet. */
+function splitRows(text: string): { readonly rows: string[][]; readonly end: string } {
+  const rows: string[][] = [];
+  let [start, from, quoted] = [0, 0, false];
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", from)) {
+    if (hasOddQuotes(text, from, at)) quoted = !quoted;
+    from = at + 1;
+    if (quoted) continue;
+    rows.push(decodeCsvRow(text.slice(start, text[at - 1] === "\r" ? at - 1 : at)));
+    start = from;
+  }
+  return { rows, end: text.slice(start) };
+}
+
+function hasOddQuotes(text: string, from: number, to: number): boolean {
+  let odd = false;
+  for (let at = text.indexOf('"', from); at >= 0 && at < to; at = text.indexOf('"', at + 1)) odd = !odd;
+  return odd;
+}
+
+/** What spreadsheets take for the start of a formula, in the full-width forms of East Asian keyboards, too. */
+const FORMULA_START = /^[=+\-@＝＋－＠\t\r\n]/;
+/** Blanks, quotes and invisible characters that some spreadsheets drop before they look for a formula. */
+const IGNORED_START = /^[\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]+/;
+/** Where a spreadsheet takes semicolons or tabs for the ends of cells, what follows is the start of one; so is a line, as quotes do not count then. */
+const INNER_FORMULA = /(?=[=+\-@＝＋－＠])(?<=[;\t\r\n][\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]*)/g;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+/**
+ * One record for people who open it in a spreadsheet: a cell that would be computed gets an apostrophe in front and is shown as text.
+ * Never for map files, which are read back as they were written.
+ */
+export function encodeSpreadsheetRow(cells: readonly string[]): string {
+  return encodeCsvRow(cells.map(defuse));
+}
+
+function defuse(cell: string): string {
+  if (NUMBER.test(cell)) return cell;
+  const inside = cell.replaceAll(INNER_FORMULA, "'");
+  return FORMULA_START.test(cell) || FORMULA_START.test(cell.replace(IGNORED_START, "")) ? `'${inside}` : inside;
 }

@@ -3,8 +3,8 @@ import { readFile, rename, stat, utimes } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Lease, LeaseOptions } from "../contracts/lease.ts";
 import { isErrno } from "./atomic-file.ts";
+import { createKeyedMutex } from "./concurrency.ts";
 import { claimNumber, highestClaim } from "./numbered-claim.ts";
-import { createOneAtATime } from "./one-at-a-time.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 import { sleep } from "./time.ts";
 
@@ -33,7 +33,7 @@ export async function acquireLease(path: string, options: LeaseOptions): Promise
   }
 }
 
-const oneAtATime = createOneAtATime();
+const oneAtATime = createKeyedMutex();
 
 /** A short exclusive section among processes, and in order within this one. A crashed holder delays others by 10 s at most. */
 export function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {

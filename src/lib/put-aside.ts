@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { copyFile, mkdir, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { hashFile } from "./hash-file.ts";
+import { hashFile } from "./hash.ts";
 
 /** Below a `.lockstep/` folder: files of an earlier release that were taken over. Maintenance removes them after a while. */
 export const PUT_ASIDE = "before-ledger";

@@ -3,7 +3,7 @@ import { lstat, readdir, statfs } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { explain } from "../contracts/errors.ts";
 import { isErrno } from "./atomic-file.ts";
-import { NETWORK_FILE_SYSTEMS } from "./network-file-systems.ts";
+import { NETWORK_FILE_SYSTEMS } from "./network-disk.ts";
 
 export interface Notices {
   /** Something happened to what lies directly in this folder: below the root, `/`-separated, "" for the root itself. */

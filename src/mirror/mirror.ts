@@ -5,7 +5,7 @@ import { dirname, join, relative, sep } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { breathe, Turn } from "../lib/turn.ts";
+import { TimeSlice, yieldIfDue } from "../lib/time-slice.ts";
 import { FilesOnDisk } from "./files-on-disk.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
 import { PlacesOnDisk } from "./places-on-disk.ts";
@@ -141,8 +141,8 @@ export class Mirror {
 
   /** The same, for those who need not have all of them at once. */
   async visit(hear: (path: string, file: FileOnDisk) => void): Promise<void> {
-    const turn = new Turn();
-    for (const folder of this.#folders) await visitFiles(this.#crawlerFolder, folder, hear, turn);
+    const timeSlice = new TimeSlice();
+    for (const folder of this.#folders) await visitFiles(this.#crawlerFolder, folder, hear, timeSlice);
   }
 
   /** From now on the result of the scan goes along with what is done here to files. What others do to them it does not know. */
@@ -160,7 +160,7 @@ export class Mirror {
    * power cut fails the size check of the next run.
    */
   async stage(body: AsyncIterable<Uint8Array>, modifiedAt: string, signal: AbortSignal): Promise<Staged> {
-    await breathe();
+    await yieldIfDue();
     if (this.#foreseen) return { path: "", observed: foreseenOf(body, modifiedAt) };
     const path = join(this.#private("staging"), randomUUID());
     return { path, observed: await writeBody(path, body, modifiedAt, signal) };
@@ -180,7 +180,7 @@ export class Mirror {
    * Between the halves the caller writes the new place into the ledger, so that `recover` knows where they go.
    */
   async moveOut(itemId: ItemId, file: string): Promise<void> {
-    await breathe();
+    await yieldIfDue();
     const [from, to] = [this.absolute(file), this.#waiting(itemId)];
     if (this.#foreseen) this.#foreseenWaiting.set(itemId, this.#foundAt(file));
     this.#changing({ [file]: null }, () => inFolder(dirname(to), () => renameSync(from, to)));
@@ -188,7 +188,7 @@ export class Mirror {
   }
 
   async moveIn(itemId: ItemId, file: string): Promise<void> {
-    await breathe();
+    await yieldIfDue();
     const [from, to] = [this.#waiting(itemId), this.absolute(file)];
     const foreseen = this.#foreseen && (this.#foreseenWaiting.get(itemId) ?? fileAt(from) ?? null);
     this.#changing({ [file]: foreseen ?? null }, () => inFolder(dirname(to), () => renameOver(from, to)));
@@ -219,7 +219,7 @@ export class Mirror {
 
   /** From one place straight to another; nothing happens when there is nothing, or the place is taken. */
   async shift(from: string, to: string): Promise<void> {
-    await breathe();
+    await yieldIfDue();
     if (!this.owns(from) || this.#exists(to) || !this.#exists(from)) return;
     const move = (): void => renameSync(this.absolute(from), this.absolute(to));
     const moved = { [to]: this.find(from) ?? null, [from]: null };
@@ -230,7 +230,7 @@ export class Mirror {
   /** Already gone is as good as removed. */
   async remove(file: string): Promise<void> {
     if (!this.owns(file)) return;
-    await breathe();
+    await yieldIfDue();
     this.#changing({ [file]: null }, () => unlinkIfExists(this.absolute(file)));
     this.#pruneFolders(file);
   }

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { isErrno } from "../lib/atomic-file.ts";
-import type { Turn } from "../lib/turn.ts";
+import type { TimeSlice } from "../lib/time-slice.ts";
 
 export interface FileOnDisk {
   readonly size: number;
@@ -15,18 +15,18 @@ export interface FileOnDisk {
 type Hear = (path: string, file: FileOnDisk) => void;
 
 /** Every file below a folder of `top`; none when the folder is not there. Others get their turn meanwhile. */
-export async function visitFiles(top: string, folder: string, hear: Hear, turn: Turn): Promise<void> {
+export async function visitFiles(top: string, folder: string, hear: Hear, timeSlice: TimeSlice): Promise<void> {
   // Not in our thread: storage that hangs usually does so here, and the rest of the process goes on.
   const entries = await readdir(`${top}/${folder}`, { withFileTypes: true }).catch(noneIfGone);
   for (const entry of entries) {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) {
-      await visitFiles(top, path, hear, turn);
+      await visitFiles(top, path, hear, timeSlice);
     } else {
       // Another step may have moved the file away since the folder was read.
       const file = fileAt(`${top}/${path}`);
       if (file) hear(path, file);
-      if (turn.isOver()) await turn.next();
+      if (timeSlice.isOver()) await timeSlice.next();
     }
   }
 }

@@ -1,9 +1,15 @@
 import type { QueueClient } from "@azure/storage-queue";
 import { BadInputError } from "../contracts/errors.ts";
 import type { ClaimedTask, TaskQueue } from "../contracts/queue.ts";
-import { AZURE_RETRIES, type AzureAccount, identityFor } from "../lib/azure-account.ts";
-import { azureAnswer, explainAzure, withConnectionString } from "../lib/azure-trouble.ts";
-import { createOneAtATime } from "../lib/one-at-a-time.ts";
+import {
+  AZURE_RETRIES,
+  type AzureAccount,
+  azureAnswer,
+  explainAzure,
+  identityFor,
+  withConnectionString,
+} from "../lib/azure.ts";
+import { createKeyedMutex } from "../lib/concurrency.ts";
 
 /** In Azure Queue Storage, a queue for every kind of task. They are created by the first task. */
 export function openAzureQueue(where: { readonly account: AzureAccount; readonly prefix: string }): TaskQueue {
@@ -45,7 +51,7 @@ interface Claim {
 export function createAzureQueue(open: (kind: string) => Promise<QueueClient>): TaskQueue {
   const clientOf = openOncePerKind(open);
   const claims = new Map<string, Claim>();
-  const oneAtATime = createOneAtATime();
+  const oneAtATime = createKeyedMutex();
   /** `act` gives the new receipt, "" when the task is given away. It waits for what is done to the task already: that changes the receipt. */
   const change = (task: ClaimedTask, act: (client: QueueClient, claim: Claim) => Promise<string>): Promise<boolean> =>
     oneAtATime(task.lease, async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { ClaimedTask, ListedTaskQueue, Task } from "../contracts/queue.ts";
-import { openOnce } from "../lib/open-once.ts";
+import { openOnce } from "../lib/once.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "../lib/process-identity.ts";
 import { type DatabasePlace, openDatabase } from "../lib/sql/open-database.ts";
 import type { Schema, Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";

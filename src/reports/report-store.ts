@@ -6,8 +6,8 @@ import type { DomainId } from "../contracts/ids.ts";
 import type { CrawlArchive, ReportId, ReportSummary } from "../contracts/report.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
+import { namesIn } from "../lib/file-system.ts";
 import { isJsonObject } from "../lib/json-object.ts";
-import { namesIn } from "../lib/names-in.ts";
 import {
   domainOfReport,
   parseReport,

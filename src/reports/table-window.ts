@@ -1,6 +1,6 @@
 import { BadInputError } from "../contracts/errors.ts";
 import { BestOf } from "../lib/best-of.ts";
-import { readCsvPages } from "../lib/csv-pages.ts";
+import { readCsvPages } from "../lib/csv.ts";
 import type { StoredBytes } from "./report-store.ts";
 
 interface RowQuery {

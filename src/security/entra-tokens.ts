@@ -2,10 +2,10 @@ import type { FetchImplementation, JWTPayload } from "jose";
 import type { RequestInit } from "undici";
 import { type Principal, ROLES } from "../contracts/access.ts";
 import { RemoteError } from "../contracts/errors.ts";
-import { createAtMost } from "../lib/at-most.ts";
+import { createLimiter } from "../lib/concurrency.ts";
 import { later } from "../lib/later.ts";
-import { logLine } from "../lib/log-line.ts";
 import { createProxyAgent } from "../lib/proxy-agent.ts";
+import { logLine } from "../lib/text.ts";
 import type { Identity } from "./access.ts";
 
 export interface EntraOptions {
@@ -56,7 +56,7 @@ export function createEntraTokens({ tenantId, audience, authority }: EntraOption
     clockTolerance: CLOCK_TOLERANCE_SECONDS,
     requiredClaims: ["exp", "iat"],
   };
-  const atMost = createAtMost(MOST_AT_ONCE);
+  const atMost = createLimiter(MOST_AT_ONCE);
   return {
     async verify(token) {
       try {

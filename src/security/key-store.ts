@@ -5,7 +5,7 @@ import { ROLES, type Role } from "../contracts/access.ts";
 import { BadInputError, ConflictError, NotFoundError } from "../contracts/errors.ts";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
-import { fileStamp } from "../lib/file-stamp.ts";
+import { fileStamp } from "../lib/file-system.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { KeyFacts, KeyStore } from "./access.ts";

@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from "node:test";
 import { ConflictError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import { type IngestItem, ITEM_SORTS, type Registry } from "../../src/contracts/registry.ts";
-import { storableText } from "../../src/lib/sql/storable-text.ts";
+import { storableText } from "../../src/lib/sql/sql.ts";
 import type { RegistryPlace } from "../ledger/registry-child.ts";
 import { at, gather, itemId, namesOf, page, putAll } from "../ledger/registry-fixture.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseHTML } from "linkedom";
-import { NAMED_ENTITIES } from "../../src/lib/html/entities.ts";
+import { NAMED_ENTITIES } from "../../src/lib/html-entities.ts";
 import { extractFile } from "./extract-file.ts";
 
 async function markdownOf(html: string | Uint8Array): Promise<string> {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import picomatch from "picomatch";
-import { matchGlob } from "../../src/lib/glob/match-glob.ts";
+import { matchGlob } from "../../src/lib/glob.ts";
 
 const MET: readonly [glob: string, met: readonly string[], unmet: readonly string[]][] = [
   ["*.md", ["a.md", ".md", "a b.md", "line\nfeed.md"], ["a/b.md", "a.mdx", ""]],

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { hashFile } from "../../src/lib/hash-file.ts";
+import { hashFile } from "../../src/lib/hash.ts";
 
 let folder: string;
 before(async () => {

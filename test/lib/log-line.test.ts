@@ -1,7 +1,7 @@
 // A line of a log stays one line, whatever it holds.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { logLine } from "../../src/lib/log-line.ts";
+import { logLine } from "../../src/lib/text.ts";
 
 const LINES: ReadonlyArray<readonly [string, string]> = [
   ["plain text, ümläute and 日本語", "plain text, ümläute and 日本語"],

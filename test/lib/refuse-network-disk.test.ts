@@ -4,7 +4,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { refuseNetworkDisk } from "../../src/lib/sql/refuse-network-disk.ts";
+import { refuseNetworkDisk } from "../../src/lib/network-disk.ts";
 
 test("a folder for SQLite files is made on a disk of this machine, and refused on a network file system", async (t) => {
   const root = await mkdtemp(join(tmpdir(), "lockstep-disk-"));

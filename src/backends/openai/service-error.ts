@@ -1,7 +1,7 @@
 import { APIConnectionError, APIError } from "openai";
 import { explain, RemoteError } from "../../contracts/errors.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
-import { readRetryAfterMs } from "../../lib/retry-after.ts";
+import { readRetryAfterMs } from "../../lib/retry.ts";
 
 /** An error response of the service, or none at all, with the traits that callers decide by. */
 export class ServiceError extends RemoteError {

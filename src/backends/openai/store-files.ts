@@ -1,6 +1,6 @@
 import { NotFoundError as NotFoundAnswer } from "openai";
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
-import { headerOf, readNumber } from "../../lib/retry-after.ts";
+import { headerOf, readNumber } from "../../lib/retry.ts";
 import type { Connection } from "./connection.ts";
 import { readPages } from "./read-pages.ts";
 import { hasStatus, ServiceError } from "./service-error.ts";

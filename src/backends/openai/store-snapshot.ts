@@ -1,7 +1,7 @@
 import { RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts";
-import { compareText } from "../../lib/compare-text.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { compareText } from "../../lib/text.ts";
 import type { Connection } from "./connection.ts";
 import { ServiceError } from "./service-error.ts";
 import { listStoreFiles, type Store } from "./store-files.ts";

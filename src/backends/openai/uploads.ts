@@ -9,7 +9,7 @@ import type { UploadJournal, UploadTry } from "../../contracts/uploads.ts";
 import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
 import { withFileType } from "../../lib/file-type.ts";
-import { hashFile } from "../../lib/hash-file.ts";
+import { hashFile } from "../../lib/hash.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import type { Connection } from "./connection.ts";
 import { readPages } from "./read-pages.ts";

@@ -8,7 +8,7 @@ import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import type { FileVisitor, ItemFetcher, WebDocuments, WebImages } from "../../contracts/web.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { IdentityRules } from "../../plan/web/item-identity.ts";
 import { identifyFile } from "../../plan/web/item-identity.ts";

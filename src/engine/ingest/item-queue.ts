@@ -3,7 +3,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { ClaimedTask, Task, TaskQueue } from "../../contracts/queue.ts";
 import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import type { ItemFetcher } from "../../contracts/web.ts";
-import { backoffMs } from "../../lib/backoff.ts";
+import { backoffMs } from "../../lib/retry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { type CheckPolicy, isDue } from "../../plan/web/item-state.ts";
 import { afterFailure, beginVisit } from "../../plan/web/item-transitions.ts";

@@ -7,7 +7,7 @@ import { DAMAGED_RECORD, type RegisteredItem } from "../../contracts/registry.ts
 import type { Listed, Listing, Source } from "../../contracts/source.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
 import type { Mirror } from "../../mirror/mirror.ts";
 import { newMember } from "../../plan/web/item-state.ts";
 import { afterIndexed, withEvent, withIndexStatus } from "../../plan/web/item-transitions.ts";

@@ -1,5 +1,5 @@
 import type { JobContext } from "../../contracts/job.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
 
 /** What maintenance takes away, in the words people read, in the order it is told. */
 export const FREED = {

@@ -3,10 +3,9 @@ import { join } from "node:path";
 import type { JobContext } from "../../contracts/job.ts";
 import { MANIFEST_FILE } from "../../contracts/manifest.ts";
 import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
-import { hashFile } from "../../lib/hash-file.ts";
+import { namesIn, pathExists } from "../../lib/file-system.ts";
+import { hashFile } from "../../lib/hash.ts";
 import { parseJsonObject } from "../../lib/json-object.ts";
-import { namesIn } from "../../lib/names-in.ts";
-import { pathExists } from "../../lib/path-exists.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { STORE_FOLDERS } from "./earlier-store.ts";
 

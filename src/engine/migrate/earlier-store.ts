@@ -3,9 +3,8 @@ import { join } from "node:path";
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import { type FileStatus, MANIFEST_FILE, MANIFEST_LAYOUT } from "../../contracts/manifest.ts";
 import { isErrno, readFileIfExists } from "../../lib/atomic-file.ts";
+import { namesIn, pathExists } from "../../lib/file-system.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
-import { namesIn } from "../../lib/names-in.ts";
-import { pathExists } from "../../lib/path-exists.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { byAge, isVersionId } from "../../mirror/knowledge/version-id.ts";
 

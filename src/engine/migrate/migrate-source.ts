@@ -6,11 +6,10 @@ import { type DomainId, type ItemId, isDocumentId } from "../../contracts/ids.ts
 import type { JobContext } from "../../contracts/job.ts";
 import { MANIFEST_FILE, type ManifestEntry } from "../../contracts/manifest.ts";
 import { writeFileAtomic } from "../../lib/atomic-file.ts";
+import { moveIfThere, pathExists } from "../../lib/file-system.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { hashFile } from "../../lib/hash-file.ts";
-import { moveIfThere } from "../../lib/move-if-there.ts";
-import { pathExists } from "../../lib/path-exists.ts";
-import { plural } from "../../lib/plural.ts";
+import { hashFile } from "../../lib/hash.ts";
+import { plural } from "../../lib/text.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
 import { PRIVATE_FOLDER } from "../../mirror/layout.ts";

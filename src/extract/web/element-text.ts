@@ -1,5 +1,4 @@
-import { BLOCK_TAGS, type HtmlElement } from "../../lib/html/html-tree.ts";
-import { isNoise } from "../../lib/html/is-noise.ts";
+import { BLOCK_TAGS, type HtmlElement, isNoise } from "../../lib/html.ts";
 
 /** Nodes that are visited for the first words of an element. */
 const MAX_NODES = 50;

@@ -1,8 +1,7 @@
 import type { PageImage } from "../../contracts/web.ts";
-import type { HtmlElement } from "../../lib/html/html-tree.ts";
-import { isNoise } from "../../lib/html/is-noise.ts";
-import { oncePer } from "../../lib/once-per.ts";
-import { trimEnd } from "../../lib/trim-end.ts";
+import { type HtmlElement, isNoise } from "../../lib/html.ts";
+import { memoize } from "../../lib/once.ts";
+import { trimEnd } from "../../lib/text.ts";
 import { elementText, hasText, onOneLine } from "./element-text.ts";
 import type { PageAddresses } from "./page-addresses.ts";
 
@@ -95,12 +94,12 @@ function captionOf(around: readonly HtmlElement[]): string {
 }
 
 // Of each element once: thousands of images may lie in it.
-const captionIn = oncePer((figure: HtmlElement): string => {
+const captionIn = memoize((figure: HtmlElement): string => {
   const caption = figure.children.find((child) => typeof child !== "string" && child.tag === "figcaption");
   return typeof caption === "object" ? elementText(caption, MAX_TEXT_LENGTH) : "";
 });
 
-const textOf = oncePer((paragraph: HtmlElement) => elementText(paragraph, MAX_TEXT_LENGTH));
+const textOf = memoize((paragraph: HtmlElement) => elementText(paragraph, MAX_TEXT_LENGTH));
 
 /** Without scripts the content of `<noscript>` is part of the page. A style takes time to read. */
 function isHidden(element: HtmlElement): boolean {
@@ -108,7 +107,7 @@ function isHidden(element: HtmlElement): boolean {
   return element.attributes.has("style") ? isStyledNoise(element) : isNoise(element);
 }
 
-const isStyledNoise = oncePer(isNoise);
+const isStyledNoise = memoize(isNoise);
 
 const MAX_SRCSET_LENGTH = 20_000;
 /** Where scripts keep the address until the picture scrolls into view; `src` then holds a placeholder. */
@@ -133,7 +132,7 @@ function imageSources(img: HtmlElement, picture: HtmlElement | undefined): reado
 }
 
 /** Once for each: it may hold thousands of images. */
-const largestOf = oncePer((picture: HtmlElement) =>
+const largestOf = memoize((picture: HtmlElement) =>
   largestIn(
     picture.children.flatMap((child) => (typeof child === "string" ? [] : sourceSets(child))),
     NONE,

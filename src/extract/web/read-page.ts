@@ -1,10 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { PageDate, PageImage, WebPage } from "../../contracts/web.ts";
-import type { HtmlElement, HtmlNode } from "../../lib/html/html-tree.ts";
-import { isNoise } from "../../lib/html/is-noise.ts";
-import { type HtmlPage, parseHtml } from "../../lib/html/parse-html.ts";
+import { type HtmlElement, type HtmlNode, type HtmlPage, isNoise, parseHtml } from "../../lib/html.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
-import { trimEnd } from "../../lib/trim-end.ts";
+import { trimEnd } from "../../lib/text.ts";
 import { declaredEncoding, decodeBytes, decoderFor } from "../decode-text.ts";
 import { detectLanguage, withoutCode } from "../detect-language.ts";
 import { chooseContent } from "../html.ts";

@@ -1,7 +1,5 @@
 import type { WebPage } from "../../contracts/web.ts";
-import type { HtmlElement } from "../../lib/html/html-tree.ts";
-import { isNoise } from "../../lib/html/is-noise.ts";
-import { parseRefresh } from "../../lib/html/parse-refresh.ts";
+import { type HtmlElement, isNoise, parseRefresh } from "../../lib/html.ts";
 import { withoutAddressSecrets } from "../../lib/secret-parameters.ts";
 import { elementText } from "./element-text.ts";
 import { PageAddresses } from "./page-addresses.ts";

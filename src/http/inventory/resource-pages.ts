@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { sayBytes } from "../../lib/say-bytes.ts";
+import { sayBytes } from "../../lib/text.ts";
 import { shownName, shownTime } from "../pages/display.ts";
 import { jsonTable } from "../pages/json-table.ts";
 import { type Frame, type Html, layout, mayChange } from "../pages/layout.ts";

@@ -5,7 +5,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "hono";
 import { getCookie } from "hono/cookie";
 import { CRAWLER_AGENT } from "../../contracts/web.ts";
-import { createOneAtATime } from "../../lib/one-at-a-time.ts";
+import { createKeyedMutex } from "../../lib/concurrency.ts";
 import type { Access, Credentials, Identity } from "../../security/access.ts";
 import type { WithoutKeys } from "../../security/open-access.ts";
 import type { HttpEnv } from "../http-env.ts";
@@ -46,7 +46,7 @@ export interface Authenticator {
  */
 export function createAuthenticator(access: Access, withoutKeys: WithoutKeys): Authenticator {
   const failures = createBuckets(FAILURES);
-  const oneAtATime = createOneAtATime();
+  const oneAtATime = createKeyedMutex();
   const isOwnAccount = createOwnAccountCheck();
   /** Why a client without keys is refused. Only Linux tells whose a connection is; a test that calls the app itself has none. */
   const refusalReason = async (c: Context, identity: Identity): Promise<string | undefined> => {

@@ -1,7 +1,7 @@
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { type CrawlResult, failedOf, type SourceResult, type StepCounts } from "../../engine/crawl-request.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
 
 export interface CrawlSummary {
   readonly dryRun: boolean;

@@ -5,7 +5,7 @@ import type { DomainId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";

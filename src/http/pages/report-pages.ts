@@ -1,8 +1,7 @@
 import { html } from "hono/html";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
-import { plural } from "../../lib/plural.ts";
-import { sayBytes } from "../../lib/say-bytes.ts";
+import { plural, sayBytes } from "../../lib/text.ts";
 import { isErrorColumn } from "../../reports/table-window.ts";
 import type { ReportRow, ShownFile, ShownTable } from "../endpoints/report-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";

@@ -5,7 +5,7 @@ import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { Generation } from "../../contracts/search-index.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
 import { imageAddress } from "../endpoints/item-codec.ts";
 import { registryView } from "../endpoints/registry-view.ts";
 import type { SearchArguments } from "../endpoints/search-endpoints.ts";

@@ -1,11 +1,10 @@
 import type { Dispatcher } from "undici";
 import type { Embedder } from "../../contracts/embedder.ts";
 import { CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
-import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { later } from "../../lib/later.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
-import { type AnswerHeaders, readRetryAfterMs } from "../../lib/retry-after.ts";
+import { type AnswerHeaders, backoffMs, jitter, type RetryLimits, readRetryAfterMs } from "../../lib/retry.ts";
 import { sleep } from "../../lib/time.ts";
 import type { SpaceRow } from "./spaces.ts";
 import { createServiceModel, onceOpened, type VectorModel } from "./vector-model.ts";

@@ -1,5 +1,5 @@
 import type { Embedder } from "../../contracts/embedder.ts";
-import { fastHash, mixBits } from "../../lib/fast-hash.ts";
+import { fastHash, mixBits } from "../../lib/hash.ts";
 import { fold, scanRuns, unspacedWords } from "../analyzer.ts";
 import { STOP_WORDS } from "../search/stop-words.ts";
 import { normalise } from "./vectors.ts";

@@ -1,7 +1,6 @@
 import { setImmediate as nextRound } from "node:timers/promises";
-import { createOneAtATime } from "../../lib/one-at-a-time.ts";
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
-import type { Sql } from "../../lib/sql/sql.ts";
+import { createKeyedMutex } from "../../lib/concurrency.ts";
+import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
 import type { ChunkVector, Selection, VectorIndex, VectorMatch } from "../store.ts";
 import { createDotProducts, type DotProducts } from "./dot-products.ts";
 import { checksumOf, packVector, scaleOf, stepsOf } from "./vectors.ts";
@@ -17,7 +16,7 @@ const START_ANEW = 1_000_000_000;
  * vectors that were added since, by any process.
  */
 export function createScanVectorIndex(createDots?: () => DotProducts): VectorIndex {
-  const inTurn = createOneAtATime();
+  const inTurn = createKeyedMutex();
   let cached: CachedTables | undefined;
 
   /** Nobody else's search may change the table before `look` has seen it. */

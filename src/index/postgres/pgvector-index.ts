@@ -1,5 +1,4 @@
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
-import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import { isListed, listOf, type Sql, type SqlDatabase } from "../../lib/sql/sql.ts";
 import { listSpaces } from "../embedding/spaces.ts";
 import { checksumOf, packVector, stepsOf } from "../embedding/vectors.ts";
 import type { ChunkVector, Selection, VectorIndex } from "../store.ts";

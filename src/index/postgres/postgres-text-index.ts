@@ -1,5 +1,4 @@
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
-import type { Sql, SqlValue } from "../../lib/sql/sql.ts";
+import { isListed, listOf, type Sql, type SqlValue } from "../../lib/sql/sql.ts";
 import type { Phrase, Selection, TextIndex, TextMatch, WordQuery, Words } from "../store.ts";
 
 /**

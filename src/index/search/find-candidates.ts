@@ -1,5 +1,4 @@
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
-import type { Sql } from "../../lib/sql/sql.ts";
+import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
 import { labelWords } from "../analyzer.ts";
 import type { Phrase, Selection, Store, TextIndex, TextMatch, VectorMatch, WordQuery, Words } from "../store.ts";
 import type { Candidate } from "./fuse-scores.ts";

@@ -1,6 +1,5 @@
 import type { FileId } from "../../contracts/ids.ts";
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
-import type { Sql } from "../../lib/sql/sql.ts";
+import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
 import { analyze, type Token, tokenize } from "../analyzer.ts";
 import type { Words } from "../store.ts";
 

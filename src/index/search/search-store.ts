@@ -1,8 +1,7 @@
 import { BadInputError, CancelledError, RemoteError } from "../../contracts/errors.ts";
 import type { Attributes, HitDetails, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
-import { fastHash } from "../../lib/fast-hash.ts";
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
-import type { Sql } from "../../lib/sql/sql.ts";
+import { fastHash } from "../../lib/hash.ts";
+import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
 import { fold, type Token } from "../analyzer.ts";
 import { activeSpace } from "../embedding/spaces.ts";
 import { isKept, keptGenerations } from "../generations.ts";

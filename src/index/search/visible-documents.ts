@@ -1,9 +1,7 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import type { AttributeFilter, SearchQuery, SearchScope } from "../../contracts/search-index.ts";
 import { MAX_FILTER_DEPTH } from "../../lib/attribute-filter.ts";
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
-import type { Sql, SqlValue, Values } from "../../lib/sql/sql.ts";
-import { storableText } from "../../lib/sql/storable-text.ts";
+import { isListed, listOf, type Sql, type SqlValue, storableText, type Values } from "../../lib/sql/sql.ts";
 import { visibleAt } from "../generations.ts";
 import type { Selection } from "../store.ts";
 

@@ -3,10 +3,9 @@ import { open, rename, rm, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { ConflictError } from "../../contracts/errors.ts";
 import type { Lease } from "../../contracts/lease.ts";
-import { fileStamp } from "../../lib/file-stamp.ts";
-import { hashFile } from "../../lib/hash-file.ts";
-import { replacing } from "../../lib/sql/replacing.ts";
-import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
+import { fileStamp } from "../../lib/file-system.ts";
+import { hashFile } from "../../lib/hash.ts";
+import { replacing, type Sql, type SqlDatabase } from "../../lib/sql/sql.ts";
 
 export const NEVER_EXPORTED = {
   rev: 0,

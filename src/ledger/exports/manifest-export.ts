@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DamagedError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import { MANIFEST_FILE, type ManifestEntry } from "../../contracts/manifest.ts";
-import { fileStamp } from "../../lib/file-stamp.ts";
+import { fileStamp } from "../../lib/file-system.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import type { SqlLedger } from "../sql-ledger.ts";

@@ -2,8 +2,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { LedgerEntry } from "../../contracts/ledger.ts";
-import { encodeCsvRow } from "../../lib/csv.ts";
-import { readCsvPages } from "../../lib/csv-pages.ts";
+import { encodeCsvRow, readCsvPages } from "../../lib/csv.ts";
 import type { Facet } from "../sql-ledger.ts";
 import {
   encodeIndexed,

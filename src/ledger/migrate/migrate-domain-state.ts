@@ -4,9 +4,8 @@ import type { OtherStore, ScheduleState } from "../../contracts/domain-state.ts"
 import type { DomainId, JobId, VectorStoreId } from "../../contracts/ids.ts";
 import { readFileIfExists } from "../../lib/atomic-file.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
+import { namesIn, pathExists } from "../../lib/file-system.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
-import { namesIn } from "../../lib/names-in.ts";
-import { pathExists } from "../../lib/path-exists.ts";
 import { PUT_ASIDE, putAside } from "../../lib/put-aside.ts";
 
 const STORES = "superseded_stores.json";

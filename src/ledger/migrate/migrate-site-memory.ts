@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { CrawledPage, CrawlHead, ReadList, SiteMemory } from "../../contracts/site-memory.ts";
+import { namesIn } from "../../lib/file-system.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
-import { namesIn } from "../../lib/names-in.ts";
 import { putAside } from "../../lib/put-aside.ts";
 
 const VERSION = 1;

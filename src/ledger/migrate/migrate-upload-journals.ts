@@ -4,8 +4,8 @@ import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../../co
 import type { UploadPlace, UploadTry } from "../../contracts/uploads.ts";
 import { readFileIfExists } from "../../lib/atomic-file.ts";
 import { withFileLock } from "../../lib/file-lease.ts";
+import { namesIn } from "../../lib/file-system.ts";
 import { type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
-import { namesIn } from "../../lib/names-in.ts";
 import { PUT_ASIDE, putAside } from "../../lib/put-aside.ts";
 
 export type OldUpload = Omit<UploadTry, "key"> & { readonly isSettled: boolean };

@@ -1,5 +1,5 @@
 import type { TableClient, TransactionAction } from "@azure/data-tables";
-import { azureAnswer, explainAzure } from "../../lib/azure-trouble.ts";
+import { azureAnswer, explainAzure } from "../../lib/azure.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { quoted } from "./table-keys.ts";
 

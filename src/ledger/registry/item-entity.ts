@@ -1,6 +1,6 @@
 import { EMPTY_ITEM } from "../../contracts/empty-item.ts";
 import { INGEST_STATUSES, type IngestItem, type IngestStatus } from "../../contracts/registry.ts";
-import { storableText } from "../../lib/sql/storable-text.ts";
+import { storableText } from "../../lib/sql/sql.ts";
 import type { Entity, EntityKey, EntityValue } from "./entity-table.ts";
 
 /** A property holds 64 KB in two bytes a character. */

@@ -1,8 +1,7 @@
 import { EMPTY_ITEM } from "../../contracts/empty-item.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import { DAMAGED_RECORD, type IngestItem, type RegisteredItem } from "../../contracts/registry.ts";
-import type { SqlValue } from "../../lib/sql/sql.ts";
-import { storableText } from "../../lib/sql/storable-text.ts";
+import { type SqlValue, storableText } from "../../lib/sql/sql.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { isLookedAfter, searchTextOf } from "./item-wishes.ts";
 

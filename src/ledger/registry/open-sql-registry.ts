@@ -12,13 +12,19 @@ import {
   type Registry,
   type RegistrySummary,
 } from "../../contracts/registry.ts";
-import { openOnce } from "../../lib/open-once.ts";
+import { openOnce } from "../../lib/once.ts";
 import { type GatheredWrite, gatherWrites } from "../../lib/sql/gathered-writes.ts";
-import { isListed, listOf } from "../../lib/sql/is-listed.ts";
 import { type DatabasePlace, openDatabase } from "../../lib/sql/open-database.ts";
-import type { Schema, Sql, SqlDatabase, SqlValue } from "../../lib/sql/sql.ts";
-import { findDamage } from "../../lib/sql/sqlite-damage.ts";
-import { storableText } from "../../lib/sql/storable-text.ts";
+import {
+  isListed,
+  listOf,
+  type Schema,
+  type Sql,
+  type SqlDatabase,
+  type SqlValue,
+  storableText,
+} from "../../lib/sql/sql.ts";
+import { findDamage } from "../../lib/sql/sqlite-database.ts";
 import { sqlEarlierMembers } from "./earlier-members.ts";
 import {
   columnsOf,

@@ -1,8 +1,14 @@
 import type { TableClient } from "@azure/data-tables";
 import type { Registry } from "../../contracts/registry.ts";
-import { AZURE_RETRIES, type AzureAccount, identityFor } from "../../lib/azure-account.ts";
-import { azureAnswer, explainAzure, withConnectionString } from "../../lib/azure-trouble.ts";
-import { openOnce } from "../../lib/open-once.ts";
+import {
+  AZURE_RETRIES,
+  type AzureAccount,
+  azureAnswer,
+  explainAzure,
+  identityFor,
+  withConnectionString,
+} from "../../lib/azure.ts";
+import { openOnce } from "../../lib/once.ts";
 import type { OldTable } from "./earlier-members.ts";
 import { createEntityTable, type EntityTable } from "./entity-table.ts";
 import type { PartitionStrategy } from "./table-keys.ts";

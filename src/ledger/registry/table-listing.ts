@@ -10,9 +10,9 @@ import {
   type RegistrySummary,
 } from "../../contracts/registry.ts";
 import { BestOf } from "../../lib/best-of.ts";
-import { compareText } from "../../lib/compare-text.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { storableText } from "../../lib/sql/storable-text.ts";
+import { storableText } from "../../lib/sql/sql.ts";
+import { compareText } from "../../lib/text.ts";
 import { type Entity, type EntityKey, type EntityTable, readMany } from "./entity-table.ts";
 import { toItem } from "./item-entity.ts";
 import { dayBefore, isLookedAfter, searchTextOf } from "./item-wishes.ts";

@@ -1,7 +1,7 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import { INGEST_STATUSES, type IngestItem, type IngestStatus } from "../../contracts/registry.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { storableText } from "../../lib/sql/storable-text.ts";
+import { storableText } from "../../lib/sql/sql.ts";
 import type { Entity, EntityTable } from "./entity-table.ts";
 import { toItem } from "./item-entity.ts";
 import { isLookedAfter } from "./item-wishes.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { refuseNetworkDisk } from "../network-disk.ts";
 import { openPostgres } from "./postgres-database.ts";
-import { refuseNetworkDisk } from "./refuse-network-disk.ts";
 import type { Schema, Sql, SqlDatabase } from "./sql.ts";
 import { openSqlite } from "./sqlite-database.ts";
 

@@ -1,11 +1,10 @@
 import type pg from "pg";
-import { backoffMs, jitter, type RetryLimits } from "../backoff.ts";
+import { BadInputError, RemoteError } from "../../contracts/errors.ts";
+import { createKeyedMutex } from "../concurrency.ts";
 import { later } from "../later.ts";
-import { createOneAtATime } from "../one-at-a-time.ts";
+import { backoffMs, jitter, type RetryLimits } from "../retry.ts";
 import { sleep } from "../time.ts";
-import { describePostgres, explainTrouble, isContention } from "./postgres-trouble.ts";
-import { type Schema, type Sql, type SqlDatabase, type SqlValue, stepsTo, type Values } from "./sql.ts";
-import { storableText } from "./storable-text.ts";
+import { type Schema, type Sql, type SqlDatabase, type SqlValue, stepsTo, storableText, type Values } from "./sql.ts";
 
 /** A PostgreSQL database, in which every set of tables has a PostgreSQL schema of its own. */
 export interface Postgres {
@@ -32,7 +31,7 @@ const NO_SETTING: Setting = { sql: "SET search_path = public" };
 /** Connects with the first statement. BadInputError when the address is none; trouble on the way is a RemoteError. */
 export function openPostgres(url: string, options: { readonly maxConnections?: number } = {}): Postgres {
   const pool = createPostgresPool(url, options.maxConnections ?? MAX_CONNECTIONS);
-  const oneAtATime = createOneAtATime();
+  const oneAtATime = createKeyedMutex();
   return {
     where: pool.where,
     async openTables(name, schema, session = "") {
@@ -52,7 +51,7 @@ function createDatabase(
   pool: PostgresPool,
   name: string,
   setting: Setting,
-  oneAtATime: ReturnType<typeof createOneAtATime>,
+  oneAtATime: ReturnType<typeof createKeyedMutex>,
 ): SqlDatabase {
   const types: ColumnTypes = new Map();
   const single = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
@@ -285,4 +284,65 @@ function readBytes(hex: string): Uint8Array {
   const bytes = new Uint8Array((hex.length - 2) / 2);
   Buffer.from(bytes.buffer).write(hex.slice(2), "hex");
   return bytes;
+}
+
+/** `db.example:5432/lockstep`, for people: an address without user and password. */
+export function describePostgres(url: string): string {
+  const { hostname, port, pathname } = parsePostgresUrl(url);
+  return `${hostname || "localhost"}:${port || 5432}${pathname}`;
+}
+
+/** Throws BadInputError that does not repeat the address: it has a password in it. */
+function parsePostgresUrl(url: string): URL {
+  const parsed = URL.parse(url);
+  if (parsed && /^postgres(ql)?:$/.test(parsed.protocol)) return parsed;
+  throw new BadInputError(
+    "DATABASE_URL must be the address of a PostgreSQL database: postgres://user:password@host:5432/database.",
+  );
+}
+
+/** Another try has a chance: PostgreSQL gave this transaction up for the sake of another. */
+function isContention(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === "40001" || code === "40P01";
+}
+
+/** Trouble with the connection becomes a RemoteError with one clear sentence; anything else stays what it is. */
+function explainTrouble(error: unknown, where: string): unknown {
+  const reason = connectionTrouble(error);
+  return reason === undefined ? error : new RemoteError(`reach PostgreSQL at ${where}: ${reason}`, { cause: error });
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nobody listens there",
+  ENOTFOUND: "there is no such host",
+  EAI_AGAIN: "the name of the host cannot be looked up",
+  ETIMEDOUT: "it does not answer",
+  ECONNRESET: "the connection was cut",
+  EPIPE: "the connection was cut",
+  "28P01": "the user name or the password is wrong",
+  "28000": "this user may not connect",
+  "3D000": "there is no such database",
+  "53300": "it has no connection left; raise max_connections, or start fewer processes",
+  "57P01": "it is being stopped",
+  "57P02": "it crashed and restarts",
+  "57P03": "it is starting or stopping",
+  "25P03": "a transaction did nothing for too long and was ended",
+};
+
+function connectionTrouble(error: unknown): string | undefined {
+  const code = codeOf(error);
+  if (code !== undefined && Object.hasOwn(REASONS, code)) return REASONS[code];
+  if (code?.startsWith("08")) return "the connection was cut";
+  const message = error instanceof Error ? error.message : "";
+  if (/connection terminated|not queryable|Client was closed/i.test(message)) return "the connection was cut";
+  if (/timeout (exceeded )?when trying to connect|timeout expired/i.test(message)) return "it does not answer";
+  return /does not support SSL/i.test(message) ? "it does not speak TLS; leave sslmode out of the address" : undefined;
+}
+
+function codeOf(error: unknown): string | undefined {
+  // Node tries every address of a host and gathers what went wrong.
+  if (error instanceof AggregateError) return codeOf(error.errors[0]);
+  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" ? code : undefined;
 }

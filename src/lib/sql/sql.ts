@@ -58,3 +58,49 @@ export function stepsTo(schema: Schema, version: number, what: string): readonly
   }
   return steps;
 }
+
+/**
+ * A condition that holds for rows whose `column` is one of a list of any length, given as one JSON array in the placeholder
+ * `place`, so that the text of the statement, and with it its plan, is the same for every length.
+ */
+export function isListed(sql: Sql, column: string, place: string, type: "text" | "integer"): string {
+  if (sql.dialect === "sqlite") return `${column} IN (SELECT value FROM json_each(${place}))`;
+  const elements = `SELECT jsonb_array_elements_text(${place}::jsonb)`;
+  return `${column} = ANY (ARRAY(${elements})${type === "integer" ? "::bigint[]" : ""})`;
+}
+
+/** The value for the placeholder. PostgreSQL refuses JSON with what it cannot keep, and nothing stored has it. */
+export function listOf(values: readonly (string | number)[]): string {
+  return JSON.stringify(values.map((value) => (typeof value === "string" ? storableText(value) : value)));
+}
+
+/** The values for the placeholder of a statement that is run for one part of a long list after another. */
+export function* listsOf(values: readonly (string | number)[], size = 1000): Generator<string> {
+  for (let from = 0; from < values.length; from += size) yield listOf(values.slice(from, from + size));
+}
+
+/** What follows an INSERT of rows that take the place of those with the same key; `columns` are all others. */
+export function replacing(key: string, columns: string): string {
+  const sets = columns.split(", ").map((name) => `${name} = excluded.${name}`);
+  return `ON CONFLICT (${key}) DO UPDATE SET ${sets.join(", ")}`;
+}
+
+/** Reads page after page, each behind the number of the last row of the one before. None is empty. */
+export async function* readPages<Row>(
+  size: number,
+  numberOf: (row: Row) => number,
+  read: (after: number) => Promise<Row[]>,
+): AsyncGenerator<Row[], void> {
+  for (let after = 0; ; ) {
+    const rows = await read(after);
+    if (rows.length > 0) yield rows;
+    const last = rows.at(-1);
+    if (!last || rows.length < size) return;
+    after = numberOf(last);
+  }
+}
+
+/** What no database can keep as text (NUL, half of a pair of surrogates) becomes the replacement character. */
+export function storableText(text: string): string {
+  return (text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text).toWellFormed();
+}

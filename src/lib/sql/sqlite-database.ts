@@ -2,9 +2,8 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Turn } from "../turn.ts";
+import { TimeSlice } from "../time-slice.ts";
 import { type Schema, type Sql, type SqlDatabase, type SqlValue, stepsTo, type Values } from "./sql.ts";
-import { waitForLock } from "./wait-for-lock.ts";
 
 const BEGIN_WRITE = "BEGIN IMMEDIATE";
 /**
@@ -85,14 +84,14 @@ interface Connection {
 
 function connect(path: string, connections: Connection[]): Connection {
   const raw = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: true });
-  const turn = new Turn();
-  const sql = statementsOf(raw, path, turn);
+  const timeSlice = new TimeSlice();
+  const sql = statementsOf(raw, path, timeSlice);
   const rest = new Rest();
   let last: Promise<unknown> = Promise.resolve();
   const alone = <T>(work: (sql: Sql) => Promise<T>): Promise<T> => {
     // The statements are synchronous underneath: whoever awaits nothing else would never let the process do other things.
     const begin = async (): Promise<T> => {
-      if (turn.isOver()) await turn.next();
+      if (timeSlice.isOver()) await timeSlice.next();
       return work(sql);
     };
     const mine = last.then(begin, begin);
@@ -146,7 +145,7 @@ async function inTransaction<T>(raw: DatabaseSync, path: string, work: () => Pro
   }
 }
 
-function statementsOf(raw: DatabaseSync, path: string, turn: Turn): Sql {
+function statementsOf(raw: DatabaseSync, path: string, timeSlice: TimeSlice): Sql {
   const statements = new Map<string, StatementSync>();
   const prepare = (text: string): StatementSync => {
     let statement = statements.get(text);
@@ -181,7 +180,7 @@ function statementsOf(raw: DatabaseSync, path: string, turn: Turn): Sql {
       const statement = prepare(`INSERT INTO ${into} VALUES (${places}) ${suffix}`);
       for (const row of rows) {
         statement.run(...bound(row));
-        if (turn.isOver()) await turn.next();
+        if (timeSlice.isOver()) await timeSlice.next();
       }
     },
   };
@@ -204,4 +203,48 @@ async function applySchema(raw: DatabaseSync, path: string, schema: Schema): Pro
     if (raw.isTransaction) raw.exec("ROLLBACK");
     throw error;
   }
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB: what is in the file is not what SQLite wrote. */
+const DAMAGED = [11, 26];
+
+/** What SQLite says of a file that is damaged; undefined for every other error. */
+export function findDamage(error: unknown): string | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ("errcode" in at && typeof at.errcode === "number" && DAMAGED.includes(at.errcode & 0xff)) return at.message;
+  }
+  return undefined;
+}
+
+/** Whoever holds the lock longer than this has stopped or hangs: no transaction of ours takes that long. */
+const GIVE_UP_MS = 30_000;
+/** Between two attempts, at random, so that those who wait do not all come back at once. */
+const MIN_WAIT_MS = 2;
+const MAX_WAIT_MS = 10;
+
+/**
+ * Does what SQLite may refuse because another process has the lock, again and again. SQLite's own waiting would stop the
+ * whole process meanwhile. `act` must be one step that was not done at all when it is refused.
+ */
+async function waitForLock<T>(path: string, act: () => T): Promise<T> {
+  let giveUpAtMs: number | undefined;
+  for (;;) {
+    try {
+      return act();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      giveUpAtMs ??= performance.now() + GIVE_UP_MS;
+      if (performance.now() >= giveUpAtMs) {
+        const seconds = GIVE_UP_MS / 1000;
+        throw new Error(`use ${path}: another process has kept it locked for more than ${seconds} s`, { cause: error });
+      }
+    }
+    await sleep(MIN_WAIT_MS + Math.random() * (MAX_WAIT_MS - MIN_WAIT_MS));
+  }
+}
+
+/** SQLITE_BUSY, of whatever kind. */
+export function isBusy(error: unknown): boolean {
+  if (!(error instanceof Error && "errcode" in error) || typeof error.errcode !== "number") return false;
+  return (error.errcode & 0xff) === 5;
 }

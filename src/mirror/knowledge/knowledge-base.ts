@@ -6,9 +6,9 @@ import { BadInputError } from "../../contracts/errors.ts";
 import { type ItemId, isDocumentId } from "../../contracts/ids.ts";
 import type { FileVersion } from "../../contracts/manifest.ts";
 import { isErrno, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../../lib/atomic-file.ts";
-import { hashFile } from "../../lib/hash-file.ts";
-import { namesIn } from "../../lib/names-in.ts";
-import { breathe } from "../../lib/turn.ts";
+import { namesIn } from "../../lib/file-system.ts";
+import { hashFile } from "../../lib/hash.ts";
+import { yieldIfDue } from "../../lib/time-slice.ts";
 import { bytesBelow } from "./bytes-below.ts";
 import {
   CONTENT_FILE,
@@ -192,7 +192,7 @@ export class KnowledgeBase {
     const { current, outgoing, incoming } = this.#places(docId);
     // Whoever writes knows that nobody else does, so there is one place to look.
     const [looks, folders] = this.#recovered ? [1, [current]] : [LOOKS, [current, outgoing, incoming]];
-    await breathe();
+    await yieldIfDue();
     for (let i = 0; i < looks; i++) {
       for (const folder of folders) {
         const kept = readMetadata(folder);

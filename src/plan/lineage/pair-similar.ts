@@ -1,5 +1,5 @@
-import { compareText } from "../../lib/compare-text.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
+import { compareText } from "../../lib/text.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
 
 /** Renamed and edited: from this similarity of their texts on, two files are one document. */

@@ -1,4 +1,4 @@
-import { fastHash, mixBits } from "../../lib/fast-hash.ts";
+import { fastHash, mixBits } from "../../lib/hash.ts";
 
 const SHINGLE_WORDS = 5;
 /** A text with more distinct words than this is no match for one of fewer than five. */

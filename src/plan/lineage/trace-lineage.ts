@@ -1,7 +1,7 @@
 import type { TreeFile } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { ManifestEntry } from "../../contracts/manifest.ts";
-import { compareText } from "../../lib/compare-text.ts";
+import { compareText } from "../../lib/text.ts";
 import { hasInode } from "../../lib/tree-path.ts";
 
 /** A file whose bytes were read because its path is new or its stamp is another. */

@@ -5,7 +5,7 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
 import { dropSecrets } from "../../lib/secret-parameters.ts";
-import { trimEnd } from "../../lib/trim-end.ts";
+import { trimEnd } from "../../lib/text.ts";
 
 export interface IdentityRules {
   /** Query parameters whose names begin so, in any case, are dropped. Lower-case: `utm_`, `gclid`. */

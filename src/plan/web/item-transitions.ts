@@ -8,7 +8,7 @@ import type {
   IngestStatus,
   SchedulingState,
 } from "../../contracts/registry.ts";
-import { backoffMs } from "../../lib/backoff.ts";
+import { backoffMs } from "../../lib/retry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { Dated } from "./choose-date.ts";
 import type { Identity } from "./item-identity.ts";

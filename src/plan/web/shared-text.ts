@@ -1,5 +1,5 @@
 import type { TextChange } from "../../contracts/web.ts";
-import { textDigest } from "../../lib/content-digest.ts";
+import { textDigest } from "../../lib/hash.ts";
 import { similarityOf, sketchText } from "../lineage/text-similarity.ts";
 import { LINK_TARGETS, undatedText } from "./dated-pages.ts";
 

@@ -1,4 +1,4 @@
-import { fastHash } from "../../lib/fast-hash.ts";
+import { fastHash } from "../../lib/hash.ts";
 
 /** Everything a site says follows from its seed: the same seed, the same pages, on every machine. */
 export type Dice = () => number;

@@ -2,7 +2,7 @@ import type { OwnFields } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { unusualFields } from "../../lib/read-fields.ts";
-import { trimEnd } from "../../lib/trim-end.ts";
+import { trimEnd } from "../../lib/text.ts";
 import {
   fileFields,
   globFields,

@@ -1,7 +1,6 @@
 import type { BlobClient, ContainerClient } from "@azure/storage-blob";
 import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
-import { AZURE_RETRIES, rememberedIdentity } from "../../lib/azure-account.ts";
-import { azureAnswer, explainAzure } from "../../lib/azure-trouble.ts";
+import { AZURE_RETRIES, azureAnswer, explainAzure, rememberedIdentity } from "../../lib/azure.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { objectUrl } from "../tree/create-object-tree.ts";
 

@@ -2,8 +2,8 @@ import type { TextReader } from "../../contracts/document.ts";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
 import type { ContentState, IngestItem, Registry } from "../../contracts/registry.ts";
 import type { FileVisitor, Visit, VisitOptions, WebDocuments } from "../../contracts/web.ts";
-import { contentDigest, textDigest } from "../../lib/content-digest.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
+import { contentDigest, textDigest } from "../../lib/hash.ts";
 import { identifyFile } from "../../plan/web/item-identity.ts";
 import type { CheckPolicy } from "../../plan/web/item-state.ts";
 import {

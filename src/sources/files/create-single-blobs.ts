@@ -1,7 +1,7 @@
 import type { BlobGetPropertiesResponse } from "@azure/storage-blob";
 import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
-import type { IdentityAccount } from "../../lib/azure-account.ts";
-import { limitBytes } from "../../lib/limit-bytes.ts";
+import type { IdentityAccount } from "../../lib/azure.ts";
+import { limitBytes } from "../../lib/text.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { decodedPath } from "../../plan/web/item-identity.ts";
 import {

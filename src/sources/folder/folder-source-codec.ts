@@ -2,7 +2,7 @@ import { isAbsolute, normalize } from "node:path";
 import type { OwnFields } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { readFlag, unusualFields } from "../../lib/read-fields.ts";
-import { trimEnd } from "../../lib/trim-end.ts";
+import { trimEnd } from "../../lib/text.ts";
 import { fileFields, globFields, readTreeRules, type TreeSourceConfig } from "../tree/tree-source-codec.ts";
 
 /** A folder on a disk of this machine, or a share that is mounted on it. */

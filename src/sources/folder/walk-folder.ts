@@ -6,9 +6,9 @@ import ignore from "ignore";
 import type { TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
 import type { Completeness } from "../../contracts/source.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
-import { compareText } from "../../lib/compare-text.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { Turn } from "../../lib/turn.ts";
+import { compareText } from "../../lib/text.ts";
+import { TimeSlice } from "../../lib/time-slice.ts";
 import type { TreeRules } from "../tree/tree-rules.ts";
 import { explainErrno } from "./explain-errno.ts";
 import { type FolderRoot, isWithin, unreadableFolder } from "./folder-root.ts";
@@ -49,7 +49,7 @@ const AHEAD = 4;
 export async function* walkFolder(options: WalkOptions): AsyncGenerator<TreePage, Completeness> {
   const pending: PendingFolder[] = [{ folder: "", levels: [], isLocal: false }];
   const mounts = await readMountPoints();
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   for (let next = pending.pop(); next; next = pending.pop()) {
     options.signal.throwIfAborted();
     const page = await readFolder(options, next, ({ folders, levels, isLocal }) => {
@@ -61,7 +61,7 @@ export async function* walkFolder(options: WalkOptions): AsyncGenerator<TreePage
         if (!upcoming.isLocal) upcoming.opened ??= openAhead(options, upcoming);
     });
     yield page.toPage();
-    if (turn.isOver()) await turn.next();
+    if (timeSlice.isOver()) await timeSlice.next();
   }
   return "complete";
 }
@@ -321,10 +321,10 @@ export function createStatFiles(devices: LocalDevices): StatFiles {
     const isLocal = await devices.has(device, folder);
     devices.note(folder, { isLocal });
     if (!isLocal) return await statConcurrently(folder, names, onFile);
-    const turn = new Turn();
+    const timeSlice = new TimeSlice();
     for (const name of names) {
       onFile(name, statNow(`${folder}/${name}`, name));
-      if (turn.isOver()) await turn.next();
+      if (timeSlice.isOver()) await timeSlice.next();
     }
   };
 }

@@ -1,7 +1,7 @@
 import { isAbsolute, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isLoopbackHost } from "../../lib/loopback.ts";
-import { trimEnd } from "../../lib/trim-end.ts";
+import { trimEnd } from "../../lib/text.ts";
 
 /** Where a repository is, and the one protocol that `git` may use to reach it. */
 export interface GitAddress {

@@ -2,8 +2,8 @@ import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { RemoteError } from "../../contracts/errors.ts";
-import { createOneAtATime } from "../../lib/one-at-a-time.ts";
-import { pathExists } from "../../lib/path-exists.ts";
+import { createKeyedMutex } from "../../lib/concurrency.ts";
+import { pathExists } from "../../lib/file-system.ts";
 import { type Git, GitFailure } from "./run-git.ts";
 
 /** The only reference of a copy: the last commit of the branch, as it was fetched. */
@@ -195,7 +195,7 @@ export class MissingObjectError extends RemoteError {
 class BlobReader {
   readonly #git: Git;
   readonly #gitDir: string;
-  readonly #oneAtATime = createOneAtATime();
+  readonly #oneAtATime = createKeyedMutex();
   readonly #closing = new AbortController();
   #batch: Batch | undefined;
 

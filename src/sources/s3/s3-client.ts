@@ -1,12 +1,11 @@
 import { AwsV4Signer } from "aws4fetch";
 import type { XMLParser } from "fast-xml-parser";
 import type { Dispatcher } from "undici";
-import { backoffMs, jitter, STORAGE_RETRIES } from "../../lib/backoff.ts";
-import { decodeEntities } from "../../lib/html/entities.ts";
+import { decodeEntities } from "../../lib/html-entities.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { later } from "../../lib/later.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
-import { readRetryAfterMs } from "../../lib/retry-after.ts";
+import { backoffMs, jitter, readRetryAfterMs, STORAGE_RETRIES } from "../../lib/retry.ts";
 import { sleep } from "../../lib/time.ts";
 import type { AwsCredentials } from "./environment-credentials.ts";
 

@@ -1,9 +1,16 @@
 import type { Dispatcher } from "undici";
 import { CancelledError, RemoteError } from "../../contracts/errors.ts";
-import { backoffMs, jitter, type RetryLimits } from "../../lib/backoff.ts";
 import type { OnWait, Pace, Slot } from "../../lib/pace.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
-import { type AnswerHeaders, headerOf, readNumber, readRetryAfterMs } from "../../lib/retry-after.ts";
+import {
+  type AnswerHeaders,
+  backoffMs,
+  headerOf,
+  jitter,
+  type RetryLimits,
+  readNumber,
+  readRetryAfterMs,
+} from "../../lib/retry.ts";
 import { sleep } from "../../lib/time.ts";
 import type { ErrorBody } from "./rest-client.ts";
 

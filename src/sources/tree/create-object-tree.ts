@@ -6,8 +6,7 @@ import { BadInputError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { FileTree, TreeFile, TreePage } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import type { Unreadable } from "../../contracts/source.ts";
-import { limitBytes } from "../../lib/limit-bytes.ts";
-import { plural } from "../../lib/plural.ts";
+import { limitBytes, plural } from "../../lib/text.ts";
 import { createTreeRules } from "./tree-rules.ts";
 
 /** An object as its store lists it. */

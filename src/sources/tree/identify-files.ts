@@ -13,7 +13,7 @@ import type { Completeness, Unreadable } from "../../contracts/source.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
 import { folderOf, hasInode, nameOf } from "../../lib/tree-path.ts";
 import { asReadable, asSeen, asUnreadable } from "../../plan/lineage/manifest-entry.ts";
 import { candidateFinder, pairBest, type ScoredPair } from "../../plan/lineage/pair-similar.ts";

@@ -11,10 +11,9 @@ import type {
   Sighting,
   Source,
 } from "../../contracts/source.ts";
-import { compareText } from "../../lib/compare-text.ts";
-import { fastHash } from "../../lib/fast-hash.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { plural } from "../../lib/plural.ts";
+import { fastHash } from "../../lib/hash.ts";
+import { compareText, plural } from "../../lib/text.ts";
 import { nameOf } from "../../lib/tree-path.ts";
 import { asMissing, stillMissing } from "../../plan/lineage/manifest-entry.ts";
 import { assertSameRoot, identifyFiles, MAX_CHANGED, type ScanResult, type ScanTools } from "./identify-files.ts";

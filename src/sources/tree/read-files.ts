@@ -3,7 +3,7 @@ import { explain, NotFoundError } from "../../contracts/errors.ts";
 import type { FileTree, TreeFile } from "../../contracts/file-tree.ts";
 import type { Fetched } from "../../contracts/source.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { Turn } from "../../lib/turn.ts";
+import { TimeSlice } from "../../lib/time-slice.ts";
 
 /** Files hashed at the same time. */
 const CONCURRENCY = 4;
@@ -27,10 +27,10 @@ export async function readFiles(
   signal: AbortSignal,
 ): Promise<readonly ReadOutcome[]> {
   const outcomes: ReadOutcome[] = Array.from({ length: files.length });
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   await forEachConcurrent(files.entries(), CONCURRENCY, async ([i, file]) => {
     outcomes[i] = await readOne(file, tools, signal);
-    if (turn.isOver()) await turn.next();
+    if (timeSlice.isOver()) await timeSlice.next();
   });
   return outcomes;
 }

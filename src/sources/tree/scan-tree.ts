@@ -3,9 +3,9 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { KnownFile, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
 import type { Completeness, Unreadable } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
+import { TimeSlice } from "../../lib/time-slice.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
-import { Turn } from "../../lib/turn.ts";
 
 /** Differences between the tree and the manifest, before any file is read. */
 export interface ScanDiff {
@@ -105,7 +105,7 @@ class Scanner {
   readonly #devices = new Map<string, string>();
   /** Folders with a known file in them. */
   readonly #foldersWithKnown = new Set<string>();
-  readonly #turn = new Turn();
+  readonly #timeSlice = new TimeSlice();
   #pending: PendingPage[] = [];
   #pendingFiles = 0;
   #onlyNewPaths = true;
@@ -165,7 +165,7 @@ class Scanner {
       if (different) this.#compareDifferences(folder, files, different, byPath);
       else if (isWhole) this.#compareFolder(folder, files, whole.get(folder) ?? new Map());
       else for (const file of files) this.#compare(file, this.#markSeen(byPath.get(file.path)));
-      if (this.#turn.isOver()) await this.#turn.next();
+      if (this.#timeSlice.isOver()) await this.#timeSlice.next();
     }
   }
 

@@ -1,4 +1,4 @@
-import { matchGlob } from "../../lib/glob/match-glob.ts";
+import { matchGlob } from "../../lib/glob.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
 
 export interface TreeRules {

@@ -1,7 +1,13 @@
 import type { ContainerClient } from "@azure/storage-blob";
 import { RemoteError } from "../../contracts/errors.ts";
-import { AZURE_RETRIES, type AzureAccount, identityFor } from "../../lib/azure-account.ts";
-import { azureAnswer, explainAzure, withConnectionString } from "../../lib/azure-trouble.ts";
+import {
+  AZURE_RETRIES,
+  type AzureAccount,
+  azureAnswer,
+  explainAzure,
+  identityFor,
+  withConnectionString,
+} from "../../lib/azure.ts";
 import { itemFolder, type SnapshotStore } from "./web-documents.ts";
 
 /** In a container of their own, which the first of them creates. */

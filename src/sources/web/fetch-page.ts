@@ -1,7 +1,7 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import type { ContentState, HttpState } from "../../contracts/registry.ts";
 import type { VisitOptions } from "../../contracts/web.ts";
-import { trimEnd } from "../../lib/trim-end.ts";
+import { trimEnd } from "../../lib/text.ts";
 import { isSameSite, parseAddress } from "../../plan/web/item-identity.ts";
 import { hasDocument } from "../../plan/web/item-state.ts";
 import { type HostProbes, isNotFoundPage } from "./host-probes.ts";

@@ -8,7 +8,7 @@ import { CancelledError, explain } from "../../contracts/errors.ts";
 import { BodyError, type WebResponse } from "../../contracts/web.ts";
 import { later } from "../../lib/later.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
-import { trimEnd } from "../../lib/trim-end.ts";
+import { trimEnd } from "../../lib/text.ts";
 
 interface TransportOptions {
   readonly allowPrivateNetworks: boolean;

@@ -1,6 +1,6 @@
 import type { Sharp, SharpOptions } from "sharp";
 import { explain } from "../../contracts/errors.ts";
-import { createAtMost } from "../../lib/at-most.ts";
+import { createLimiter } from "../../lib/concurrency.ts";
 
 /** Raise it when the same bytes would give another picture. */
 export const PICTURE_REVISION = "1";
@@ -22,7 +22,7 @@ export interface Picture {
 }
 
 /** Unpacked pictures are large, whoever asks for them. */
-const unpacking = createAtMost(2);
+const unpacking = createLimiter(2);
 
 /** The picture as it is kept, or why it is not. Nothing but its pixels is carried over: no place, no camera, no name. */
 export async function makePicture(

@@ -6,7 +6,7 @@ import type { IngestItem } from "../../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../../contracts/source.ts";
 import type { ItemFetcher, ItemVisitor, Visit } from "../../contracts/web.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
 import { isDue, isForced } from "../../plan/web/item-state.ts";
 import { sightingOf } from "./page-sighting.ts";
 import { withoutPeriod } from "./site/list-visit.ts";

@@ -9,7 +9,7 @@ import {
   type WebPage,
   type WebResponse,
 } from "../../contracts/web.ts";
-import { contentDigest, textDigest } from "../../lib/content-digest.ts";
+import { contentDigest, textDigest } from "../../lib/hash.ts";
 import { httpDateToUtc } from "../../lib/time.ts";
 import { chooseDate, type Dated } from "../../plan/web/choose-date.ts";
 import { readDatedAddress, undatedText } from "../../plan/web/dated-pages.ts";

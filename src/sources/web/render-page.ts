@@ -2,10 +2,10 @@ import type { Browser, BrowserContext, BrowserType, Page, Request, Route } from 
 import { BadInputError, CancelledError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import type { PageRenderer, Tell, WebClient, WebResponse } from "../../contracts/web.ts";
-import { createAtMost } from "../../lib/at-most.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
+import { createLimiter } from "../../lib/concurrency.ts";
+import { pathExists } from "../../lib/file-system.ts";
 import { passOn } from "../../lib/pass-on.ts";
-import { pathExists } from "../../lib/path-exists.ts";
 import { followRedirects } from "./follow-redirects.ts";
 
 const PAGES_AT_ONCE = 2;
@@ -22,7 +22,7 @@ export interface PageRendererOptions {
 
 /** Every request of the browser goes through the client, and so through its rules. The browser is started by the first page. */
 export function createPageRenderer({ client, browserPath, timeoutMs }: PageRendererOptions): PageRenderer {
-  const limited = createAtMost(PAGES_AT_ONCE);
+  const limited = createLimiter(PAGES_AT_ONCE);
   const shared = new SharedBrowser(browserPath);
   const warned = new WeakSet<Tell>();
   const warn = ({ isSandboxed, path }: LaunchedBrowser, tell: Tell | undefined): void => {

@@ -3,7 +3,7 @@ import { CancelledError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/registry.ts";
 import type { Tell, WebCookies, WebResponse, WebResult } from "../../contracts/web.ts";
-import { parseRefresh } from "../../lib/html/parse-refresh.ts";
+import { parseRefresh } from "../../lib/html.ts";
 import { httpDateToUtc } from "../../lib/time.ts";
 import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
 import { newItem } from "../../plan/web/item-state.ts";

@@ -1,6 +1,6 @@
 import type { IngestItem } from "../../contracts/registry.ts";
 import type { TextChange, VisitOptions } from "../../contracts/web.ts";
-import { plural } from "../../lib/plural.ts";
+import { plural } from "../../lib/text.ts";
 import { type CheckPolicy, hasDocument } from "../../plan/web/item-state.ts";
 import { CONFIRMATIONS, countMove } from "../../plan/web/item-transitions.ts";
 import { findTextChanges } from "../../plan/web/shared-text.ts";

@@ -1,8 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { CancelledError, RemoteError } from "../../contracts/errors.ts";
 import type { Tell, WebClient, WebRequest, WebResponse, WebResult } from "../../contracts/web.ts";
-import { backoffMs } from "../../lib/backoff.ts";
-import { oncePer } from "../../lib/once-per.ts";
+import { memoize } from "../../lib/once.ts";
 import {
   type Closed,
   createPace,
@@ -13,7 +12,7 @@ import {
   type Slot,
   SYSTEM_CLOCK,
 } from "../../lib/pace.ts";
-import { readRetryAfterMs } from "../../lib/retry-after.ts";
+import { backoffMs, readRetryAfterMs } from "../../lib/retry.ts";
 import {
   ACCEPTED_CODINGS,
   AddressRefused,
@@ -139,7 +138,7 @@ const MAX_TRIES = 2;
 /** A wait that somebody watching would wonder about. */
 const WORTH_TELLING_MS = 3000;
 /** The same for the same listener: who was told is known by it. */
-const onWaitOf = oncePer(
+const onWaitOf = memoize(
   (tell: Tell): OnWait =>
     (reason, ms) =>
       tell(`Waiting ${Math.ceil(ms / 1000)} s: ${reason}`),

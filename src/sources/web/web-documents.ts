@@ -5,7 +5,7 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { WebDocuments } from "../../contracts/web.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
-import { namesIn } from "../../lib/names-in.ts";
+import { namesIn } from "../../lib/file-system.ts";
 
 const DAY_MS = 86_400_000;
 /** They can be fetched again; by then most have been indexed long ago. */

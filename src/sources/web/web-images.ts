@@ -12,10 +12,9 @@ import {
   type WebResponse,
 } from "../../contracts/web.ts";
 import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
-import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { createKeyedMutex, forEachConcurrent } from "../../lib/concurrency.ts";
+import { namesIn } from "../../lib/file-system.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
-import { namesIn } from "../../lib/names-in.ts";
-import { createOneAtATime } from "../../lib/one-at-a-time.ts";
 import { shortHash, shownAddress } from "../../plan/web/item-identity.ts";
 import { followRedirects } from "./follow-redirects.ts";
 import {
@@ -35,7 +34,7 @@ export function createWebImages(options: {
 }): WebImages {
   const { folder: root, client, rules } = options;
   const revision = `${PICTURE_REVISION} ${JSON.stringify(rules)}`;
-  const inTurn = createOneAtATime();
+  const inTurn = createKeyedMutex();
   const folderOf = (id: string): ImageFolder => new ImageFolder(root, checkedItemName(id));
   return {
     async replace(page, images, signal) {

@@ -1,7 +1,7 @@
 import type { Attributes } from "../../../contracts/search-index.ts";
 import type { Chunking } from "../../../index/chunk-sections.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
-import { storableText } from "../../../lib/sql/storable-text.ts";
+import { storableText } from "../../../lib/sql/sql.ts";
 import type { ListKey, PageRequest } from "../read-page.ts";
 import { badRequest, WireError } from "./wire-error.ts";
 

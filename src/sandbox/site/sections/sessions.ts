@@ -1,4 +1,4 @@
-import { fastHash } from "../../../lib/fast-hash.ts";
+import { fastHash } from "../../../lib/hash.ts";
 import { htmlDocument, listed, numbered } from "../render-page.ts";
 import type { MakeSection } from "../site-section.ts";
 

@@ -2,7 +2,7 @@ import { explain, RemoteError } from "../../../contracts/errors.ts";
 import type { Completeness, Listing, Sighting, Source, Unreadable } from "../../../contracts/source.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import type { OnWait } from "../../../lib/pace.ts";
-import { Turn } from "../../../lib/turn.ts";
+import { TimeSlice } from "../../../lib/time-slice.ts";
 import { confirmListing } from "../confirm-listing.ts";
 import { diagnoseSource, withAdvice } from "../diagnose-source.ts";
 import { fetchFrom } from "../fetch-file.ts";
@@ -208,9 +208,9 @@ async function decodeRows(
   const found: (Sighting | Unreadable)[] = [];
   const ids: number[] = [];
   let text = "";
-  const turn = new Turn();
+  const timeSlice = new TimeSlice();
   for (const row of page) {
-    if (turn.isOver()) await turn.next();
+    if (timeSlice.isOver()) await timeSlice.next();
     const item = decodeRow(row, context, state);
     if (Array.isArray(item)) {
       found.push(...item);

@@ -1,5 +1,4 @@
-import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../../../lib/html/html-tree.ts";
-import { parseHtml } from "../../../lib/html/parse-html.ts";
+import { BLOCK_TAGS, type HtmlElement, type HtmlNode, parseHtml } from "../../../lib/html.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 
 /** Where a control stands on the page. */

@@ -1,5 +1,4 @@
-import { BLOCK_TAGS, type HtmlElement, type HtmlNode } from "../../../lib/html/html-tree.ts";
-import { isNoise } from "../../../lib/html/is-noise.ts";
+import { BLOCK_TAGS, type HtmlElement, type HtmlNode, isNoise } from "../../../lib/html.ts";
 
 interface CleanOptions {
   /** What relative links are relative to. */

@@ -1,8 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import type { Converter } from "../../../contracts/converter.ts";
 import { explain } from "../../../contracts/errors.ts";
-import type { HtmlNode } from "../../../lib/html/html-tree.ts";
-import { parseHtml } from "../../../lib/html/parse-html.ts";
+import { type HtmlNode, parseHtml } from "../../../lib/html.ts";
 import { canvasNodes } from "./canvas-nodes.ts";
 import { cleanHtml, escapeHtml } from "./clean-html.ts";
 import { type PageOriginal, readPageOriginal } from "./page-original.ts";

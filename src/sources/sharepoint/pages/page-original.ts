@@ -1,5 +1,4 @@
-import type { HtmlElement } from "../../../lib/html/html-tree.ts";
-import { parseHtml } from "../../../lib/html/parse-html.ts";
+import { type HtmlElement, parseHtml } from "../../../lib/html.ts";
 import { escapeHtml } from "./clean-html.ts";
 
 /** A page as SharePoint keeps it: everything its document is made of. */

@@ -4,7 +4,7 @@ import type { XMLParser } from "fast-xml-parser";
 import { explain } from "../../../contracts/errors.ts";
 import type { ReadList } from "../../../contracts/site-memory.ts";
 import type { Tell, WebClient, WebResponse, WebResult } from "../../../contracts/web.ts";
-import { decodeEntities } from "../../../lib/html/entities.ts";
+import { decodeEntities } from "../../../lib/html-entities.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { later } from "../../../lib/later.ts";
 import { followRedirects, MAX_REDIRECTS } from "../follow-redirects.ts";

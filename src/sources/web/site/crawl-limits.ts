@@ -1,4 +1,4 @@
-import { plural } from "../../../lib/plural.ts";
+import { plural } from "../../../lib/text.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 
 /** Visits, and waiting URLs, per page of `max_pages`. Beyond that the site is endless, or the limit is too low. */

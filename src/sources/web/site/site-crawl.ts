@@ -6,10 +6,10 @@ import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts"
 import type { Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
 import { runAhead } from "../../../lib/concurrency.ts";
-import { plural } from "../../../lib/plural.ts";
 import { findAddressSecret } from "../../../lib/secret-parameters.ts";
+import { plural } from "../../../lib/text.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
-import { Turn } from "../../../lib/turn.ts";
+import { TimeSlice } from "../../../lib/time-slice.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { listedIn, SkippedVariants } from "./address-variants.ts";
 import { CircuitBreaker, CrawlLimits } from "./crawl-limits.ts";
@@ -266,9 +266,9 @@ export class SiteCrawl {
   }
 
   async #follow(links: readonly string[], depth: number, listed = listedIn(links)): Promise<void> {
-    const turn = new Turn();
+    const timeSlice = new TimeSlice();
     for (const link of links) {
-      if (turn.isOver()) await turn.next();
+      if (timeSlice.isOver()) await timeSlice.next();
       if (this.#frontier.hasSeenSpelling(link)) continue;
       const address = withoutTraps(link);
       if (address === undefined) this.#trapped += 1;

@@ -1,5 +1,5 @@
-import { matchGlob } from "../../../lib/glob/match-glob.ts";
-import { trimEnd } from "../../../lib/trim-end.ts";
+import { matchGlob } from "../../../lib/glob.ts";
+import { trimEnd } from "../../../lib/text.ts";
 import { isSameSite, parseAddress } from "../../../plan/web/item-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 

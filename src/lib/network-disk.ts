@@ -1,5 +1,7 @@
 import { mkdirSync, statfsSync } from "node:fs";
-import { NETWORK_FILE_SYSTEMS } from "../network-file-systems.ts";
+
+/** NFS, SMB 1, CIFS, SMB 2: what `statfs` says of file systems that other machines write to as well. */
+export const NETWORK_FILE_SYSTEMS: ReadonlySet<number> = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42]);
 
 /** Makes the folder of a SQLite file, and throws where several processes would damage the file instead of waiting for each other. */
 export function refuseNetworkDisk(folder: string, typeOf = (path: string): number => statfsSync(path).type): void {

@@ -1,10 +1,10 @@
 // No more tasks than agreed run at once, in order, and failures do not stop the others.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createAtMost } from "../../src/lib/at-most.ts";
+import { createLimiter } from "../../src/lib/concurrency.ts";
 
 test("no more than agreed run at once, all run in their order, and failures hold nobody up", async () => {
-  const atMost = createAtMost(2);
+  const limiter = createLimiter(2);
   const started: number[] = [];
   let [running, most] = [0, 0];
   const work = (i: number) => async (): Promise<number> => {
@@ -17,12 +17,12 @@ test("no more than agreed run at once, all run in their order, and failures hold
     return i;
   };
   const numbers = [0, 1, 2, 3, 4, 5, 6, 7];
-  const outcomes = await Promise.allSettled(numbers.map((i) => atMost(work(i))));
+  const outcomes = await Promise.allSettled(numbers.map((i) => limiter(work(i))));
   assert.equal(most, 2);
   assert.deepEqual(started, numbers);
   assert.deepEqual(
     outcomes.map(({ status }) => status),
     numbers.map((i) => (i % 3 === 0 ? "rejected" : "fulfilled")),
   );
-  assert.equal(await atMost(work(8)), 8);
+  assert.equal(await limiter(work(8)), 8);
 });
