@@ -13,10 +13,9 @@ import { hashFile } from "../lib/hash-file.ts";
 import { pathExists } from "../lib/path-exists.ts";
 import { plural } from "../lib/plural.ts";
 import { toUtcMicros } from "../lib/time.ts";
-import type { KeptDocument, KeptText } from "../mirror/knowledge/kept-document.ts";
-import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
-import { FIRST_VERSION } from "../mirror/knowledge/version-id.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import type { Mirror } from "../mirror/mirror.ts";
+import { type ExtractedText, FIRST_VERSION, type StoredVersion } from "../mirror/stored-version.ts";
 import { judgeText, type TextChange } from "../plan/judge.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
@@ -184,7 +183,7 @@ function foresee(tasks: readonly TextTask[], job: JobContext): StepCounts {
 interface Done {
   readonly change: TextChange | "skipped" | "failed" | "empty";
   readonly line: string;
-  readonly kept?: KeptDocument;
+  readonly kept?: StoredVersion;
 }
 
 async function carryOut(
@@ -222,7 +221,7 @@ async function extractOne(
   // The embed step counts how often readers failed at it.
   const { revision } = parts.extractor;
   const isGivenUp = known && !request.retryFailed && readerTries(known, revision) >= MAX_READER_TRIES;
-  const text: KeptText = isGivenUp
+  const text: ExtractedText = isGivenUp
     ? { error: known.indexed?.embeddingError ?? "" }
     : await textOf(mirror.absolute(file), fileType, contentHash, job.signal, parts);
   const now = parts.now();
@@ -243,7 +242,7 @@ async function textOf(
   sha256: string,
   signal: AbortSignal,
   { extractor }: TextParts,
-): Promise<KeptText> {
+): Promise<ExtractedText> {
   const text = await extractor.extract(file, fileType, signal).catch((error: unknown) => {
     if (error instanceof ExtractError && !(error instanceof ReaderError)) return { error: error.message };
     throw error;

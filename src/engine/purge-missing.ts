@@ -6,7 +6,7 @@ import type { ManifestEntry } from "../contracts/manifest.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/plural.ts";
-import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { asDeleted, isExpired } from "../plan/lineage/manifest-entry.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { folderOfRun, withLedger } from "./with-ledger.ts";

@@ -6,7 +6,7 @@ import type { ItemState, Ledger, ListingNote } from "../contracts/ledger.ts";
 import type { ChangesSince, Completeness, Listed, Listing, Sighting, Source } from "../contracts/source.ts";
 import { startEarly } from "../lib/start-early.ts";
 import { FilesOnDisk } from "../mirror/files-on-disk.ts";
-import type { FileOnDisk } from "../mirror/visit-files.ts";
+import type { FileOnDisk } from "../mirror/scan-files.ts";
 import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
 import type { EngineParts } from "./engine-parts.ts";

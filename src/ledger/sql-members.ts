@@ -10,10 +10,10 @@ import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
 import { replacing } from "../lib/sql/replacing.ts";
 import type { Sql, SqlDatabase, Values } from "../lib/sql/sql.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
-import { migrateMembers } from "./migrate/migrate-members.ts";
+import { migrateMembers } from "./migrate/migrate-earlier-files.ts";
 import { findSource, IMPORTED, openSource } from "./source-row.ts";
 
-export interface MembersOptions {
+interface MembersOptions {
   readonly databases: LedgerDatabases;
   readonly crawlerFolder: string;
   readonly earlier: () => EarlierMembers;

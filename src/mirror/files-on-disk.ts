@@ -1,4 +1,4 @@
-import type { FileOnDisk } from "./visit-files.ts";
+import type { FileOnDisk } from "./scan-files.ts";
 
 /** So many files may have come between two that are asked for one after the other. */
 const AHEAD = 16;

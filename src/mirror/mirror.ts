@@ -9,8 +9,7 @@ import { breathe, Turn } from "../lib/turn.ts";
 import { FilesOnDisk } from "./files-on-disk.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
 import { PlacesOnDisk } from "./places-on-disk.ts";
-import { scanInThread } from "./scan-in-thread.ts";
-import { type FileOnDisk, fileAt, visitFiles } from "./visit-files.ts";
+import { type FileOnDisk, fileAt, scanInThread, visitFiles } from "./scan-files.ts";
 import { inFolder, writeBody } from "./write-body.ts";
 
 /** A complete download that is not yet in its place. */

@@ -12,7 +12,7 @@ import { moveIfThere } from "../../lib/move-if-there.ts";
 import { pathExists } from "../../lib/path-exists.ts";
 import { plural } from "../../lib/plural.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
 import { PRIVATE_FOLDER } from "../../mirror/layout.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { type Backup, copyStore, dropPartialBackups, lastBackup, makeBackup, noteMigrated } from "./backup.ts";

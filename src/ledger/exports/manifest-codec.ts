@@ -23,7 +23,7 @@ const HEAD_START = `{"layout":${MANIFEST_LAYOUT},`;
 const MAX_PARSED_BYTES = 256 * 1024 * 1024;
 const LINES_AT_ONCE = 1000;
 
-export interface WrittenManifest {
+interface WrittenManifest {
   readonly look?: ScanRecord | undefined;
   /** Their paths belong to others. */
   readonly displaced: readonly ManifestEntry[];

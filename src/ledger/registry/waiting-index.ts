@@ -4,7 +4,7 @@ import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { storableText } from "../../lib/sql/storable-text.ts";
 import type { Entity, EntityTable } from "./entity-table.ts";
 import { toItem } from "./item-entity.ts";
-import { isLookedAfter } from "./item-wishes.ts";
+import { isLookedAfter } from "./item-queries.ts";
 import { beginsWith, encodeKey, quoted } from "./table-keys.ts";
 
 const READS_AT_ONCE = 16;
