@@ -29,7 +29,7 @@ import { noCounts, Progress, sumUp } from "./tally.ts";
 const JUDGED_AT_ONCE = 1000;
 
 type ProcessStep = Pick<SourceStep, "request" | "ledger" | "mirror" | "job">;
-type TextParts = Pick<EngineParts, "acceptedTypes" | "extractor" | "keeping" | "now">;
+type TextParts = Pick<EngineParts, "acceptedTypes" | "extractor" | "retention" | "now">;
 
 /** The step with the texts it brings up to date. */
 interface TextStep extends ProcessStep {
@@ -74,7 +74,7 @@ async function findCandidates(
   parts: TextParts,
 ): Promise<readonly ItemId[]> {
   const candidates = new Set<ItemId>();
-  for await (const page of manifest.unkept()) {
+  for await (const page of manifest.withoutText()) {
     for (const { docId, path } of page) if (isReadable(path, parts)) candidates.add(docId);
   }
   for await (const page of listing?.plan.items("download", ["moved", ...FETCHED]) ?? []) {
@@ -227,7 +227,7 @@ async function extractOne(
   const now = parts.now();
   const content = { at: toUtcMicros(now), hash: contentHash, path, fileType, modifiedAt };
   const kept = await base.keep(docId, { ...content, extractor: revision }, text);
-  if (change === "changed") await base.prune(docId, parts.keeping, now);
+  if (change === "changed") await base.prune(docId, parts.retention, now);
   if ("error" in text && isEmptyReason(text.error)) {
     return { change: "empty", line: `'${path}' has nothing to index: ${text.error}`, kept };
   }

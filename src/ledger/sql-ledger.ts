@@ -1,6 +1,6 @@
 import { ConflictError } from "../contracts/errors.ts";
 import type { ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
-import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingNote } from "../contracts/ledger.ts";
+import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingCheckpoint } from "../contracts/ledger.ts";
 import { isListed, listOf, listsOf } from "../lib/sql/is-listed.ts";
 import { readPages } from "../lib/sql/read-pages.ts";
 import { replacing } from "../lib/sql/replacing.ts";
@@ -287,7 +287,7 @@ export class SqlLedger implements Ledger {
     return this.#source.rev;
   }
 
-  get listing(): ListingNote | undefined {
+  get listing(): ListingCheckpoint | undefined {
     const row = { ...this.#source, ...this.#notes };
     if (row.listed_at === "") return undefined;
     return {
@@ -301,7 +301,7 @@ export class SqlLedger implements Ledger {
     };
   }
 
-  noteListing(listing: ListingNote): void {
+  noteListing(listing: ListingCheckpoint): void {
     this.#notes = {
       ...this.#notes,
       policy: listing.policy,

@@ -8,7 +8,7 @@ import { isErrno } from "../lib/atomic-file.ts";
 import { breathe, Turn } from "../lib/turn.ts";
 import { FilesOnDisk } from "./files-on-disk.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
-import { PlacesOnDisk } from "./places-on-disk.ts";
+import { PathsOnDisk } from "./paths-on-disk.ts";
 import { type FileOnDisk, fileAt, scanInThread, visitFiles } from "./scan-files.ts";
 import { inFolder, writeBody } from "./write-body.ts";
 
@@ -150,8 +150,8 @@ export class Mirror {
   }
 
   /** Which paths have a file, in whichever folder. */
-  places(): PlacesOnDisk {
-    return new PlacesOnDisk(FOLDERS.map((folder) => join(this.folder, folder)));
+  places(): PathsOnDisk {
+    return new PathsOnDisk(FOLDERS.map((folder) => join(this.folder, folder)));
   }
 
   /**

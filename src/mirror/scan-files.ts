@@ -16,35 +16,35 @@ export interface FileOnDisk {
 }
 
 /** `path` is relative to `top`, `/`-separated. */
-type Hear = (path: string, file: FileOnDisk) => void;
+type OnFile = (path: string, file: FileOnDisk) => void;
 
 /** Every file below a folder of `top`; none when the folder is not there. Others get their turn meanwhile. */
-export async function visitFiles(top: string, folder: string, hear: Hear, turn: Turn): Promise<void> {
+export async function visitFiles(top: string, folder: string, onFile: OnFile, turn: Turn): Promise<void> {
   // Not in our thread: storage that hangs usually does so here, and the rest of the process goes on.
   const entries = await readdir(`${top}/${folder}`, { withFileTypes: true }).catch(noneIfGone);
   for (const entry of entries) {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) {
-      await visitFiles(top, path, hear, turn);
+      await visitFiles(top, path, onFile, turn);
     } else {
       // Another step may have moved the file away since the folder was read.
       const file = fileAt(`${top}/${path}`);
-      if (file) hear(path, file);
+      if (file) onFile(path, file);
       if (turn.isOver()) await turn.next();
     }
   }
 }
 
 /** The same in half the time, for a thread that has nothing else to do; in the order in which a source lists a tree, files before folders. */
-export function visitFilesAtOnce(top: string, folder: string, hear: Hear): void {
+export function visitFilesAtOnce(top: string, folder: string, onFile: OnFile): void {
   const folders: string[] = [];
   for (const name of namesIn(`${top}/${folder}`).sort()) {
     const path = `${folder}/${name}`;
     const stats = lstatSync(`${top}/${path}`, { throwIfNoEntry: false });
     if (stats?.isDirectory()) folders.push(path);
-    else if (stats) hear(path, { size: stats.size, mtimeMs: stats.mtimeMs, placedAtMs: stats.ctimeMs });
+    else if (stats) onFile(path, { size: stats.size, mtimeMs: stats.mtimeMs, placedAtMs: stats.ctimeMs });
   }
-  for (const path of folders) visitFilesAtOnce(top, path, hear);
+  for (const path of folders) visitFilesAtOnce(top, path, onFile);
 }
 
 /** undefined: there is nothing, or a folder; also where a file is on the way to it. */

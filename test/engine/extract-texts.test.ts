@@ -109,7 +109,7 @@ class Source {
             return extractor.extract(path, fileType, signal);
           },
         },
-        keeping: { graceRuns: 1, graceMs: 1, deletedMs: 1, versions: 2, versionMs: 90 * 86_400_000 },
+        retention: { graceRuns: 1, graceMs: 1, deletedMs: 1, versions: 2, versionMs: 90 * 86_400_000 },
         now: () => this.now,
       },
     );

@@ -56,7 +56,7 @@ async function note(
       mirror: { isFailed: () => false },
       unregistered: new Map(),
       warn: assert.fail,
-      shelf: {
+      repository: {
         registry,
         members,
         documents: { delete: async () => undefined },

@@ -23,7 +23,7 @@ import { findDamage } from "../../lib/sql/sqlite-damage.ts";
 import { storableText } from "../../lib/sql/storable-text.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { sqlEarlierMembers } from "./earlier-members.ts";
-import { dayBefore, isLookedAfter, searchTextOf } from "./item-queries.ts";
+import { dayBefore, isScheduled, searchTextOf } from "./item-queries.ts";
 import { type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
 
 /** A crawl asks for many pages at once, but each asks the registry for a moment only. */
@@ -379,5 +379,5 @@ function hostKey(host: string): string {
 }
 
 function dueAt(item: IngestItem): string | null {
-  return isLookedAfter(item) && item.scheduling.nextCrawlAt !== "" ? item.scheduling.nextCrawlAt : null;
+  return isScheduled(item) && item.scheduling.nextCrawlAt !== "" ? item.scheduling.nextCrawlAt : null;
 }

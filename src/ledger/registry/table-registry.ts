@@ -23,7 +23,7 @@ import { storableText } from "../../lib/sql/storable-text.ts";
 import { type MemberTables, type OldTable, tableEarlierMembers } from "./earlier-members.ts";
 import { createEntityTable, type Entity, type EntityKey, type EntityTable, readMany } from "./entity-table.ts";
 import { toEntity, toItem } from "./item-entity.ts";
-import { dayBefore, isLookedAfter, searchTextOf } from "./item-queries.ts";
+import { dayBefore, isScheduled, searchTextOf } from "./item-queries.ts";
 import { encodeKey, idKey, type PartitionStrategy, partitionOf, quoted, rowKeyOf } from "./table-keys.ts";
 import { dueRowOf, isLedTo, type Lead, nameOf, rowNamesOf, WaitingIndex } from "./waiting-index.ts";
 
@@ -44,20 +44,20 @@ export function createTableRegistry(
   strategy: PartitionStrategy,
   graceMs = GRACE_MS,
 ): Registry {
-  const places = new Places(open, strategy);
+  const partitions = new PartitionCache(open, strategy);
   const waiting = new WaitingIndex(async () => (await open()).waiting, graceMs);
-  const rows = new RememberedRows();
+  const rows = new RowCache();
   const listing = async (): Promise<ListingParts> => {
     const { items } = await open();
     return { items, among: (query) => among(query, tools) };
   };
   const get = async (id: ItemId): Promise<RegisteredItem | undefined> => {
-    const partitionKey = await places.find(id);
+    const partitionKey = await partitions.find(id);
     if (partitionKey === undefined) return undefined;
     const entity = await (await open()).items.get({ partitionKey, rowKey: rowKeyOf(id) });
     return entity && rows.remember(toRegistered(entity), []);
   };
-  const tools: RegistryTools = { open, places, waiting, rows };
+  const tools: RegistryContext = { open, partitions, waiting, rows };
   return {
     get,
     async getMany(ids) {
@@ -69,7 +69,7 @@ export function createTableRegistry(
     },
     put: (item, expected) => putEntity(item, expected, tools),
     async keysOf(item) {
-      return { partitionKey: await places.ofItem(item), rowKey: rowKeyOf(item.id) };
+      return { partitionKey: await partitions.ofItem(item), rowKey: rowKeyOf(item.id) };
     },
     delete: (id, expected) => deleteEntity(id, expected, tools),
     async *due(at) {
@@ -77,7 +77,7 @@ export function createTableRegistry(
       yield* follow(
         waiting.due(at),
         tools,
-        (item) => item.scheduling.nextCrawlAt <= at && item.lock.lockedUntil <= at && isLookedAfter(item),
+        (item) => item.scheduling.nextCrawlAt <= at && item.lock.lockedUntil <= at && isScheduled(item),
       );
     },
     async *entries({ statuses, watched } = {}) {
@@ -97,19 +97,19 @@ export function createTableRegistry(
   };
 }
 
-interface RegistryTools {
+interface RegistryContext {
   readonly open: () => Promise<RegistryTables>;
-  readonly places: Places;
+  readonly partitions: PartitionCache;
   readonly waiting: WaitingIndex;
-  readonly rows: RememberedRows;
+  readonly rows: RowCache;
 }
 
 async function putEntity(
   item: IngestItem,
   expected: ItemVersion | null,
-  { open, places, waiting, rows }: RegistryTools,
+  { open, partitions, waiting, rows }: RegistryContext,
 ): Promise<ItemVersion> {
-  const partitionKey = await places.take(item, expected);
+  const partitionKey = await partitions.take(item, expected);
   const entity = toEntity(item, { partitionKey, rowKey: rowKeyOf(item.id) });
   const { items } = await open();
   const before = rows.of(item.id, expected);
@@ -130,9 +130,9 @@ async function putEntity(
 async function deleteEntity(
   id: ItemId,
   expected: ItemVersion,
-  { open, places, waiting }: RegistryTools,
+  { open, partitions, waiting }: RegistryContext,
 ): Promise<void> {
-  const partitionKey = await places.find(id);
+  const partitionKey = await partitions.find(id);
   if (partitionKey === undefined) return;
   const { items } = await open();
   const key = { partitionKey, rowKey: rowKeyOf(id) };
@@ -145,10 +145,10 @@ async function deleteEntity(
 /** Those that were named, or rows of the index: there may be more than there are items that fit, never fewer. */
 async function among(
   { among: ids, host, statuses }: Narrowing,
-  { open, places, waiting }: RegistryTools,
+  { open, partitions, waiting }: RegistryContext,
 ): Promise<readonly EntityKey[] | undefined> {
   const { items } = await open();
-  if (ids) return ids.size > MAX_REMEMBERED ? undefined : await places.keysOf(ids);
+  if (ids) return ids.size > MAX_REMEMBERED ? undefined : await partitions.keysOf(ids);
   if (host === undefined && !statuses) return undefined;
   await waiting.ensureWhole(items);
   const keys = new Map<string, EntityKey>();
@@ -162,7 +162,7 @@ async function among(
 /** Those that rows lead to and that are wanted, as they are now. */
 async function* follow(
   leads: AsyncIterable<readonly Lead[]>,
-  { open, waiting, rows }: RegistryTools,
+  { open, waiting, rows }: RegistryContext,
   isWanted: (item: IngestItem) => boolean,
 ): AsyncGenerator<readonly RegisteredItem[], void> {
   const { items } = await open();
@@ -194,7 +194,7 @@ interface KnownRows {
 }
 
 /** What is known of the rows of an item, as long as it is the version that was last seen here. */
-class RememberedRows {
+class RowCache {
   readonly #known = new Map<ItemId, KnownRows>();
 
   remember(registered: RegisteredItem, there: readonly string[]): RegisteredItem {
@@ -215,7 +215,7 @@ class RememberedRows {
  * In which partition an item is, by its id alone. That is written down before the item, and stays when it is deleted: nobody
  * who registers it again can be put out by somebody who tidies up.
  */
-class Places {
+class PartitionCache {
   readonly #open: () => Promise<RegistryTables>;
   readonly #strategy: PartitionStrategy;
   readonly #known = new Map<ItemId, string>();
@@ -234,13 +234,15 @@ class Places {
 
   /** undefined: of some of them nobody wrote down where they are. */
   async keysOf(ids: ReadonlySet<ItemId>): Promise<readonly EntityKey[] | undefined> {
-    const places = new Map([...ids].map((id) => [encodeKey(id), { id, partition: this.#known.get(id) }]));
-    const unknown = [...places.values()].filter(({ partition }) => partition === undefined).map(({ id }) => idKey(id));
+    const partitions = new Map([...ids].map((id) => [encodeKey(id), { id, partition: this.#known.get(id) }]));
+    const unknown = [...partitions.values()]
+      .filter(({ partition }) => partition === undefined)
+      .map(({ id }) => idKey(id));
     await readMany((await this.#open()).keys, unknown, ["partition"], ({ rowKey, partition }) => {
-      const place = places.get(rowKey);
+      const place = partitions.get(rowKey);
       if (place && typeof partition === "string") place.partition = this.#remember(place.id, partition);
     });
-    const keys = [...places.values()].flatMap(({ id, partition }) =>
+    const keys = [...partitions.values()].flatMap(({ id, partition }) =>
       partition === undefined ? [] : [{ partitionKey: partition, rowKey: rowKeyOf(id) }],
     );
     return keys.length === ids.size ? keys : undefined;
@@ -509,7 +511,7 @@ class Tally {
     this.#byStatus[item.status] += 1;
     this.#oldestChecked = older(this.#oldestChecked, lastChecked);
     const isDue =
-      isLookedAfter(item) && nextCrawlAt !== "" && nextCrawlAt <= this.#at && item.lock.lockedUntil <= this.#at;
+      isScheduled(item) && nextCrawlAt !== "" && nextCrawlAt <= this.#at && item.lock.lockedUntil <= this.#at;
     if (isDue) {
       this.#due += 1;
       this.#oldestDue = older(this.#oldestDue, nextCrawlAt);
