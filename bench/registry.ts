@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { openTableRegistry } from "../src/ledger/registry/open-table-registry.ts";
+import { openTableRegistry } from "../src/ledger/registry/table-registry.ts";
 import { startAzurite } from "../test/azurite.ts";
 import { at, gather, itemId, page, plant } from "../test/ledger/registry-fixture.ts";
 

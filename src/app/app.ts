@@ -14,6 +14,7 @@ import type { CrawlRequest, CrawlResult } from "../engine/crawl-request.ts";
 import type { Deletion } from "../engine/delete-domain.ts";
 import type { PlacedFinding } from "../engine/doctor.ts";
 import type { Documents } from "../engine/documents.ts";
+import type { DomainStatus } from "../engine/domain-status.ts";
 import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
 import type { GenerationsView } from "../engine/generations.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
@@ -23,7 +24,6 @@ import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
-import type { Standing } from "../engine/standing.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { JobRunner } from "../jobs/job-runner.ts";
 import type { JobStore } from "../jobs/job-store.ts";
@@ -70,13 +70,13 @@ export interface App {
   /** The map files of a domain, or of one of its sources, as they would be written now. */
   mapFiles(domainId: DomainId, sourceId?: SourceId): Promise<readonly MapFile[]>;
   /** How the domain stands by what is on disk and in the index. */
-  standing(domain: Domain): Promise<Standing>;
+  standing(domain: Domain): Promise<DomainStatus>;
   /** Refuses what cannot be renamed, before any job exists, and tells what would be. */
   planRename(rename: DomainRename, signal: AbortSignal): Promise<RenamedDomain>;
   /** Inside a job. ConflictError while another job of the domain runs. */
   renameDomain(rename: DomainRename, job: JobContext): Promise<RenamedDomain>;
   /** Waits for renames that are under way and completes those that a crash interrupted. */
-  settleRenames(log: (line: string) => void, signal: AbortSignal, about?: DomainId): Promise<void>;
+  finishRenames(log: (line: string) => void, signal: AbortSignal, about?: DomainId): Promise<void>;
   /** Refuses what cannot be deleted and tells what would go; `apply` does it. */
   planDeletion(domainId: DomainId, options: { readonly withVectorStore: boolean }): Promise<Deletion>;
   /** What readers of the domain see, and what they saw before, as far as it is kept. */

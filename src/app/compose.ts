@@ -13,7 +13,8 @@ import { crawl } from "../engine/crawl.ts";
 import { crawlRequest } from "../engine/crawl-request.ts";
 import { planDeletion } from "../engine/delete-domain.ts";
 import { createDocuments } from "../engine/documents.ts";
-import type { EngineParts, KeepingRules } from "../engine/engine-parts.ts";
+import { createDomainStatuses } from "../engine/domain-status.ts";
+import type { EngineParts, RetentionRules } from "../engine/engine-parts.ts";
 import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
@@ -22,8 +23,7 @@ import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
 import { query } from "../engine/query.ts";
-import { planRename, type RenameParts, renameDomain, settleRenames } from "../engine/rename-domain.ts";
-import { createStanding } from "../engine/standing.ts";
+import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
@@ -148,7 +148,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
-    standing: createStanding(parts),
+    standing: createDomainStatuses(parts),
     ...domainVerbs({ ...parts, busyWith: busyWith(jobs) }),
     ...generationVerbs(parts),
     checkPlaces: async (sources) => {
@@ -198,7 +198,7 @@ function openIngest(
       defaultDomain,
       keepGoneDays: checks.keepGoneDays,
       // One is left for the others.
-      looksPerHost: Math.max(checks.itemsAtOnce - 1, 1),
+      visitsPerHost: Math.max(checks.itemsAtOnce - 1, 1),
       ...timesOf(pace),
     });
     return ingest;
@@ -231,14 +231,14 @@ function doctorVerbs(examined: Parameters<typeof examineWith>[0]): Pick<App, Doc
   };
 }
 
-type DomainVerb = "planRename" | "renameDomain" | "settleRenames" | "planDeletion" | "migrate";
+type DomainVerb = "planRename" | "renameDomain" | "finishRenames" | "planDeletion" | "migrate";
 
 function domainVerbs(parts: RenameParts): Pick<App, DomainVerb> {
   return {
     planRename: (rename, signal) => planRename(rename, parts, { signal }),
     renameDomain: (rename, job) => renameDomain(rename, parts, job),
-    settleRenames: (log, signal, about) =>
-      settleRenames(parts, { log, signal, owner: `process ${process.pid}` }, about),
+    finishRenames: (log, signal, about) =>
+      finishRenames(parts, { log, signal, owner: `process ${process.pid}` }, about),
     planDeletion: (domainId, options) => planDeletion(domainId, options, parts),
     migrate: (request, job) => migrate(request, parts, job),
   };
@@ -373,7 +373,7 @@ function openTrees(
   return { storagePath, identityClientId, credential: (name) => variables.read(name), ...parts };
 }
 
-function keepingRules({ trees }: Config): KeepingRules {
+function retentionRules({ trees }: Config): RetentionRules {
   const [hour, day] = [3_600_000, 86_400_000];
   return {
     graceRuns: trees.graceRuns,
@@ -397,9 +397,9 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
     archive: (archive) => reports.archive(archive),
     openSource: (run, options) => run.config.kind.open(run, options),
     extractor: trees.extractor,
-    keeping: keepingRules(config),
+    retention: retentionRules(config),
     now: trees.now,
-    shelf: () => web,
+    itemRepository: () => web,
     ledgers,
     defaultVectorStoreId: config.search.defaultVectorStoreId,
     keepSupersededMs: config.keepSupersededDays * 24 * 3600 * 1000,

@@ -17,8 +17,8 @@ import {
 import { createItemFetcher } from "../engine/ingest/create-item-fetcher.ts";
 import { createExtractor, createTextReader } from "../extract/extractor.ts";
 import { createWebPageReader } from "../extract/web/create-web-page-reader.ts";
-import { openSqlRegistry } from "../ledger/registry/open-sql-registry.ts";
-import { openTableRegistry } from "../ledger/registry/open-table-registry.ts";
+import { openSqlRegistry } from "../ledger/registry/sql-registry.ts";
+import { openTableRegistry } from "../ledger/registry/table-registry.ts";
 import type { AzureAccount } from "../lib/azure.ts";
 import { releaseNumber } from "../lib/release.ts";
 import { storageFolder } from "../mirror/layout.ts";

@@ -1,7 +1,7 @@
 import type { Principal } from "../contracts/access.ts";
 import { explain } from "../contracts/errors.ts";
 import type { JobRecord } from "../contracts/job.ts";
-import { withDomainLock } from "../domains/domain-lock.ts";
+import { withDomainLock } from "../domains/domain-files.ts";
 import { crawlRequest } from "../engine/crawl-request.ts";
 import type { Behind } from "../engine/ingest/ingest.ts";
 import type { RunningJob } from "../jobs/job-runner.ts";

@@ -4,7 +4,7 @@ import type { Domain } from "../contracts/domain.ts";
 import type { ScheduleState, ScheduleStates } from "../contracts/domain-state.ts";
 import { explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
-import { withDomainLock } from "../domains/domain-lock.ts";
+import { withDomainLock } from "../domains/domain-files.ts";
 import { unfinishedRenames } from "../domains/domain-rename.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import { nextTime } from "../lib/cron.ts";

@@ -4,7 +4,7 @@ import type { Ledgers } from "../contracts/ledger.ts";
 import type { CrawlHead } from "../contracts/site-memory.ts";
 import { type SourceKind, SourceKinds, type SourceOptions, type SourceRun } from "../contracts/source-kind.ts";
 import { mirroredFiles } from "../engine/mirrored-files.ts";
-import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { PRIVATE_FOLDER, sourceFolder } from "../mirror/layout.ts";
 import { createBlobKind } from "../sources/blob/blob-kind.ts";
 import { createFolderKind } from "../sources/folder/folder-kind.ts";

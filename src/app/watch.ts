@@ -29,7 +29,7 @@ export interface WatchOptions {
   readonly watchFolder?: WatchFolder;
 }
 
-type Parts = Pick<App, "config" | "domains" | "crawl" | "leases" | "settleRenames">;
+type Parts = Pick<App, "config" | "domains" | "crawl" | "leases" | "finishRenames">;
 
 /** How often the domain is read again, and a job that has nothing to do notices that it is to pause. */
 const DOMAIN_EVERY_MS = 1_000;
@@ -71,7 +71,7 @@ interface Watched {
 
 async function watch(app: Parts, watching: Watching, options: WatchOptions, job: JobContext): Promise<Result> {
   // What is remembered of the domain may still have another name.
-  await app.settleRenames((line) => job.log(line), job.signal, watching.domainId);
+  await app.finishRenames((line) => job.log(line), job.signal, watching.domainId);
   const watched = new Map<string, Watched>();
   const sum = noCounts();
   const stop = new AbortController();

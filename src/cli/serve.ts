@@ -42,7 +42,7 @@ export const serveCommand: Command = {
     const ending = new AbortController();
     const ingest = { name: `${hostname()}:${process.pid}`, log: say };
     const ingesting = app.config.runJobsIn === "server" ? runIngest(app, ingest, ending.signal) : undefined;
-    const renames = app.settleRenames(say, ending.signal).catch((error: unknown) => {
+    const renames = app.finishRenames(say, ending.signal).catch((error: unknown) => {
       if (!ending.signal.aborted) warn(`complete interrupted renames: ${explain(error)}`);
     });
     // The clock leaves a domain alone that is being renamed, and looks again later.

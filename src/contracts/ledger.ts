@@ -77,7 +77,7 @@ export interface LedgerEntry {
 }
 
 /** What a complete listing leaves so that the next look is cheap. Losing it costs time, and nothing else. */
-export interface ListingNote {
+export interface ListingCheckpoint {
   /** Of everything that decides what is wanted: the source's configuration, accepted types, size limit. */
   readonly policy: string;
   /** Where the source's change feed stood before the look; "" when it has none. */
@@ -161,9 +161,9 @@ export interface Ledger {
   /** +1 with every transaction that changed something of the source. */
   readonly revision: number;
   /** undefined before the first. When somebody edits a map file, its policy is "", which no listing has. */
-  readonly listing: ListingNote | undefined;
+  readonly listing: ListingCheckpoint | undefined;
   /** Written with the next flush. */
-  noteListing(listing: ListingNote): void;
+  noteListing(listing: ListingCheckpoint): void;
   /** Everything up to this revision was brought into the domain's own store, by these rules; 0 when that is not known of these. */
   indexedUpTo(rules: string): number;
   noteIndexed(rules: string, revision: number): void;

@@ -115,7 +115,7 @@ export interface Manifest {
   /** Only those with such a status; cheap where few are missing or deleted. */
   withStatus(...statuses: readonly FileStatus[]): AsyncIterable<readonly ManifestEntry[]>;
   /** Active ones whose current version is not of their content; cheap when there are none. */
-  unkept(): AsyncIterable<readonly TrackedFile[]>;
+  withoutText(): AsyncIterable<readonly TrackedFile[]>;
   /** In pages, at least every folder with a file in it that is active or error; with `below`, of those at and below it. */
   folders(below?: string): AsyncIterable<readonly string[]>;
   /**

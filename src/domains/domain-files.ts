@@ -5,6 +5,7 @@ import { BadInputError, explain, NotFoundError, UnreadableError } from "../contr
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { withFileLock } from "../lib/file-lease.ts";
 import { parseJsonBytes, toJsonText } from "../lib/json-file.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { parseDomain } from "./domain-codec.ts";
@@ -86,4 +87,9 @@ export async function domainNames(domainsFolder: string): Promise<string[]> {
     if (isErrno(error, "ENOENT")) return [];
     throw error;
   }
+}
+
+/** Whoever writes `domains/<id>/` holds this. Beside the domains, not inside: the lock must outlive the folder it guards. */
+export function withDomainLock<T>(domainsFolder: string, id: DomainId, work: () => Promise<T>): Promise<T> {
+  return withFileLock(join(domainsFolder, ".lockstep", "locks", id), work);
 }

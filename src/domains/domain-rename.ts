@@ -4,8 +4,7 @@ import { BadInputError, ConflictError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { pathExists } from "../lib/file-system.ts";
-import { domainFile, domainNames, readDomainJson } from "./domain-files.ts";
-import { withDomainLock } from "./domain-lock.ts";
+import { domainFile, domainNames, readDomainJson, withDomainLock } from "./domain-files.ts";
 import { type DomainFolders, finishRemoval } from "./domain-trash.ts";
 
 /** A change of a domain's id, from before anything moves until everything has. */

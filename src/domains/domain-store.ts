@@ -16,12 +16,11 @@ import {
   readDomainJson,
   readStoredDomain,
   type StoredDomains,
+  withDomainLock,
   writeDomainJson,
 } from "./domain-files.ts";
-import { withDomainLock } from "./domain-lock.ts";
 import { refuseWhileRenamed } from "./domain-rename.ts";
 import { type DomainFolders, finishRemoval, moveToTrash, refuseLeftovers, unfinishedRemovals } from "./domain-trash.ts";
-import { refuseSharedStore } from "./shared-store.ts";
 
 /** `domains/<id>/domain.json`, one folder a domain. */
 export interface DomainStore {
@@ -149,5 +148,16 @@ function differences(domain: Domain, before: Domain): Partial<Domain> {
   const earlier = new Map<string, unknown>(Object.entries(before));
   return Object.fromEntries(
     Object.entries(domain).filter(([key, value]) => !isDeepStrictEqual(value, earlier.get(key))),
+  );
+}
+
+/** Each crawl takes out of the store what its own domain no longer has, so two domains would empty each other's. */
+export function refuseSharedStore(domain: Domain, domains: readonly Domain[]): void {
+  const { domainId, vectorStoreId } = domain;
+  if (vectorStoreId === "") return;
+  const other = domains.find((one) => one.vectorStoreId === vectorStoreId && one.domainId !== domainId);
+  if (!other) return;
+  throw new BadInputError(
+    `The vector store '${vectorStoreId}' belongs to domain '${other.domainId}'. Give domain '${domainId}' another 'vector_store_id', or none to have one created.`,
   );
 }

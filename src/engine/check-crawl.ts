@@ -1,6 +1,6 @@
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
-import { refuseSharedStore } from "../domains/shared-store.ts";
+import { refuseSharedStore } from "../domains/domain-store.ts";
 import { type CrawlRequest, STEPS } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { CLEAR_STORE } from "./index-target.ts";

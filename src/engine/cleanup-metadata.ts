@@ -10,7 +10,7 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { pathExists } from "../lib/file-system.ts";
 import { plural } from "../lib/text.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { settleRenames, waitingJob } from "./rename-domain.ts";
+import { finishRenames, waitingJob } from "./rename-domain.ts";
 import { findRetired } from "./retired-sources.ts";
 import { folderOfRun, waitForLease } from "./with-ledger.ts";
 
@@ -32,7 +32,7 @@ export interface CleanupResult {
  * crawled) nothing is removed: what cannot be seen may well be there.
  */
 export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<CleanupResult> {
-  await settleRenames(parts, waitingJob(job), domainId);
+  await finishRenames(parts, waitingJob(job), domainId);
   const domain = await parts.domains.get(domainId);
   const { metadata } = parts.ledgers;
   const { dryRun } = job;

@@ -39,8 +39,8 @@ export interface CrawlRequest {
   readonly onlyFolders?: ReadonlyMap<SourceId, ReadonlySet<string>>;
 }
 
-/** A whole incremental crawl, except for what is wished otherwise. */
-export function crawlRequest(domainId: DomainId, wishes: Partial<CrawlRequest> = {}): CrawlRequest {
+/** A whole incremental crawl, except for the given options. */
+export function crawlRequest(domainId: DomainId, options: Partial<CrawlRequest> = {}): CrawlRequest {
   return {
     domainId,
     steps: STEPS,
@@ -53,7 +53,7 @@ export function crawlRequest(domainId: DomainId, wishes: Partial<CrawlRequest> =
     retryBatches: DEFAULT_RETRY_BATCHES,
     retryFailed: false,
     checksum: false,
-    ...wishes,
+    ...options,
   };
 }
 

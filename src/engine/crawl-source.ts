@@ -154,15 +154,15 @@ async function takeEmbed(
 async function embedOwn(step: EmbedStep, parts: EngineParts): Promise<Embedded> {
   const { run, ledger, mirror, job } = step;
   const { metadata } = parts.ledgers;
-  const shelf = run.config.kind.abilities.registersAddresses ? parts.shelf() : undefined;
-  const unregistered = shelf && (await findUnregistered(run, ledger, shelf));
+  const repository = run.config.kind.abilities.registersAddresses ? parts.itemRepository() : undefined;
+  const unregistered = repository && (await findUnregistered(run, ledger, repository));
   const warn = (sentence: string): void => job.log(`WARNING: ${sentence}`);
   // New versions inherit what users wrote into it.
   await metadata.readBack(run.domainId);
   const embedded = await embed(step, parts).finally(async () => {
     for (const warning of await metadata.write(run.domainId)) warn(warning);
   });
-  if (shelf && unregistered) await noteIndexed(run, { ledger, mirror, shelf, warn, unregistered });
+  if (repository && unregistered) await noteIndexed(run, { ledger, mirror, repository, warn, unregistered });
   return embedded;
 }
 

@@ -13,7 +13,7 @@ import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { CLEAR_STORE, type IndexTarget, openIndexTarget } from "./index-target.ts";
 import { readDomain } from "./read-domain.ts";
-import { settleRenames, waitingJob } from "./rename-domain.ts";
+import { finishRenames, waitingJob } from "./rename-domain.ts";
 import { retireLeftInStore, retireSource } from "./retire-source.ts";
 import { findRetired, sharesId } from "./retired-sources.ts";
 import type { DomainCrawl, Removals } from "./run-context.ts";
@@ -30,7 +30,7 @@ import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
  */
 export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobContext): Promise<CrawlResult> {
   const startedAt = nowUtcMicros();
-  await settleRenames(parts, waitingJob(job), request.domainId);
+  await finishRenames(parts, waitingJob(job), request.domainId);
   const domain = await readDomain(request.domainId, parts, job);
   await preparePlan(domain, request, parts, job);
   const problems: string[] = [];

@@ -11,7 +11,7 @@ import { findRetired, forgetTrees } from "./retired-sources.ts";
 export interface DeletionParts
   extends Pick<
     EngineParts,
-    "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "ledgers" | "shelf"
+    "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "ledgers" | "itemRepository"
   > {
   readonly backend: Pick<Backend, "deleteVectorStore" | "openIndex" | "commits" | "forgetDomain">;
   /** A job that works on the domain. */
@@ -86,7 +86,7 @@ async function forgetAddresses(domain: Domain, parts: DeletionParts, warn: Warn)
   const retired = await findRetired(domain, parts);
   const all = new Set([...domain.sources, ...retired].filter(isRegistering).map(({ sourceId }) => sourceId));
   try {
-    if (all.size > 0) await forgetMembers(domain.domainId, all, parts.shelf(), warn);
+    if (all.size > 0) await forgetMembers(domain.domainId, all, parts.itemRepository(), warn);
   } catch (error) {
     if (!(error instanceof DamagedError)) throw error;
     warn(`Which addresses it had is not known: ${error.message}`);

@@ -13,7 +13,10 @@ export interface PlacedFinding extends Finding {
   readonly sourceId: SourceId | "";
 }
 
-type DoctorParts = Pick<EngineParts, "domains" | "backend" | "openSource" | "shelf" | "crawlerFolder" | "ledgers"> & {
+type DoctorParts = Pick<
+  EngineParts,
+  "domains" | "backend" | "openSource" | "itemRepository" | "crawlerFolder" | "ledgers"
+> & {
   /** Settings, certificate, storage. Who has web sites alone needs no SharePoint. */
   examineInstallation(needs: { readonly sharepoint: boolean }): AsyncIterable<Finding>;
 };

@@ -11,8 +11,8 @@ import {
 } from "../contracts/manifest.ts";
 import { type Hunk, lineDifference } from "../lib/line-difference.ts";
 import { compareText } from "../lib/text.ts";
-import type { KeptDocument } from "../mirror/knowledge/kept-document.ts";
-import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
+import type { StoredVersion } from "../mirror/stored-version.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { folderOfRun } from "./with-ledger.ts";
 
@@ -25,13 +25,13 @@ export interface DocumentName {
 
 export interface DocumentView extends TreeDocument {
   /** What is current in the knowledge base; undefined when nothing is. */
-  readonly kept: KeptDocument | undefined;
+  readonly kept: StoredVersion | undefined;
   /** What can be read, oldest first. */
   readonly versions: readonly FileVersion[];
 }
 
 export interface VersionView extends TreeDocument {
-  readonly version: KeptDocument & ExtractedDocument;
+  readonly version: StoredVersion & ExtractedDocument;
 }
 
 /** What is known of files without ids, and what they said. Reads only, beside whoever writes. */

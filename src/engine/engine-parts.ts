@@ -5,7 +5,7 @@ import type { CrawlArchive } from "../contracts/report.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
-import type { ItemShelf } from "./ingest/remove-items.ts";
+import type { ItemRepository } from "./ingest/remove-items.ts";
 
 /** Everything the verbs need and do not know by name. Put together in app/compose.ts. */
 export interface EngineParts {
@@ -21,10 +21,10 @@ export interface EngineParts {
   /** Its kind opens it; whoever only examines sources does so with connections of their own. */
   openSource(run: SourceRun, options: SourceOptions): Source;
   /** What is known of single addresses, and what was kept of them; opened when it is first needed. */
-  shelf(): ItemShelf;
+  itemRepository(): ItemRepository;
   readonly ledgers: Ledgers;
   readonly extractor: Extractor;
-  readonly keeping: KeepingRules;
+  readonly retention: RetentionRules;
   /** The clock that grace and retention go by. */
   now(): Date;
   /** The store that queries without one go to, "" for none: it is never deleted. */
@@ -36,7 +36,7 @@ export interface EngineParts {
 }
 
 /** How long what is not current is kept of a tree. */
-export interface KeepingRules {
+export interface RetentionRules {
   /** A missing file is purged after so many complete looks and so long. */
   readonly graceRuns: number;
   readonly graceMs: number;

@@ -59,11 +59,18 @@ export interface Stage {
 type ExplainParts = TreeParts &
   Pick<
     EngineParts,
-    "domains" | "backend" | "crawlerFolder" | "ledgers" | "acceptedTypes" | "maxFileBytes" | "keeping" | "shelf"
+    | "domains"
+    | "backend"
+    | "crawlerFolder"
+    | "ledgers"
+    | "acceptedTypes"
+    | "maxFileBytes"
+    | "retention"
+    | "itemRepository"
   >;
 
 /** What an explanation of one domain is made from. */
-interface Setting {
+interface ExplainContext {
   readonly domain: Domain;
   readonly sources: readonly OpenSource[];
   readonly opened: OpenIndex;
@@ -78,22 +85,29 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
   const called = request.document.trim();
   const domain = await parts.domains.get(domainId);
   const sources = await openSources(domain, parts);
-  const setting: Setting = { domain, sources, opened: await openForReaders(domain, parts), query, signal, parts };
+  const context: ExplainContext = {
+    domain,
+    sources,
+    opened: await openForReaders(domain, parts),
+    query,
+    signal,
+    parts,
+  };
   const record = await findRecord(called, domainId, parts);
   const { found, more } = await findEntries(record ? record.aliasOf || record.id : called, sources);
   if (found.length > 0 || record) {
     const isItself = found.length > 0 && record?.aliasOf === "";
     const documents: ExplainedDocument[] = record && !isItself ? [await explainRecord(record, parts)] : [];
-    for (const one of found) documents.push(await explainEntry(one, setting));
+    for (const one of found) documents.push(await explainEntry(one, context));
     return more > 0 ? { domainId, query, documents, more } : { domainId, query, documents };
   }
   const absent = await findAbsent(called, sources, parts);
-  const known = absent.length > 0 ? absent.map(explainAbsent) : await explainEarlier(called, setting);
-  return { domainId, query, documents: known.length > 0 ? known : [await explainUnknown(called, setting)] };
+  const known = absent.length > 0 ? absent.map(explainAbsent) : await explainEarlier(called, context);
+  return { domainId, query, documents: known.length > 0 ? known : [await explainUnknown(called, context)] };
 }
 
-async function explainEntry(found: FoundEntry, setting: Setting, calledNow = ""): Promise<ExplainedDocument> {
-  const { domain, opened, query, parts } = setting;
+async function explainEntry(found: FoundEntry, context: ExplainContext, calledNow = ""): Promise<ExplainedDocument> {
+  const { domain, opened, query, parts } = context;
   const { entry, source } = found;
   const isRetired = !domain.sources.some(
     ({ sourceId, sourceType }) => sourceId === source.config.sourceId && sourceType === source.config.sourceType,
@@ -107,7 +121,7 @@ async function explainEntry(found: FoundEntry, setting: Setting, calledNow = "")
   const subject = { sourceId, itemId: entry.itemId, fileId: inIndex.fileId };
   const isIndexed = inIndex.stage.outcome === "ok" && opened.index !== undefined;
   const inSearch = isIndexed
-    ? await askSearch(until(opened.index, setting.signal), query, subject)
+    ? await askSearch(until(opened.index, context.signal), query, subject)
     : notReached("search");
   const isMissing = inMirror.outcome === "problem" && inIndex.stage.outcome === "problem";
   const stages = [
@@ -144,18 +158,18 @@ async function askSearch(index: Searched, query: string, subject: Parameters<typ
 }
 
 /** No item is called so now, but the index remembers one that was: renamed since, or gone. */
-async function explainEarlier(called: string, setting: Setting): Promise<ExplainedDocument[]> {
-  const versions = (await setting.opened.index?.generations?.versions({ called })) ?? [];
+async function explainEarlier(called: string, context: ExplainContext): Promise<ExplainedDocument[]> {
+  const versions = (await context.opened.index?.generations?.versions({ called })) ?? [];
   const newestOfEach = new Map<ItemId, DocumentVersion>();
   for (const version of versions) {
     if (!newestOfEach.has(version.itemId)) newestOfEach.set(version.itemId, version);
   }
   const explained: ExplainedDocument[] = [];
   for (const version of newestOfEach.values()) {
-    const now = await findItem(version, setting.sources);
+    const now = await findItem(version, context.sources);
     const name = (now?.entry.seen ?? now?.entry.mirrored)?.name;
     const renamed = `It is called '${name}' now. `;
-    explained.push(now ? await explainEntry(now, setting, renamed) : explainGone(version));
+    explained.push(now ? await explainEntry(now, context, renamed) : explainGone(version));
   }
   return explained;
 }
@@ -197,7 +211,7 @@ function explainAbsent({ config, entry, detail }: AbsentFile): ExplainedDocument
   return { sourceId: config.sourceId, itemId, name, path, url: "", stages, verdict: verdictOf(stages) };
 }
 
-async function explainUnknown(called: string, { domain, sources, parts }: Setting): Promise<ExplainedDocument> {
+async function explainUnknown(called: string, { domain, sources, parts }: ExplainContext): Promise<ExplainedDocument> {
   const { names, items } = await closeNames(called, sources);
   const where = sources.map(({ config }) => `'${config.sourceId}'`).join(", ");
   const looked = where
@@ -230,7 +244,7 @@ function firstSentence(text: string): string {
   return /^.+?\.(?=\s[A-Z])/.exec(text)?.[0] ?? text;
 }
 
-type Parts = Pick<EngineParts, "shelf">;
+type Parts = Pick<EngineParts, "itemRepository">;
 
 /** What the registry has of a web address, however it is written, of a file, or of an item id. */
 async function findRecord(called: string, domainId: DomainId, parts: Parts): Promise<IngestItem | undefined> {
@@ -238,7 +252,7 @@ async function findRecord(called: string, domainId: DomainId, parts: Parts): Pro
   const isPath = /^(file:|\/|[A-Za-z]:[\\/]|\\\\)/i.test(called);
   if (!isPath && !(/^https?:\/\//i.test(called) && URL.canParse(called))) return undefined;
   const registry = { get: async (id: ItemId) => await readRegistered(id, parts) };
-  const { members } = parts.shelf();
+  const { members } = parts.itemRepository();
   try {
     const { id } = await findIdentity(called, { registry, members, rules: USUAL_RULES, domainId });
     return (await registry.get(id))?.item;
@@ -254,9 +268,9 @@ async function readRecord(id: ItemId, parts: Parts): Promise<IngestItem | undefi
 }
 
 /** A registry that cannot be read explains nothing, and hides nothing else. */
-async function readRegistered(id: ItemId, { shelf }: Parts): Promise<RegisteredItem | undefined> {
+async function readRegistered(id: ItemId, { itemRepository }: Parts): Promise<RegisteredItem | undefined> {
   try {
-    return await shelf().registry.get(id);
+    return await itemRepository().registry.get(id);
   } catch (error) {
     if (error instanceof DamagedError) return undefined;
     throw error;
@@ -424,7 +438,7 @@ function isOf(hit: SearchHit, { sourceId, itemId }: Subject): boolean {
   return subject?.sourceId === sourceId && subject.itemId === itemId.slice(0, 512);
 }
 
-type TreeParts = Pick<EngineParts, "keeping">;
+type TreeParts = Pick<EngineParts, "retention">;
 
 /** A file that the manifest knows and no map file has. */
 interface AbsentFile {
@@ -492,14 +506,14 @@ async function findCalled(called: string, config: SourceConfig, manifest: Manife
   return found;
 }
 
-function sayAbsent(entry: ManifestEntry, { keeping }: TreeParts): string {
+function sayAbsent(entry: ManifestEntry, { retention }: TreeParts): string {
   const { path, status, missingSinceAt, missingRuns, deletedAt } = entry;
   if (status === "error") return sayUnreadable(entry);
   if (status === "deleted") {
     return `It was at '${path}', was missing for longer than the grace period, and was purged ${shown(deletedAt)}. If its file is restored, the next crawl brings it back.`;
   }
-  const hours = plural(Math.round(keeping.graceMs / 3600_000), "hour");
-  const grace = `It is purged once it was missing for ${hours} and in ${plural(keeping.graceRuns, "complete crawl")}`;
+  const hours = plural(Math.round(retention.graceMs / 3600_000), "hour");
+  const grace = `It is purged once it was missing for ${hours} and in ${plural(retention.graceRuns, "complete crawl")}`;
   return `It is missing since ${shown(missingSinceAt)}: it was at '${path}', and was deleted there, moved away, or is left out by a rule. ${grace} (${missingRuns} so far); until then its text and vectors are kept, and it is found again as soon as it comes back.`;
 }
 

@@ -13,10 +13,9 @@ import { fileTypeOf } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash.ts";
 import { plural } from "../lib/text.ts";
 import { toUtcMicros } from "../lib/time.ts";
-import type { KeptDocument, KeptText } from "../mirror/knowledge/kept-document.ts";
-import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
-import { FIRST_VERSION } from "../mirror/knowledge/version-id.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import type { Mirror } from "../mirror/mirror.ts";
+import { type ExtractedText, FIRST_VERSION, type StoredVersion } from "../mirror/stored-version.ts";
 import { judgeText, type TextChange } from "../plan/judge.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
@@ -30,7 +29,7 @@ import { noCounts, Progress, sumUp } from "./tally.ts";
 const JUDGED_AT_ONCE = 1000;
 
 type ProcessStep = Pick<SourceStep, "request" | "ledger" | "mirror" | "job">;
-type TextParts = Pick<EngineParts, "acceptedTypes" | "extractor" | "keeping" | "now">;
+type TextParts = Pick<EngineParts, "acceptedTypes" | "extractor" | "retention" | "now">;
 
 /** The step with the texts it brings up to date. */
 interface TextStep extends ProcessStep {
@@ -75,7 +74,7 @@ async function findCandidates(
   parts: TextParts,
 ): Promise<readonly ItemId[]> {
   const candidates = new Set<ItemId>();
-  for await (const page of manifest.unkept()) {
+  for await (const page of manifest.withoutText()) {
     for (const { docId, path } of page) if (isReadable(path, parts)) candidates.add(docId);
   }
   for await (const page of listing?.plan.items("download", ["moved", ...FETCHED]) ?? []) {
@@ -184,7 +183,7 @@ function foresee(tasks: readonly TextTask[], job: JobContext): StepCounts {
 interface Done {
   readonly change: TextChange | "skipped" | "failed" | "empty";
   readonly line: string;
-  readonly kept?: KeptDocument;
+  readonly kept?: StoredVersion;
 }
 
 async function carryOut(
@@ -222,13 +221,13 @@ async function extractOne(
   // The embed step counts how often readers failed at it.
   const { revision } = parts.extractor;
   const isGivenUp = known && !request.retryFailed && readerTries(known, revision) >= MAX_READER_TRIES;
-  const text: KeptText = isGivenUp
+  const text: ExtractedText = isGivenUp
     ? { error: known.indexed?.embeddingError ?? "" }
     : await textOf(mirror.absolute(file), fileType, contentHash, job.signal, parts);
   const now = parts.now();
   const content = { at: toUtcMicros(now), hash: contentHash, path, fileType, modifiedAt };
   const kept = await base.keep(docId, { ...content, extractor: revision }, text);
-  if (change === "changed") await base.prune(docId, parts.keeping, now);
+  if (change === "changed") await base.prune(docId, parts.retention, now);
   if ("error" in text && isEmptyReason(text.error)) {
     return { change: "empty", line: `'${path}' has nothing to index: ${text.error}`, kept };
   }
@@ -243,7 +242,7 @@ async function textOf(
   sha256: string,
   signal: AbortSignal,
   { extractor }: TextParts,
-): Promise<KeptText> {
+): Promise<ExtractedText> {
   const text = await extractor.extract(file, fileType, signal).catch((error: unknown) => {
     if (error instanceof ExtractError && !(error instanceof ReaderError)) return { error: error.message };
     throw error;

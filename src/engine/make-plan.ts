@@ -8,7 +8,7 @@ import type { Sighting } from "../contracts/source.ts";
 import { TimeSlice } from "../lib/time-slice.ts";
 import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
-import type { FileOnDisk } from "../mirror/visit-files.ts";
+import type { FileOnDisk } from "../mirror/scan-files.ts";
 import { type Detected, detectChanges } from "../plan/detect-changes.ts";
 import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
 import { keepToPlan } from "./approval.ts";

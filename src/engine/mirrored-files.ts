@@ -1,7 +1,7 @@
 import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { FileVersion } from "../contracts/manifest.ts";
-import type { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+import type { KnowledgeBase } from "../mirror/knowledge-base.ts";
 
 /** A document of a tree, as mirror and knowledge base have it: what its manifest entry would say, as far as they know. */
 interface MirroredFile {

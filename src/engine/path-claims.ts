@@ -5,7 +5,7 @@ import { fileTypeOf } from "../lib/file-type.ts";
 import { fastHash, mixBits } from "../lib/hash.ts";
 import { distinctPath, localPath, plainPath } from "../mirror/local-path.ts";
 import type { Mirror } from "../mirror/mirror.ts";
-import type { PlacesOnDisk } from "../mirror/places-on-disk.ts";
+import type { PathsOnDisk } from "../mirror/paths-on-disk.ts";
 
 /**
  * Who has which place in the mirror: a path below `01_originals/`, `02_embedded/` and `03_failed/` alike, because an
@@ -16,7 +16,7 @@ import type { PlacesOnDisk } from "../mirror/places-on-disk.ts";
 export class PathClaims {
   readonly #mirror: Mirror;
   /** What lies there is what items have; undefined: the owners are all there are. */
-  readonly #disk: PlacesOnDisk | undefined;
+  readonly #disk: PathsOnDisk | undefined;
   /** By their hashes: the paths of a large source as texts would weigh more than all its map files. Two that are taken for one only make a name longer. */
   readonly #owners = new Map<number, ItemId>();
   /** Places on disk that items of this run have left, in lower case, whether or not their files still lie there: one taken for another would be written over. */
@@ -29,7 +29,7 @@ export class PathClaims {
   /** Items that have a marked name from an earlier run, and the plain one. */
   readonly #marked = new Map<ItemId, string>();
 
-  private constructor(mirror: Mirror, disk?: PlacesOnDisk) {
+  private constructor(mirror: Mirror, disk?: PathsOnDisk) {
     this.#mirror = mirror;
     this.#disk = disk;
   }

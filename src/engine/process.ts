@@ -3,7 +3,7 @@ import { CancelledError, explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { LedgerEntry, Mirrored } from "../contracts/ledger.ts";
 import { plural } from "../lib/text.ts";
-import type { FileOnDisk } from "../mirror/visit-files.ts";
+import type { FileOnDisk } from "../mirror/scan-files.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import { stopWhenFull } from "./disk-full.ts";

@@ -6,7 +6,7 @@ import type { ManifestEntry } from "../contracts/manifest.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/text.ts";
-import { KnowledgeBase } from "../mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { asDeleted, isExpired } from "../plan/lineage/manifest-entry.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { folderOfRun, withLedger } from "./with-ledger.ts";
@@ -79,11 +79,11 @@ export async function expiredOf({ ledger }: OpenTree, parts: EngineParts): Promi
   return expired.filter((_, at) => !known[at]?.mirrored && !known[at]?.indexed?.fileId);
 }
 
-async function findExpired({ manifest }: Ledger, { keeping, now }: EngineParts): Promise<ManifestEntry[]> {
+async function findExpired({ manifest }: Ledger, { retention, now }: EngineParts): Promise<ManifestEntry[]> {
   const at = now();
   const expired: ManifestEntry[] = [];
   for await (const page of manifest.withStatus("missing")) {
-    expired.push(...page.filter((entry) => isExpired(entry, keeping, at)));
+    expired.push(...page.filter((entry) => isExpired(entry, retention, at)));
   }
   return expired;
 }

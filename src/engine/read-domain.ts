@@ -1,7 +1,7 @@
 import type { Domain } from "../contracts/domain.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import { withDomainLock } from "../domains/domain-lock.ts";
+import { withDomainLock } from "../domains/domain-files.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
 /**

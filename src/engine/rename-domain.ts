@@ -78,7 +78,7 @@ async function renameAlone(rename: DomainRename, parts: RenameParts, job: JobCon
   const waiting = waitingJob(job);
   const lease = await leaseRenames(parts, waiting);
   try {
-    await settleAll(parts, waiting);
+    await finishAllRenames(parts, waiting);
     await beginRename(parts, rename);
     await moveWhenIdle(rename, parts, job);
     await finishRename(rename, parts, waiting).catch((error: unknown) => {
@@ -179,13 +179,13 @@ type Waiting = RenameWatch & { readonly owner: string };
  * yet is taken back. Without `about`, all of them. Throws when one of those cannot be completed; what becomes of others is
  * in the log only. Costs one look at a folder when there are none.
  */
-export async function settleRenames(parts: EngineParts, waiting: Waiting, about?: DomainId): Promise<void> {
+export async function finishRenames(parts: EngineParts, waiting: Waiting, about?: DomainId): Promise<void> {
   const concerns = ({ from, to }: { from: DomainId; to: DomainId }): boolean =>
     about === undefined || from === about || to === about;
   if (!(await unfinishedRenames(parts.domainsFolder)).some(concerns)) return;
   const lease = await leaseRenames(parts, waiting);
   try {
-    const [stuck] = (await settleAll(parts, waiting)).filter(({ rename }) => concerns(rename));
+    const [stuck] = (await finishAllRenames(parts, waiting)).filter(({ rename }) => concerns(rename));
     if (stuck) throw stuck.error;
   } finally {
     await lease.release();
@@ -199,7 +199,7 @@ interface StuckRename {
 }
 
 /** Only for whoever holds the lease: nobody is at work on them, then. One that is stuck does not hold up the others. */
-async function settleAll(parts: EngineParts, watch: RenameWatch): Promise<StuckRename[]> {
+async function finishAllRenames(parts: EngineParts, watch: RenameWatch): Promise<StuckRename[]> {
   const stuck: StuckRename[] = [];
   for (const rename of await unfinishedRenames(parts.domainsFolder)) {
     const { from, to } = rename;

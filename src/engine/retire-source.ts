@@ -34,7 +34,7 @@ export async function retireSource(run: SourceRun, crawl: DomainCrawl, parts: En
   if (!isGone || job.dryRun || request.planId !== undefined) return result;
   const { registersAddresses, hasIds } = run.config.kind.abilities;
   if (registersAddresses) {
-    await forgetMembers(run.domainId, [run.config.sourceId], parts.shelf(), (sentence) => {
+    await forgetMembers(run.domainId, [run.config.sourceId], parts.itemRepository(), (sentence) => {
       job.log(`WARNING: ${sentence}`);
     });
   }

@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import type { SourceConfig } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { ItemState, Ledger, ListingNote } from "../contracts/ledger.ts";
+import type { ItemState, Ledger, ListingCheckpoint } from "../contracts/ledger.ts";
 import type { ChangesSince, Completeness, Listed, Listing, Sighting, Source } from "../contracts/source.ts";
 import { startEarly } from "../lib/start-early.ts";
 import { FilesOnDisk } from "../mirror/files-on-disk.ts";
-import type { FileOnDisk } from "../mirror/visit-files.ts";
+import type { FileOnDisk } from "../mirror/scan-files.ts";
 import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -22,7 +22,7 @@ export interface SourceScan {
   /** Something was listed before, and what is wanted has not changed since. */
   readonly isNext: boolean;
   /** What this look leaves for the next, whatever else comes of it. */
-  readonly checkpoint: Pick<ListingNote, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows">;
+  readonly checkpoint: Pick<ListingCheckpoint, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows">;
   /** How many parts in a hundred of the files are due to be hashed, the first of them, and whether that is put off no longer. */
   readonly rotation: { readonly owed: number; readonly next: number; readonly isNow: boolean };
 }
@@ -120,9 +120,9 @@ function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undef
 
 function ageOf(
   listing: SourceListing,
-  last: ListingNote | undefined,
+  last: ListingCheckpoint | undefined,
   { isHinted }: Pick<FeedDelta, "isHinted">,
-): Pick<ListingNote, "listedAt" | "runsByFeed" | "hiddenRows"> {
+): Pick<ListingCheckpoint, "listedAt" | "runsByFeed" | "hiddenRows"> {
   if (listing.by === "listing" || !last) return { listedAt: new Date().toISOString(), runsByFeed: 0, hiddenRows: 0 };
   const { listedAt, hiddenRows } = last;
   // A watch looks at everything every few minutes, and that counts.
@@ -156,7 +156,7 @@ const DAYS_BY_FEED = 7;
 /** The cheap way where it can be trusted, otherwise the listing, which is the truth. */
 async function openListing(
   source: Source,
-  last: ListingNote | undefined,
+  last: ListingCheckpoint | undefined,
   ledger: Ledger,
   job: Pick<JobContext, "signal" | "log">,
 ): Promise<SourceListing> {
@@ -179,7 +179,7 @@ async function startListing(source: Source, signal: AbortSignal): Promise<Source
   return { by: "listing", pages: startEarly(source.list(signal)), mark };
 }
 
-function mayGoByFeed({ feed }: Source, { mark, listedAt, runsByFeed }: ListingNote): boolean {
+function mayGoByFeed({ feed }: Source, { mark, listedAt, runsByFeed }: ListingCheckpoint): boolean {
   const days = (Date.now() - Date.parse(listedAt)) / 86_400_000;
   return feed !== undefined && mark !== "" && runsByFeed < RUNS_BY_FEED && days >= 0 && days < DAYS_BY_FEED;
 }

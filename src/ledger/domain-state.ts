@@ -4,7 +4,7 @@ import type { Ledgers } from "../contracts/ledger.ts";
 import { replacing, type Sql, type SqlDatabase } from "../lib/sql/sql.ts";
 import { toUtcMicros } from "../lib/time.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
-import { migrateDomainState, readOldSchedule, readOldStores } from "./migrate/migrate-domain-state.ts";
+import { migrateDomainState, readOldSchedule, readOldStores } from "./migrate/migrate-earlier-files.ts";
 
 /** Each has a column `domain_id`. */
 const TABLES = ["store", "schedule", "upload"] as const;

@@ -34,10 +34,13 @@ import {
   migrateCsvMaps,
   putOldFilesAside,
 } from "./migrate/migrate-csv-maps.ts";
-import { removeOldLeases } from "./migrate/migrate-domain-state.ts";
-import { copyManifestAside, migrateManifest } from "./migrate/migrate-manifest.ts";
-import { migrateSiteMemory } from "./migrate/migrate-site-memory.ts";
-import { migrateUploadJournals } from "./migrate/migrate-upload-journals.ts";
+import {
+  copyManifestAside,
+  migrateManifest,
+  migrateSiteMemory,
+  migrateUploadJournals,
+  removeOldLeases,
+} from "./migrate/migrate-earlier-files.ts";
 import { findSource, IMPORTED, openSource, type SourceKey, type SourceRow, versionOf } from "./source-row.ts";
 import { createLeases } from "./sql-leases.ts";
 import { SqlLedger, type SqlLedgerOptions } from "./sql-ledger.ts";
@@ -47,7 +50,7 @@ import { completePlan, dropPlan, planState, SqlPlan } from "./sql-plan.ts";
 import { SqlSiteMemory } from "./sql-site-memory.ts";
 import { openUploadJournals, takeOverUploads } from "./upload-journals.ts";
 
-export interface LedgersOptions {
+interface LedgersOptions {
   readonly place: LedgerPlace;
   /** Where the folders of all sources are, whatever the place of the ledgers. */
   readonly crawlerFolder: string;

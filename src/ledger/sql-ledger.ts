@@ -1,6 +1,6 @@
 import { ConflictError } from "../contracts/errors.ts";
 import type { ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
-import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingNote } from "../contracts/ledger.ts";
+import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingCheckpoint } from "../contracts/ledger.ts";
 import {
   isListed,
   listOf,
@@ -293,7 +293,7 @@ export class SqlLedger implements Ledger {
     return this.#source.rev;
   }
 
-  get listing(): ListingNote | undefined {
+  get listing(): ListingCheckpoint | undefined {
     const row = { ...this.#source, ...this.#notes };
     if (row.listed_at === "") return undefined;
     return {
@@ -307,7 +307,7 @@ export class SqlLedger implements Ledger {
     };
   }
 
-  noteListing(listing: ListingNote): void {
+  noteListing(listing: ListingCheckpoint): void {
     this.#notes = {
       ...this.#notes,
       policy: listing.policy,

@@ -218,7 +218,7 @@ export class SqlManifest implements Manifest {
     }
   }
 
-  async *unkept(): AsyncGenerator<TrackedFile[], void> {
+  async *withoutText(): AsyncGenerator<TrackedFile[], void> {
     const isUnkept = (entry: ManifestEntry): boolean =>
       entry.status === "active" && entry.versions.at(-1)?.hash !== entry.contentHash;
     for await (const { rows, fresh } of this.#pages("AND t.status = 'active' AND t.kept_hash <> t.content_hash")) {

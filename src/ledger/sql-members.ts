@@ -8,10 +8,10 @@ import { namesIn } from "../lib/file-system.ts";
 import { openOnce } from "../lib/once.ts";
 import { isListed, listOf, listsOf, replacing, type Sql, type SqlDatabase, type Values } from "../lib/sql/sql.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
-import { migrateMembers } from "./migrate/migrate-members.ts";
+import { migrateMembers } from "./migrate/migrate-earlier-files.ts";
 import { findSource, IMPORTED, openSource } from "./source-row.ts";
 
-export interface MembersOptions {
+interface MembersOptions {
   readonly databases: LedgerDatabases;
   readonly crawlerFolder: string;
   readonly earlier: () => EarlierMembers;

@@ -81,7 +81,7 @@ interface PlanRow {
 }
 
 /** Which plan of which source. */
-export interface PlanKey extends Pick<SourceKey, "domainId" | "kind" | "sourceId"> {
+interface PlanKey extends Pick<SourceKey, "domainId" | "kind" | "sourceId"> {
   readonly planId: string;
 }
 

@@ -4,7 +4,7 @@ import { gatherWrites } from "../lib/sql/gathered-writes.ts";
 import type { Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
 import { toUtcMicros } from "../lib/time.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
-import { migrateUploadJournals, type OldUpload, readOldJournals } from "./migrate/migrate-upload-journals.ts";
+import { migrateUploadJournals, type OldUpload, readOldJournals } from "./migrate/migrate-earlier-files.ts";
 
 interface UploadRow {
   readonly upload_no: number;

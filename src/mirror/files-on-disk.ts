@@ -1,4 +1,4 @@
-import type { FileOnDisk } from "./visit-files.ts";
+import type { FileOnDisk } from "./scan-files.ts";
 
 /** So many files may have come between two that are asked for one after the other. */
 const AHEAD = 16;
@@ -38,7 +38,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
 
   set(path: string, { size, mtimeMs, placedAtMs }: FileOnDisk): void {
     this.changed.add(path);
-    const at = this.#look(path);
+    const at = this.#lookUp(path);
     if (at === undefined) this.add(path, size, mtimeMs, placedAtMs);
     else this.#numbers.splice(at * 3, 3, size, mtimeMs, placedAtMs);
   }
@@ -53,7 +53,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
 
   delete(path: string): void {
     this.changed.add(path);
-    const at = this.#look(path);
+    const at = this.#lookUp(path);
     if (at === undefined) return;
     this.#paths[at] = "";
     this.#passed.delete(path);
@@ -77,8 +77,8 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
     return this.entries();
   }
 
-  forEach(hear: (file: FileOnDisk, path: string, all: ReadonlyMap<string, FileOnDisk>) => void): void {
-    for (const [path, file] of this) hear(file, path, this);
+  forEach(onFile: (file: FileOnDisk, path: string, all: ReadonlyMap<string, FileOnDisk>) => void): void {
+    for (const [path, file] of this) onFile(file, path, this);
   }
 
   #at(at: number): FileOnDisk {
@@ -96,7 +96,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
     if (cursor.next >= this.#paths.length) cursor.next = 0;
     if (this.#paths[cursor.next] === path) return cursor.next++;
     const at = this.#index ? undefined : this.#findAhead(path, cursor);
-    return at ?? this.#passed.get(path) ?? this.#look(path);
+    return at ?? this.#passed.get(path) ?? this.#lookUp(path);
   }
 
   #findAhead(path: string, cursor: Cursor): number | undefined {
@@ -110,7 +110,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
     return undefined;
   }
 
-  #look(path: string): number | undefined {
+  #lookUp(path: string): number | undefined {
     if (!this.#index) {
       this.#index = new Map();
       for (let at = 0; at < this.#paths.length; at++) this.#index.set(this.#paths[at] ?? "", at);

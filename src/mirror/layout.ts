@@ -3,7 +3,7 @@ import type { SourceConfig } from "../contracts/domain.ts";
 import type { DomainId } from "../contracts/ids.ts";
 
 /** The folders below `PERSISTENT_STORAGE_PATH`, as specified. Nothing else in the project spells them. */
-export const STORAGE_FOLDERS = {
+const STORAGE_FOLDERS = {
   domains: "domains",
   crawler: "crawler",
   jobs: "jobs",

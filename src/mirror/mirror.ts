@@ -8,9 +8,8 @@ import { isErrno } from "../lib/atomic-file.ts";
 import { TimeSlice, yieldIfDue } from "../lib/time-slice.ts";
 import { FilesOnDisk } from "./files-on-disk.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
-import { PlacesOnDisk } from "./places-on-disk.ts";
-import { scanInThread } from "./scan-in-thread.ts";
-import { type FileOnDisk, fileAt, visitFiles } from "./visit-files.ts";
+import { PathsOnDisk } from "./paths-on-disk.ts";
+import { type FileOnDisk, fileAt, scanInThread, visitFiles } from "./scan-files.ts";
 import { inFolder, writeBody } from "./write-body.ts";
 
 /** A complete download that is not yet in its place. */
@@ -151,8 +150,8 @@ export class Mirror {
   }
 
   /** Which paths have a file, in whichever folder. */
-  places(): PlacesOnDisk {
-    return new PlacesOnDisk(FOLDERS.map((folder) => join(this.folder, folder)));
+  places(): PathsOnDisk {
+    return new PathsOnDisk(FOLDERS.map((folder) => join(this.folder, folder)));
   }
 
   /**

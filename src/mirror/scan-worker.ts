@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { visitFilesAtOnce } from "./visit-files.ts";
+import { visitFilesAtOnce } from "./scan-files.ts";
 
 /** Where to look: folders below `top`. */
 export interface ScanOrder {

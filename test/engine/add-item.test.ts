@@ -13,7 +13,7 @@ import type { Registry } from "../../src/contracts/registry.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
 import { addUrl } from "../../src/engine/ingest/add-item.ts";
 import { dropItems } from "../../src/engine/ingest/remove-items.ts";
-import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
+import { openSqlRegistry } from "../../src/ledger/registry/sql-registry.ts";
 import { USUAL_RULES } from "../../src/plan/web/item-identity.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";

@@ -43,7 +43,7 @@ describe("deleting a domain", () => {
       domainsFolder: join(world.storage, "domains"),
       crawlerFolder: join(world.storage, "crawler"),
       defaultVectorStoreId: "",
-      shelf: () => assert.fail("it has no web source"),
+      itemRepository: () => assert.fail("it has no web source"),
       ledgers: openTestLedgers(join(world.storage, "crawler")),
       busyWith: busyWith(world.app.jobs),
       backend: {

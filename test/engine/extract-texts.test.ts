@@ -13,7 +13,7 @@ import { type CrawlRequest, crawlRequest, type StepCounts } from "../../src/engi
 import { extractTexts, withStoredText } from "../../src/engine/extract-texts.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { SqlPlan } from "../../src/ledger/sql-plan.ts";
-import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../../src/mirror/knowledge-base.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
 import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
 import { makeDocx, paragraph } from "../extract/make-docx.ts";
@@ -109,7 +109,7 @@ class Source {
             return extractor.extract(path, fileType, signal);
           },
         },
-        keeping: { graceRuns: 1, graceMs: 1, deletedMs: 1, versions: 2, versionMs: 90 * 86_400_000 },
+        retention: { graceRuns: 1, graceMs: 1, deletedMs: 1, versions: 2, versionMs: 90 * 86_400_000 },
         now: () => this.now,
       },
     );

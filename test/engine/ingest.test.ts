@@ -14,7 +14,7 @@ import { type ItemId, parseDomainId, type SourceId } from "../../src/contracts/i
 import type { IngestItem } from "../../src/contracts/registry.ts";
 import type { CrawlResult } from "../../src/engine/crawl-request.ts";
 import { changeItem } from "../../src/engine/ingest/item-records.ts";
-import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
+import { openSqlRegistry } from "../../src/ledger/registry/sql-registry.ts";
 import { openTaskQueue } from "../../src/queue/open-task-queue.ts";
 import { parseDomain } from "../kinds.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";

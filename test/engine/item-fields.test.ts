@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { BlobServiceClient } from "@azure/storage-blob";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import { toImageJson, toItemJson } from "../../src/http/endpoints/item-codec.ts";
-import { openTableRegistry } from "../../src/ledger/registry/open-table-registry.ts";
+import { openTableRegistry } from "../../src/ledger/registry/table-registry.ts";
 import { type Azurite, startAzurite } from "../azurite.ts";
 import { makeDocx, paragraph } from "../extract/make-docx.ts";
 import { makePdf } from "../extract/make-pdf.ts";

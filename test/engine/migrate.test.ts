@@ -9,7 +9,7 @@ import { BadInputError, NotFoundError } from "../../src/contracts/errors.ts";
 import { type ItemId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { MigrateRequest, MigrateResult } from "../../src/engine/migrate/migrate.ts";
-import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../../src/mirror/knowledge-base.ts";
 import { contentsOf, type EarlierFileSpec, writeEarlierStore } from "./earlier-store.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 import { playMigrateCrashes, STEP } from "./play-migrate-crashes.ts";

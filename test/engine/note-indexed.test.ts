@@ -11,7 +11,7 @@ import type { Registry } from "../../src/contracts/registry.ts";
 import { REGISTERED_SOURCE } from "../../src/engine/ingest/ingest.ts";
 import { changeItem } from "../../src/engine/ingest/item-records.ts";
 import { noteIndexed } from "../../src/engine/ingest/registered-addresses.ts";
-import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
+import { openSqlRegistry } from "../../src/ledger/registry/sql-registry.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { at, DEMO, itemId, member, page, putMembers } from "../ledger/registry-fixture.ts";
 
@@ -56,7 +56,7 @@ async function note(
       mirror: { isFailed: () => false },
       unregistered: new Map(),
       warn: assert.fail,
-      shelf: {
+      repository: {
         registry,
         members,
         documents: { delete: async () => undefined },

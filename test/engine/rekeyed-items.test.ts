@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, test } from "node:test";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { type ItemId, parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
-import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
+import { openSqlRegistry } from "../../src/ledger/registry/sql-registry.ts";
 import { identifyUrl, shortHash, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
 import { newItem, newMember } from "../../src/plan/web/item-state.ts";
 import { parseDomain } from "../kinds.ts";

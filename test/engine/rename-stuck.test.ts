@@ -61,7 +61,7 @@ describe("a rename that cannot move the mirror", () => {
     assert.match(lines.join("\n"), /WARNING: .*'STORY' to 'RENAMED'/);
     assert.equal((await crawlOf(world, renamed)).result?.error, "");
     assert.deepEqual(await notes(), [`${DOMAIN}~${NEW}`]);
-    const started = world.app.settleRenames(() => undefined, new AbortController().signal);
+    const started = world.app.finishRenames(() => undefined, new AbortController().signal);
     await assert.rejects(started, /crawler\/RENAMED/, "whoever asked for all of them hears of it");
   });
 
@@ -74,7 +74,7 @@ describe("a rename that cannot move the mirror", () => {
       throw new Error("stopped here");
     });
     await assert.rejects(world.app.renameDomain({ from: DOMAIN, to: NEW }, job), /stopped here/);
-    await world.app.settleRenames(() => undefined, signal);
+    await world.app.finishRenames(() => undefined, signal);
     assert.deepEqual(await notes(), []);
     await assertInStep(stage, NEW);
   });

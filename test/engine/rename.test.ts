@@ -354,7 +354,7 @@ describe("a rename that is killed", () => {
       assert.equal(domains.length, 1, "one name, never both");
       const [found] = domains;
       assert.equal(found?.domainId, line === 1 ? DOMAIN : NEW);
-      if (line % 2 === 0) await world.app.settleRenames(() => undefined, new AbortController().signal);
+      if (line % 2 === 0) await world.app.finishRenames(() => undefined, new AbortController().signal);
       await assertInStep(stage, found?.domainId ?? DOMAIN);
       assert.deepEqual(await picture(world, found?.domainId ?? DOMAIN), before);
       assert.deepEqual(await readdir(join(world.storage, "domains", ".lockstep", "renames")), []);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
-import type { Standing } from "../../src/engine/standing.ts";
+import type { DomainStatus } from "../../src/engine/domain-status.ts";
 import { crawlChart } from "../../src/http/pages/crawl-chart.ts";
 import { healthOf, type Vitals } from "../../src/http/pages/domain-health.ts";
 
@@ -22,7 +22,7 @@ const CRAWL: JobRecord = {
   object: "DEMO",
   lastModifiedAt: "2026-01-15T10:31:00.000000Z",
 };
-const STANDING: Standing = { documents: 12, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] };
+const STANDING: DomainStatus = { documents: 12, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] };
 const FINE: Vitals = {
   kinds: BUILT_IN_KINDS,
   domainId: "DEMO",

@@ -56,10 +56,10 @@ describe("/v2/inventory/responses", () => {
     for await (const event of await stage.client.responses.create({ model: MODEL, input: "Streamed", stream: true })) {
       if (event.type === "response.completed") streamed = event.response.id;
     }
-    const unkept = await stage.client.responses.create({ model: MODEL, input: "Unkept", store: false });
+    const withoutText = await stage.client.responses.create({ model: MODEL, input: "Unkept", store: false });
     const ids = await listed();
     assert.deepEqual(ids.slice(0, 2), [streamed, whole.id]);
-    assert.ok(!ids.includes(unkept.id));
+    assert.ok(!ids.includes(withoutText.id));
     await stage.client.responses.delete(whole.id);
     assert.ok(!(await listed()).includes(whole.id));
     assert.match((await stage.ask("GET responses?format=html")).text, new RegExp(streamed));

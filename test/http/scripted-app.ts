@@ -150,7 +150,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     standing: async () => ({ documents: 0, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] }),
     planRename: async ({ from }) => ({ domain: await domains.get(from), changes: [] }),
     renameDomain: async ({ from }) => ({ domain: await domains.get(from), changes: [] }),
-    settleRenames: async () => undefined,
+    finishRenames: async () => undefined,
     planDeletion: (domainId, deletion) =>
       planDeletion(domainId, deletion, {
         domains,
@@ -158,7 +158,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         crawlerFolder: join(folder, "crawler"),
         defaultVectorStoreId: "",
         backend: { commits: "atomic", openIndex: async () => undefined, deleteVectorStore: async () => undefined },
-        shelf: () => assert.fail("domains with web sites are not deleted here"),
+        itemRepository: () => assert.fail("domains with web sites are not deleted here"),
         ledgers: openTestLedgers(join(folder, "crawler")),
         busyWith: busyWith(createJobStore(jobsFolder)),
       }),

@@ -82,7 +82,7 @@ export async function assertSame(manifest: Manifest, model: Model): Promise<void
   await same(manifest.withStatus("missing", "deleted"), (entry) => !isPresent(entry));
   await same(manifest.withStatus("missing"), ({ status }) => status === "missing");
   await same(manifest.withStatus("error", "deleted"), ({ status }) => status === "error" || status === "deleted");
-  await same(manifest.unkept(), ({ status, versions }) => status === "active" && !versions.length);
+  await same(manifest.withoutText(), ({ status, versions }) => status === "active" && !versions.length);
   const found = await manifest.find([...DOCS, "doc_none"] as ItemId[]);
   assert.deepEqual(byDoc(found.values()), byDoc(told));
   const lacking = new Set(await manifest.lacking([...DOCS, "doc_none"] as ItemId[]));

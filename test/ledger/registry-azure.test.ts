@@ -6,8 +6,11 @@ import { TableClient } from "@azure/data-tables";
 import { ConflictError, RemoteError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import { createEntityTable, type EntityTable, readMany } from "../../src/ledger/registry/entity-table.ts";
-import { openTableRegistry } from "../../src/ledger/registry/open-table-registry.ts";
-import { createTableRegistry, type RegistryTables } from "../../src/ledger/registry/table-registry.ts";
+import {
+  createTableRegistry,
+  openTableRegistry,
+  type RegistryTables,
+} from "../../src/ledger/registry/table-registry.ts";
 import { type Azurite, startAzurite } from "../azurite.ts";
 import { registrySuite } from "../contracts/registry-suite.ts";
 import { at, gather, itemId, namesOf, page, plant, putAll } from "./registry-fixture.ts";

@@ -1,6 +1,6 @@
 import { ConflictError } from "../../src/contracts/errors.ts";
-import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
-import { openTableRegistry } from "../../src/ledger/registry/open-table-registry.ts";
+import { openSqlRegistry } from "../../src/ledger/registry/sql-registry.ts";
+import { openTableRegistry } from "../../src/ledger/registry/table-registry.ts";
 import { page } from "./registry-fixture.ts";
 
 export type RegistryPlace = Parameters<typeof openSqlRegistry>[0] | Parameters<typeof openTableRegistry>[0];

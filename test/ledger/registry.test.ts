@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before } from "node:test";
-import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
+import { openSqlRegistry } from "../../src/ledger/registry/sql-registry.ts";
 import { openPostgres } from "../../src/lib/sql/postgres-database.ts";
 import { registrySuite } from "../contracts/registry-suite.ts";
 import { type PostgresServer, startPostgres } from "../postgres/start-postgres.ts";

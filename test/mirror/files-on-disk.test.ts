@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FilesOnDisk } from "../../src/mirror/files-on-disk.ts";
-import type { FileOnDisk } from "../../src/mirror/visit-files.ts";
+import type { FileOnDisk } from "../../src/mirror/scan-files.ts";
 import { Random } from "../stories/random.ts";
 
 const COUNT = 200;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../../src/mirror/knowledge-base.ts";
 import { KillRuns } from "./knowledge-kills.ts";
 import { contentOf, textOf } from "./knowledge-texts.ts";
 

@@ -1,5 +1,5 @@
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../../src/mirror/knowledge-base.ts";
 import { contentOf, KILLED_DOCS, KILLED_RULES, textOf } from "./knowledge-texts.ts";
 
 /** Keeps version after version until it is killed, and says what is done. One document comes and goes. */

@@ -5,7 +5,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { KnowledgeBase } from "../../src/mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../../src/mirror/knowledge-base.ts";
 import { Random } from "../stories/random.ts";
 import { KILLED_DOCS, KILLED_RULES, textOf } from "./knowledge-texts.ts";
 

@@ -1,12 +1,12 @@
 import type { ExtractedDocument } from "../../src/contracts/document.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import type { KeptContent } from "../../src/mirror/knowledge/kept-document.ts";
+import type { VersionContent } from "../../src/mirror/stored-version.ts";
 
 export const KILLED_DOCS = ["doc_a", "doc_b", "doc_c"] as readonly string[] as readonly ItemId[];
 export const KILLED_RULES = { versions: 6, versionMs: Number.POSITIVE_INFINITY };
 
 /** The n-th content of a file: what it says tells which it is. */
-export function contentOf(n: number): KeptContent {
+export function contentOf(n: number): VersionContent {
   return {
     at: new Date(Date.UTC(2026, 0, n)).toISOString(),
     hash: `hash-${n}`,

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import type { Worker } from "node:worker_threads";
 import type { ItemId } from "../../src/contracts/ids.ts";
 import { Mirror } from "../../src/mirror/mirror.ts";
-import type { FileOnDisk } from "../../src/mirror/visit-files.ts";
+import type { FileOnDisk } from "../../src/mirror/scan-files.ts";
 
 const crawler = await mkdtemp(join(tmpdir(), "lockstep-scan-"));
 after(() => rm(crawler, { recursive: true, force: true }));
@@ -104,7 +104,7 @@ test("where a thread dies or may not be started, the files are looked at here; w
   const odd = new Mirror(crawler, `D/01_files/s${count}`);
   await writeFile(join(odd.folder, "02_embedded"), "a file where a folder should be");
   await assert.rejects(odd.scan(many()), /ENOTDIR/);
-  const module = new URL("../../src/mirror/scan-in-thread.ts", import.meta.url).href;
+  const module = new URL("../../src/mirror/scan-files.ts", import.meta.url).href;
   const script = `const { scanInThread } = await import("${module}");
     console.log(await scanInThread({ top: "/", folders: [] }, new AbortController().signal));`;
   const flags = ["--permission", "--allow-fs-read=*", "--input-type=module", "--eval"];

@@ -11,7 +11,7 @@ import type { IngestItem, Registry } from "../../src/contracts/registry.ts";
 import type { PageVisitor, Visit, VisitOptions, WebClient, WebDocuments } from "../../src/contracts/web.ts";
 import { createExtractor, createTextReader } from "../../src/extract/extractor.ts";
 import { createWebPageReader } from "../../src/extract/web/create-web-page-reader.ts";
-import { openSqlRegistry } from "../../src/ledger/registry/open-sql-registry.ts";
+import { openSqlRegistry } from "../../src/ledger/registry/sql-registry.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
 import type { CheckPolicy } from "../../src/plan/web/item-state.ts";
 import { createPageVisitor, type VisitorParts } from "../../src/sources/web/page-visitor.ts";

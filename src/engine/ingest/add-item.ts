@@ -15,7 +15,7 @@ import { afterForce, afterRegistration, withIndexStatus } from "../../plan/web/i
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { type AddRequest, REGISTERED_SOURCE, type Registered, type WantedItem } from "./ingest.ts";
 import { asQueued, isQueued, sendItem } from "./item-queue.ts";
-import { changeItem, findIdentity, settleItem } from "./item-records.ts";
+import { changeItem, findIdentity, syncMembers } from "./item-records.ts";
 import type { ItemRecords } from "./remove-items.ts";
 
 export type AddParts = Pick<
@@ -82,8 +82,8 @@ async function addMember(item: IngestItem, domainId: DomainId, records: ItemReco
     return isNew ? { ...(known ?? added), wanted: "asked" } : known;
   });
   if (!isNew) return item.status;
-  if (item.aliasOf !== "") await settleItem(item.id, item.aliasOf, records);
-  await settleItem(item.id, item.id, records);
+  if (item.aliasOf !== "") await syncMembers(item.id, item.aliasOf, records);
+  await syncMembers(item.id, item.id, records);
   return withIndexStatus(item, await records.members.of(item.id)).status;
 }
 
@@ -108,7 +108,7 @@ export async function reindexItem(
   const domainId = member?.domainId ?? parts.defaultDomain;
   const requested = dryRun
     ? afterForce(item, parts.now())
-    : ((await requestLook(item.id, parts, { force: true })) ?? item);
+    : ((await requestVisit(item.id, parts, { force: true })) ?? item);
   return told(requested, domainId, { isNew: false });
 }
 
@@ -120,7 +120,7 @@ function identityOf(
 }
 
 /** It is due now, and queued unless it is already. undefined: it is not registered any more. */
-export async function requestLook(
+export async function requestVisit(
   id: ItemId,
   parts: Pick<OpenIngestParts, "registry" | "queue" | "now">,
   { force }: { readonly force: boolean },

@@ -15,7 +15,7 @@ import { identifyFile } from "../../plan/web/item-identity.ts";
 import type { CheckPolicy } from "../../plan/web/item-state.ts";
 import { isInStep } from "../../plan/web/item-state.ts";
 import { LOCK_MS, withIndexStatus } from "../../plan/web/item-transitions.ts";
-import { type AddParts, addItem, addUrl, reindexItem, requestLook } from "./add-item.ts";
+import { type AddParts, addItem, addUrl, reindexItem, requestVisit } from "./add-item.ts";
 import {
   type AddFileRequest,
   type Behind,
@@ -24,8 +24,8 @@ import {
   type RebuildRequest,
   type Registered,
 } from "./ingest.ts";
-import { asQueued, HostSeats, ITEM_TASK, isQueued, mayStillWait, sendItem, workOne } from "./item-queue.ts";
-import { findIdentity, settleItem } from "./item-records.ts";
+import { asQueued, HostSemaphore, ITEM_TASK, isQueued, mayStillWait, sendItem, workOne } from "./item-queue.ts";
+import { findIdentity, syncMembers } from "./item-records.ts";
 import { type ItemRecords, purgeGone, purgeStray, removeItem } from "./remove-items.ts";
 
 interface IngestParts {
@@ -44,7 +44,7 @@ interface IngestParts {
   /** How long the record of a gone item is kept. */
   readonly keepGoneDays: number;
   /** How many items of one host are looked at in this process at a time; as many as there are workers when left out. */
-  readonly looksPerHost?: number;
+  readonly visitsPerHost?: number;
   /** A worker that gives no sign of life for so long has lost what it took from the queue. */
   readonly lockMs?: number;
   readonly now?: () => Date;
@@ -60,7 +60,7 @@ export function createIngest(given: IngestParts): Ingest {
   const among = async (domainId: DomainId | undefined): Promise<ReadonlySet<ItemId> | undefined> =>
     domainId && (await members.idsIn(domainId));
   const wet = { dryRun: false };
-  const seats = new HostSeats(parts.looksPerHost ?? Number.POSITIVE_INFINITY);
+  const hosts = new HostSemaphore(parts.visitsPerHost ?? Number.POSITIVE_INFINITY);
   const isTimeFor = { goneOnes: everyMs(HOUR_MS), strayOnes: everyMs(24 * HOUR_MS) };
   return {
     add: (request, options = wet) => addUrl(request, parts, options),
@@ -92,7 +92,7 @@ export function createIngest(given: IngestParts): Ingest {
       if (troubles.length > 0) throw new RemoteError(troubles.join(" "));
       return queued;
     },
-    workOne: (worker, signal) => workOne(worker, { ...parts, seats }, signal),
+    workOne: (worker, signal) => workOne(worker, { ...parts, hosts }, signal),
     behind: () => findBehind(parts),
   };
 }
@@ -141,7 +141,7 @@ async function rebuildItems(
     for (const { itemId, wanted } of page) {
       if (wanted !== "asked") continue;
       await job.checkpoint();
-      if (!job.dryRun && !(await requestLook(itemId, parts, request))) continue;
+      if (!job.dryRun && !(await requestVisit(itemId, parts, request))) continue;
       queued += 1;
     }
     job.log(`${job.dryRun ? "Would queue" : "Queued"} ${plural(queued, "address", "addresses")} so far.`);
@@ -200,7 +200,7 @@ async function findBehind(parts: BehindParts): Promise<readonly Behind[]> {
       const members = known.get(item.id) ?? [];
       if (withIndexStatus(item, members) === item) members.filter((one) => lacks(one, item)).forEach(count);
       // The index got it while somebody looked at it.
-      else await settleItem(item.id, item.id, parts);
+      else await syncMembers(item.id, item.id, parts);
     });
   }
   for await (const page of registry.entries({ statuses: ["Gone", "OutOfScope"], watched: true })) {

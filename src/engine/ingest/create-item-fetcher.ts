@@ -8,7 +8,7 @@ import type { IdentityRules } from "../../plan/web/item-identity.ts";
 import { isDue, isForced } from "../../plan/web/item-state.ts";
 import { LOCK_MS, lock, mayLock, unlock } from "../../plan/web/item-transitions.ts";
 import { withoutMessage } from "./item-queue.ts";
-import { changeItem, settleItem } from "./item-records.ts";
+import { changeItem, syncMembers } from "./item-records.ts";
 import { type RekeyParts, rekeyItem } from "./rekey-item.ts";
 import type { ItemRecords } from "./remove-items.ts";
 
@@ -51,7 +51,7 @@ async function fetchItem(
       ...(options.tell && { tell: options.tell }),
       signal: AbortSignal.any([options.signal, held.lost]),
     });
-    await settleItem(id, visit.item.id, parts);
+    await syncMembers(id, visit.item.id, parts);
     return { kind: "visited", visit };
   } catch (error) {
     if (!held.lost.aborted) throw error;

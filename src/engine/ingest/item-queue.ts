@@ -14,7 +14,7 @@ interface WorkParts {
   readonly queue: TaskQueue;
   readonly itemFetcher: ItemFetcher;
   readonly policy: CheckPolicy;
-  readonly seats: HostSeats;
+  readonly hosts: HostSemaphore;
   readonly lockMs: number;
   readonly now: () => Date;
 }
@@ -28,16 +28,16 @@ const ALMOST_DUE_MS = 60_000;
 
 /** false: nothing that could be begun. Throws what was not the item's fault; its message comes back after a while. */
 export async function workOne(worker: string, parts: WorkParts, signal: AbortSignal): Promise<boolean> {
-  const { queue, lockMs, seats } = parts;
+  const { queue, lockMs, hosts } = parts;
   while (!signal.aborted) {
     const task = await queue.claim([ITEM_TASK], worker, lockMs);
     if (!task) return false;
     const message = readMessage(task);
     if (!message) return await queue.complete(task);
-    const seat = seats.take(message.host, task.id);
-    if (seat === "taken") return await workOn(task, message, worker, parts, signal);
+    const permit = hosts.tryAcquire(message.host, task.id);
+    if (permit === "acquired") return await workOn(task, message, worker, parts, signal);
     // Those that wait for other hosts go first.
-    await queue.handBack(task, seat.waitMs);
+    await queue.handBack(task, permit.waitMs);
   }
   return false;
 }
@@ -49,7 +49,7 @@ async function workOn(
   parts: WorkParts,
   signal: AbortSignal,
 ): Promise<true> {
-  const { queue, seats } = parts;
+  const { queue, hosts } = parts;
   try {
     await attend(task, id, worker, parts, signal);
   } catch (error) {
@@ -59,7 +59,7 @@ async function workOn(
     }
     await queue.handBack(task);
   } finally {
-    seats.leave(host);
+    hosts.release(host);
   }
   return true;
 }
@@ -180,13 +180,13 @@ interface Host {
   taken: number;
   /** Those that were told to wait and have not been back. */
   readonly waiting: Set<Task["id"]>;
-  /** How long it took until the last seat was free again. */
+  /** How long it took until the last permit was free again. */
   paceMs: number;
   leftAtMs: number;
 }
 
 /** Hosts are asked at their own pace, so whoever looks at an item may have to wait: not all of a process for the same host. */
-export class HostSeats {
+export class HostSemaphore {
   readonly #most: number;
   readonly #hosts = new Map<string, Host>();
 
@@ -195,21 +195,21 @@ export class HostSeats {
   }
 
   /** Otherwise, how long the task should wait: for as long as the host takes for those that wait already. */
-  take(host: string, task: Task["id"]): "taken" | { readonly waitMs: number } {
+  tryAcquire(host: string, task: Task["id"]): "acquired" | { readonly waitMs: number } {
     const nowMs = performance.now();
     const found = this.#hosts.get(host) ?? { taken: 0, waiting: new Set(), paceMs: 0, leftAtMs: nowMs };
     if (found.taken < this.#most) {
       found.taken += 1;
       found.waiting.delete(task);
       this.#hosts.set(host, found);
-      return "taken";
+      return "acquired";
     }
     found.waiting.add(task);
     const paceMs = Math.max(found.paceMs, nowMs - found.leftAtMs, LEAST_PACE_MS);
     return { waitMs: Math.round(Math.min(found.waiting.size * paceMs, LONGEST_WAIT_MS)) };
   }
 
-  leave(host: string): void {
+  release(host: string): void {
     const found = this.#hosts.get(host);
     if (!found) return;
     found.taken -= 1;

@@ -38,7 +38,7 @@ export async function changeItem(
  * After a look at `address`, which turned out to be `item`: the domains in which the one was registered have the other, and
  * it is Crawled as long as one of them is behind.
  */
-export async function settleItem(address: ItemId, item: ItemId, records: ItemRecords): Promise<void> {
+export async function syncMembers(address: ItemId, item: ItemId, records: ItemRecords): Promise<void> {
   if (address !== item) await addFollowers(address, item, records);
   await changeItem(records.registry, item, async (now) => withIndexStatus(now, await records.members.of(item)));
 }

@@ -15,7 +15,7 @@ import type { EngineParts } from "../engine-parts.ts";
 import type { SourceStep } from "../run-context.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 import { changeItem } from "./item-records.ts";
-import { dropItems, type ItemRecords, type ItemShelf, type Warn } from "./remove-items.ts";
+import { dropItems, type ItemRecords, type ItemRepository, type Warn } from "./remove-items.ts";
 
 const UNREGISTERED =
   "the registry does not know it any more: register it again, or crawl with confirm_deletes=true to take it out of the index";
@@ -44,7 +44,7 @@ export async function findUnregistered(
   return lost;
 }
 
-type RegistryParts = Pick<EngineParts, "shelf" | "domains" | "backend">;
+type RegistryParts = Pick<EngineParts, "itemRepository" | "domains" | "backend">;
 
 /** The same source, with a word for what the registry lost: only what somebody took out, or confirms, leaves the index. */
 export function keepUnregistered(
@@ -59,7 +59,7 @@ export function keepUnregistered(
       if (!job.dryRun) await restoreMembers(run, ledger, parts, signal);
       const completeness = yield* source.list(signal);
       if (request.confirmDeletes) return completeness;
-      const lost = await findUnregistered(run, ledger, parts.shelf());
+      const lost = await findUnregistered(run, ledger, parts.itemRepository());
       const kept = [...lost].map(
         ([itemId, path]): Listed => ({ kind: "unreadable", itemId, path, reason: UNREGISTERED }),
       );
@@ -79,7 +79,7 @@ async function restoreMembers(
   parts: RegistryParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { registry, members } = parts.shelf();
+  const { registry, members } = parts.itemRepository();
   const { sourceId } = config;
   if (!ledger.wasLost) for await (const items of ledger.items()) if (items.length > 0) return;
   const restore = async (records: readonly (RegisteredItem | undefined)[]): Promise<void> => {
@@ -113,7 +113,7 @@ const WRITES_AT_ONCE = 8;
 interface NoteTools {
   readonly ledger: Pick<Ledger, "entries">;
   readonly mirror: Pick<Mirror, "isFailed">;
-  readonly shelf: ItemShelf;
+  readonly repository: ItemRepository;
   readonly warn: Warn;
   /** What the registry had lost before this run indexed anything: nobody has taken it out. */
   readonly unregistered: ReadonlyMap<ItemId, unknown>;
@@ -127,7 +127,7 @@ export async function noteIndexed(
   { domainId, config }: { readonly domainId: DomainId; readonly config: Pick<SourceRun["config"], "sourceId"> },
   tools: NoteTools,
 ): Promise<void> {
-  const { members } = tools.shelf;
+  const { members } = tools.repository;
   const { sourceId } = config;
   const before = new Map<ItemId, Member>();
   for await (const page of members.in(domainId, sourceId)) for (const one of page) before.set(one.itemId, one);
@@ -142,7 +142,7 @@ export async function noteIndexed(
       if (!isSame(note.member, known)) notes.push(note);
     }
     await writeDown(notes, members);
-    await forEachConcurrent(notes, WRITES_AT_ONCE, (note) => tellItem(note, tools.shelf));
+    await forEachConcurrent(notes, WRITES_AT_ONCE, (note) => tellItem(note, tools.repository));
   }
   await noteLeft([...before.values()].filter(hasLeft), tools);
 }
@@ -213,21 +213,21 @@ function hasLeft({ sourceId, lastIndexedDocId, wanted }: Member): boolean {
 }
 
 /** Registered addresses stay members for as long as somebody wants them, whatever the index has; those that the registry lost do not. */
-async function noteLeft(left: readonly Member[], { shelf, warn }: NoteTools): Promise<void> {
-  const records = await shelf.registry.getMany(left.map(({ itemId }) => itemId));
+async function noteLeft(left: readonly Member[], { repository, warn }: NoteTools): Promise<void> {
+  const records = await repository.registry.getMany(left.map(({ itemId }) => itemId));
   const recorded = new Set(records.flatMap((record) => record?.item.id ?? []));
   const dropped = new Set<ItemId>();
   const takenOut = new Set<ItemId>();
-  await shelf.members.change(left, (known, { sourceId, itemId }) => {
+  await repository.members.change(left, (known, { sourceId, itemId }) => {
     const isWanted = sourceId === REGISTERED_SOURCE && known?.wanted === "asked" && recorded.has(itemId);
     if (isWanted) return { ...known, lastIndexedDocId: "", contentHash: "" };
     if (known && !hasLeft(known)) return known;
     (known?.wanted === "no" ? takenOut : dropped).add(itemId);
     return undefined;
   });
-  for (const { itemId } of left) await tellLeft(itemId, shelf);
-  await dropItems(dropped, shelf, { keepLeft: true, warn });
-  await dropItems(takenOut, shelf, { keepLeft: false, warn });
+  for (const { itemId } of left) await tellLeft(itemId, repository);
+  await dropItems(dropped, repository, { keepLeft: true, warn });
+  await dropItems(takenOut, repository, { keepLeft: false, warn });
 }
 
 async function tellLeft(id: ItemId, { registry, members: all }: ItemRecords): Promise<void> {
@@ -245,11 +245,11 @@ const MAX_NAMED = 5;
 /** Records of a web source that are damaged, and registered addresses that the registry does not know any more. */
 export async function* examineRecords(
   run: SourceRun,
-  { shelf, ledgers }: Pick<EngineParts, "shelf" | "ledgers">,
+  { itemRepository, ledgers }: Pick<EngineParts, "itemRepository" | "ledgers">,
 ): AsyncGenerator<Finding, void> {
   const { domainId, config } = run;
   if (!config.kind.abilities.registersAddresses) return;
-  const { registry, members } = shelf();
+  const { registry, members } = itemRepository();
   const damaged: string[] = [];
   for await (const page of members.in(domainId, config.sourceId)) {
     for (const record of await registry.getMany(page.map(({ itemId }) => itemId))) {
@@ -259,7 +259,7 @@ export async function* examineRecords(
   if (damaged.length > 0) yield sayDamaged(damaged);
   if (config.sourceId !== REGISTERED_SOURCE) return;
   const ledger = await ledgers.open(run, { readOnly: true });
-  const { size: unknown } = await findUnregistered(run, ledger, shelf());
+  const { size: unknown } = await findUnregistered(run, ledger, itemRepository());
   if (unknown > 0) yield { subject: "Registered addresses", outcome: "problem", ...sayUnregistered(unknown) };
 }
 

@@ -6,7 +6,7 @@ import type { WebDocuments, WebImages } from "../../contracts/web.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
-import { changeItem, settleItem } from "./item-records.ts";
+import { changeItem, syncMembers } from "./item-records.ts";
 import { rekeyItem } from "./rekey-item.ts";
 
 /** What is known of addresses, and which sources have them. */
@@ -16,7 +16,7 @@ export interface ItemRecords {
 }
 
 /** Where items are kept. */
-export interface ItemShelf extends ItemRecords {
+export interface ItemRepository extends ItemRecords {
   readonly documents: Pick<WebDocuments, "delete">;
   readonly images: Pick<WebImages, "delete">;
 }
@@ -27,19 +27,19 @@ export interface ItemShelf extends ItemRecords {
  */
 export async function dropItems(
   ids: Iterable<ItemId>,
-  shelf: ItemShelf,
+  repository: ItemRepository,
   { keepLeft, warn }: { readonly keepLeft: boolean; readonly warn: Warn },
 ): Promise<void> {
-  const { registry } = shelf;
+  const { registry } = repository;
   for (const id of ids) {
     let members: readonly Member[] = [];
     const found = await changeItem(registry, id, async (item) => {
-      members = await shelf.members.of(id);
+      members = await repository.members.of(id);
       const isRegistered = members.some(({ sourceId }) => sourceId === REGISTERED_SOURCE);
       return item.watched && !isRegistered ? { ...item, watched: false } : item;
     });
     const hasLeft = found?.item.status === "Gone" || found?.item.status === "OutOfScope";
-    if (found && members.length === 0 && !(keepLeft && hasLeft)) await deleteItem(id, found.version, shelf, warn);
+    if (found && members.length === 0 && !(keepLeft && hasLeft)) await deleteItem(id, found.version, repository, warn);
   }
 }
 
@@ -50,7 +50,7 @@ export type Warn = (sentence: string) => void;
 export async function deleteItem(
   id: ItemId,
   version: string,
-  { registry, documents, images }: ItemShelf,
+  { registry, documents, images }: ItemRepository,
   warn: Warn,
 ): Promise<boolean> {
   try {
@@ -59,8 +59,8 @@ export async function deleteItem(
     if (error instanceof ConflictError) return false;
     throw error;
   }
-  for (const [name, shelf] of Object.entries({ documents, images })) {
-    await shelf.delete(id).catch((error: unknown) => {
+  for (const [name, store] of Object.entries({ documents, images })) {
+    await store.delete(id).catch((error: unknown) => {
       warn(`Address '${id}' was removed, but some of its ${name} could not be deleted: ${explain(error)}`);
     });
   }
@@ -71,15 +71,15 @@ export async function deleteItem(
 export async function forgetMembers(
   domainId: DomainId,
   sources: Iterable<SourceId>,
-  shelf: ItemShelf,
+  repository: ItemRepository,
   warn: Warn,
 ): Promise<void> {
   const ids = new Set<ItemId>();
   for (const source of sources) {
-    for await (const page of shelf.members.in(domainId, source)) for (const { itemId } of page) ids.add(itemId);
-    await shelf.members.forget(domainId, source);
+    for await (const page of repository.members.in(domainId, source)) for (const { itemId } of page) ids.add(itemId);
+    await repository.members.forget(domainId, source);
   }
-  await dropItems(ids, shelf, { keepLeft: false, warn });
+  await dropItems(ids, repository, { keepLeft: false, warn });
 }
 
 /**
@@ -154,7 +154,7 @@ async function leave(member: MemberKey, parts: OpenIngestParts): Promise<void> {
   await parts.members.change([member], (known) =>
     known && (wasRead || known.lastIndexedDocId !== "") ? { ...known, wanted: "no" } : undefined,
   );
-  await settleItem(member.itemId, member.itemId, parts);
+  await syncMembers(member.itemId, member.itemId, parts);
 }
 
 const DAY_MS = 24 * 3600_000;

@@ -8,13 +8,13 @@ import type { Index } from "../../contracts/search-index.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import { namesIn } from "../../lib/file-system.ts";
 import { plural } from "../../lib/text.ts";
-import { bytesBelow } from "../../mirror/knowledge/bytes-below.ts";
-import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
+import { bytesBelow } from "../../mirror/bytes-below.ts";
+import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
 import { heldBecause } from "../../plan/removal-guard.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { expiredOf, isKnown, type OpenTree, type Purged, purge, slices, withTree } from "../purge-missing.ts";
 import { readDomain } from "../read-domain.ts";
-import { settleRenames, waitingJob } from "../rename-domain.ts";
+import { finishRenames, waitingJob } from "../rename-domain.ts";
 import { findRetired, sharesId } from "../retired-sources.ts";
 import { folderOfRun, withLedger } from "../with-ledger.ts";
 import { type FreedKind, type FreedThing, type MaintenanceResult, MaintenanceTally } from "./maintenance-result.ts";
@@ -78,7 +78,7 @@ export async function maintain(
 }
 
 async function domainsOf({ request, parts, job, tally }: Maintenance): Promise<readonly DomainId[]> {
-  await settleRenames(parts, waitingJob(job), request.domainId);
+  await finishRenames(parts, waitingJob(job), request.domainId);
   if (request.domainId !== undefined) return [request.domainId];
   const { domains, broken } = await parts.domains.list();
   for (const { domainId, reason } of broken) tally.problem(`Domain '${domainId}' was left alone: ${reason}`);
@@ -205,7 +205,7 @@ async function sizesOf(expired: readonly ManifestEntry[], { knowledge, job }: Op
 
 /** Until then a file that comes back has its old identity. */
 async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
-  const beforeMs = parts.now().getTime() - parts.keeping.deletedMs;
+  const beforeMs = parts.now().getTime() - parts.retention.deletedMs;
   const isOver = ({ status, deletedAt }: ManifestEntry) => status === "deleted" && Date.parse(deletedAt) < beforeMs;
   const { manifest } = tree.ledger;
   for await (const page of manifest.withStatus("deleted")) {
@@ -255,13 +255,13 @@ async function pruneVersions({ tree, parts, job, tally }: MaintainedTree, leavin
   for await (const page of manifest.entries()) {
     for (const entry of page.filter(isPruned)) {
       await job.checkpoint();
-      const { removed, bytes } = await tree.knowledge.prune(entry.docId, parts.keeping, now, { dryRun: true });
+      const { removed, bytes } = await tree.knowledge.prune(entry.docId, parts.retention, now, { dryRun: true });
       if (removed.length === 0) continue;
       if (!job.dryRun) {
         const versions = entry.versions.filter(({ versionId }) => !removed.includes(versionId));
         manifest.put({ ...entry, versions });
         await manifest.flush();
-        await tree.knowledge.prune(entry.docId, parts.keeping, now);
+        await tree.knowledge.prune(entry.docId, parts.retention, now);
       }
       tally.addMany("versions", removed.length, bytes);
       job.log(`${entry.path}: ${plural(removed.length, "earlier version")} beyond what is kept.`);

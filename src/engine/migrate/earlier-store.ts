@@ -6,7 +6,7 @@ import { isErrno, readFileIfExists } from "../../lib/atomic-file.ts";
 import { namesIn, pathExists } from "../../lib/file-system.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { byAge, isVersionId } from "../../mirror/knowledge/version-id.ts";
+import { byAge, isVersionId } from "../../mirror/stored-version.ts";
 
 /** What a store of an earlier layout consists of, beside its manifest; `knowledge_base` may hold the other ones. */
 export const STORE_FOLDERS = ["documents", "versions", "staging", "knowledge_base"] as const;

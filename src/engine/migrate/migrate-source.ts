@@ -11,7 +11,7 @@ import { fileTypeOf } from "../../lib/file-type.ts";
 import { hashFile } from "../../lib/hash.ts";
 import { plural } from "../../lib/text.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { KnowledgeBase } from "../../mirror/knowledge/knowledge-base.ts";
+import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
 import { PRIVATE_FOLDER } from "../../mirror/layout.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { type Backup, copyStore, dropPartialBackups, lastBackup, makeBackup, noteMigrated } from "./backup.ts";

@@ -6,7 +6,7 @@ import { type Lease, sourceLease } from "../../contracts/lease.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
-import { settleRenames, waitingJob } from "../rename-domain.ts";
+import { finishRenames, waitingJob } from "../rename-domain.ts";
 import { folderOfRun, waitForLease, whileHeld } from "../with-ledger.ts";
 import { type MigratedSource, migrateSource, undoMigration } from "./migrate-source.ts";
 
@@ -45,7 +45,7 @@ export interface MigrateResult {
 
 /** Upgrades what earlier layouts left in the folders of sources, each under its leases. One that fails does not keep the others. */
 export async function migrate(request: MigrateRequest, parts: EngineParts, job: JobContext): Promise<MigrateResult> {
-  await settleRenames(parts, waitingJob(job), request.domainId);
+  await finishRenames(parts, waitingJob(job), request.domainId);
   const sources: MigratedSourceResult[] = [];
   const problems: string[] = [];
   for (const run of await runsOf(request, parts, problems)) {

@@ -7,7 +7,7 @@ import type { DomainId, JobId } from "../../contracts/ids.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { formatDomain } from "../../domains/domain-codec.ts";
 import { parseDomainInput } from "../../domains/domain-input.ts";
-import { refuseSharedStore } from "../../domains/shared-store.ts";
+import { refuseSharedStore } from "../../domains/domain-store.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";

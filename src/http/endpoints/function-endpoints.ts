@@ -8,10 +8,10 @@ import type { RegistrySummary } from "../../contracts/registry.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
 import type { SourceKind } from "../../contracts/source-kind.ts";
 import type { StoredImage } from "../../contracts/web.ts";
+import type { DomainStatus } from "../../engine/domain-status.ts";
 import { type ItemView, REGISTERED_SOURCE, type Registered } from "../../engine/ingest/ingest.ts";
 import { sayUnregistered } from "../../engine/ingest/registered-addresses.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../../engine/query.ts";
-import type { Standing } from "../../engine/standing.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
 import { type Answer, type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
@@ -199,7 +199,7 @@ async function readSearchStatus(app: App, domainId: DomainId): Promise<object> {
 }
 
 /** The registry was lost, or never had them: their documents are found, but grow old. */
-function sayLost(standing: Standing | undefined, { total }: RegistrySummary): string {
+function sayLost(standing: DomainStatus | undefined, { total }: RegistrySummary): string {
   const { documents = 0 } = standing?.sources.find(({ sourceId }) => sourceId === REGISTERED_SOURCE) ?? {};
   if (documents <= total) return "";
   const { detail, remedy } = sayUnregistered(documents - total);

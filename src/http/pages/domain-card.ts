@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { Domain } from "../../contracts/domain.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
-import type { Standing } from "../../engine/standing.ts";
+import type { DomainStatus } from "../../engine/domain-status.ts";
 import { crawlChart } from "./crawl-chart.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownTime } from "./display.ts";
@@ -20,7 +20,7 @@ export interface DomainView {
   /** Ended and no dry runs, newest first. */
   readonly crawls: readonly JobRecord[];
   /** undefined: nobody could say. */
-  readonly standing: Standing | undefined;
+  readonly standing: DomainStatus | undefined;
   /** "" where nothing is scheduled. */
   readonly nextRunAt: string;
 }

@@ -1,6 +1,6 @@
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
-import type { Standing } from "../../engine/standing.ts";
+import type { DomainStatus } from "../../engine/domain-status.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
 import { jobAddress } from "./job-fragments.ts";
 import { reportAddress } from "./report-pages.ts";
@@ -22,7 +22,7 @@ export interface Vitals {
   /** The last crawl that ended and was no dry run. */
   readonly last: JobRecord | undefined;
   /** undefined: nobody could say. */
-  readonly standing: Standing | undefined;
+  readonly standing: DomainStatus | undefined;
 }
 
 /** "In step" is said only where nothing is known to speak against it. The first thing that does is told, with the way out. */
@@ -84,7 +84,7 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
 }
 
 /** Jobs keep the name a domain had, and are not kept for ever: what it holds tells that it was crawled. */
-function healthWithoutCrawl(domainId: string, standing: Standing | undefined): Health | undefined {
+function healthWithoutCrawl(domainId: string, standing: DomainStatus | undefined): Health | undefined {
   if (!standing || standing.documents === null || standing.failed > 0) return undefined;
   if (standing.documents === 0) return { tone: "idle", word: "not crawled yet", reason: "" };
   const reason = "Of its last crawl there is no job: it was renamed since, or the job was removed.";

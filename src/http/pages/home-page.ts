@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import type { JobRecord } from "../../contracts/job.ts";
-import type { Standing } from "../../engine/standing.ts";
+import type { DomainStatus } from "../../engine/domain-status.ts";
 import { firstSentence } from "../routing/describe-endpoint.ts";
 import type { Endpoint } from "../routing/endpoint.ts";
 import { CHARTED_CRAWLS } from "./crawl-chart.ts";
@@ -153,6 +153,6 @@ export async function gatherHome(app: App): Promise<HomeModel> {
 }
 
 /** One domain that cannot be looked at must not hide the others. */
-async function standingOf(app: App, domain: Domain): Promise<Standing | undefined> {
+async function standingOf(app: App, domain: Domain): Promise<DomainStatus | undefined> {
   return app.standing(domain).catch(() => undefined);
 }

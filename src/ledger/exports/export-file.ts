@@ -48,7 +48,7 @@ export async function recognise(path: string, exported: ExportRow | undefined): 
 }
 
 /** What a file is to say. */
-export interface ExportContent {
+interface ExportContent {
   /** The revision that it says, if this is the same before and after the pieces. */
   revNow(): Promise<number>;
   pieces(): AsyncIterable<Uint8Array>;

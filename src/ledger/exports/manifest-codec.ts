@@ -23,7 +23,7 @@ const HEAD_START = `{"layout":${MANIFEST_LAYOUT},`;
 const MAX_PARSED_BYTES = 256 * 1024 * 1024;
 const LINES_AT_ONCE = 1000;
 
-export interface WrittenManifest {
+interface WrittenManifest {
   readonly look?: ScanRecord | undefined;
   /** Their paths belong to others. */
   readonly displaced: readonly ManifestEntry[];
@@ -45,15 +45,15 @@ export async function* encodeManifest({ look, displaced, pages }: WrittenManifes
   yield Buffer.from(`${separator && "\n"}${AFTER_ENTRIES}\n`);
 }
 
-/** `shelf`: under which key an entry stands, its path, or its document when the path belongs to another file. */
-export function encodeEntry(entry: ManifestEntry, shelf: "files" | "displaced" = "files"): string {
-  const key = shelf === "files" ? entry.path : entry.docId;
+/** `section`: under which key an entry stands, its path, or its document when the path belongs to another file. */
+export function encodeEntry(entry: ManifestEntry, section: "files" | "displaced" = "files"): string {
+  const key = section === "files" ? entry.path : entry.docId;
   return `${JSON.stringify(key)}:${JSON.stringify({
     doc_id: entry.docId,
     status: entry.status,
     content_hash: entry.contentHash,
     last_seen: entry.lastSeenAt,
-    path: shelf === "files" ? undefined : entry.path,
+    path: section === "files" ? undefined : entry.path,
     size: entry.size,
     modified_time: entry.modifiedAt,
     stamp: entry.stamp || undefined,

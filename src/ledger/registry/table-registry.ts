@@ -1,13 +1,36 @@
-import { ConflictError } from "../../contracts/errors.ts";
+import type { TableClient } from "@azure/data-tables";
+import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { IngestItem, ItemVersion, RegisteredItem, Registry } from "../../contracts/registry.ts";
+import {
+  INGEST_STATUSES,
+  type IngestItem,
+  type IngestStatus,
+  type ItemPage,
+  type ItemQuery,
+  type ItemSort,
+  type ItemVersion,
+  type RegisteredItem,
+  type Registry,
+  type RegistrySummary,
+} from "../../contracts/registry.ts";
+import {
+  AZURE_RETRIES,
+  type AzureAccount,
+  azureAnswer,
+  explainAzure,
+  identityFor,
+  withConnectionString,
+} from "../../lib/azure.ts";
+import { BestOf } from "../../lib/best-of.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
-import { type MemberTables, tableEarlierMembers } from "./earlier-members.ts";
-import { type Entity, type EntityKey, type EntityTable, readMany } from "./entity-table.ts";
+import { openOnce } from "../../lib/once.ts";
+import { storableText } from "../../lib/sql/sql.ts";
+import { compareText } from "../../lib/text.ts";
+import { type MemberTables, type OldTable, tableEarlierMembers } from "./earlier-members.ts";
+import { createEntityTable, type Entity, type EntityKey, type EntityTable, readMany } from "./entity-table.ts";
 import { toEntity, toItem } from "./item-entity.ts";
-import { isLookedAfter } from "./item-wishes.ts";
-import { encodeKey, idKey, type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
-import { filterOf, type ListingParts, listEntities, type Narrowing, summarizeEntities } from "./table-listing.ts";
+import { dayBefore, isScheduled, searchTextOf } from "./item-queries.ts";
+import { encodeKey, idKey, type PartitionStrategy, partitionOf, quoted, rowKeyOf } from "./table-keys.ts";
 import { dueRowOf, isLedTo, type Lead, nameOf, rowNamesOf, WaitingIndex } from "./waiting-index.ts";
 
 export interface RegistryTables extends MemberTables {
@@ -27,20 +50,20 @@ export function createTableRegistry(
   strategy: PartitionStrategy,
   graceMs = GRACE_MS,
 ): Registry {
-  const places = new Places(open, strategy);
+  const partitions = new PartitionCache(open, strategy);
   const waiting = new WaitingIndex(async () => (await open()).waiting, graceMs);
-  const rows = new RememberedRows();
+  const rows = new RowCache();
   const listing = async (): Promise<ListingParts> => {
     const { items } = await open();
     return { items, among: (query) => among(query, tools) };
   };
   const get = async (id: ItemId): Promise<RegisteredItem | undefined> => {
-    const partitionKey = await places.find(id);
+    const partitionKey = await partitions.find(id);
     if (partitionKey === undefined) return undefined;
     const entity = await (await open()).items.get({ partitionKey, rowKey: rowKeyOf(id) });
     return entity && rows.remember(toRegistered(entity), []);
   };
-  const tools: RegistryTools = { open, places, waiting, rows };
+  const tools: RegistryContext = { open, partitions, waiting, rows };
   return {
     get,
     async getMany(ids) {
@@ -52,7 +75,7 @@ export function createTableRegistry(
     },
     put: (item, expected) => putEntity(item, expected, tools),
     async keysOf(item) {
-      return { partitionKey: await places.ofItem(item), rowKey: rowKeyOf(item.id) };
+      return { partitionKey: await partitions.ofItem(item), rowKey: rowKeyOf(item.id) };
     },
     delete: (id, expected) => deleteEntity(id, expected, tools),
     async *due(at) {
@@ -60,7 +83,7 @@ export function createTableRegistry(
       yield* follow(
         waiting.due(at),
         tools,
-        (item) => item.scheduling.nextCrawlAt <= at && item.lock.lockedUntil <= at && isLookedAfter(item),
+        (item) => item.scheduling.nextCrawlAt <= at && item.lock.lockedUntil <= at && isScheduled(item),
       );
     },
     async *entries({ statuses, watched } = {}) {
@@ -80,19 +103,19 @@ export function createTableRegistry(
   };
 }
 
-interface RegistryTools {
+interface RegistryContext {
   readonly open: () => Promise<RegistryTables>;
-  readonly places: Places;
+  readonly partitions: PartitionCache;
   readonly waiting: WaitingIndex;
-  readonly rows: RememberedRows;
+  readonly rows: RowCache;
 }
 
 async function putEntity(
   item: IngestItem,
   expected: ItemVersion | null,
-  { open, places, waiting, rows }: RegistryTools,
+  { open, partitions, waiting, rows }: RegistryContext,
 ): Promise<ItemVersion> {
-  const partitionKey = await places.take(item, expected);
+  const partitionKey = await partitions.take(item, expected);
   const entity = toEntity(item, { partitionKey, rowKey: rowKeyOf(item.id) });
   const { items } = await open();
   const before = rows.of(item.id, expected);
@@ -113,9 +136,9 @@ async function putEntity(
 async function deleteEntity(
   id: ItemId,
   expected: ItemVersion,
-  { open, places, waiting }: RegistryTools,
+  { open, partitions, waiting }: RegistryContext,
 ): Promise<void> {
-  const partitionKey = await places.find(id);
+  const partitionKey = await partitions.find(id);
   if (partitionKey === undefined) return;
   const { items } = await open();
   const key = { partitionKey, rowKey: rowKeyOf(id) };
@@ -128,10 +151,10 @@ async function deleteEntity(
 /** Those that were named, or rows of the index: there may be more than there are items that fit, never fewer. */
 async function among(
   { among: ids, host, statuses }: Narrowing,
-  { open, places, waiting }: RegistryTools,
+  { open, partitions, waiting }: RegistryContext,
 ): Promise<readonly EntityKey[] | undefined> {
   const { items } = await open();
-  if (ids) return ids.size > MAX_REMEMBERED ? undefined : await places.keysOf(ids);
+  if (ids) return ids.size > MAX_REMEMBERED ? undefined : await partitions.keysOf(ids);
   if (host === undefined && !statuses) return undefined;
   await waiting.ensureWhole(items);
   const keys = new Map<string, EntityKey>();
@@ -145,7 +168,7 @@ async function among(
 /** Those that rows lead to and that are wanted, as they are now. */
 async function* follow(
   leads: AsyncIterable<readonly Lead[]>,
-  { open, waiting, rows }: RegistryTools,
+  { open, waiting, rows }: RegistryContext,
   isWanted: (item: IngestItem) => boolean,
 ): AsyncGenerator<readonly RegisteredItem[], void> {
   const { items } = await open();
@@ -177,7 +200,7 @@ interface KnownRows {
 }
 
 /** What is known of the rows of an item, as long as it is the version that was last seen here. */
-class RememberedRows {
+class RowCache {
   readonly #known = new Map<ItemId, KnownRows>();
 
   remember(registered: RegisteredItem, there: readonly string[]): RegisteredItem {
@@ -198,7 +221,7 @@ class RememberedRows {
  * In which partition an item is, by its id alone. That is written down before the item, and stays when it is deleted: nobody
  * who registers it again can be put out by somebody who tidies up.
  */
-class Places {
+class PartitionCache {
   readonly #open: () => Promise<RegistryTables>;
   readonly #strategy: PartitionStrategy;
   readonly #known = new Map<ItemId, string>();
@@ -217,13 +240,15 @@ class Places {
 
   /** undefined: of some of them nobody wrote down where they are. */
   async keysOf(ids: ReadonlySet<ItemId>): Promise<readonly EntityKey[] | undefined> {
-    const places = new Map([...ids].map((id) => [encodeKey(id), { id, partition: this.#known.get(id) }]));
-    const unknown = [...places.values()].filter(({ partition }) => partition === undefined).map(({ id }) => idKey(id));
+    const partitions = new Map([...ids].map((id) => [encodeKey(id), { id, partition: this.#known.get(id) }]));
+    const unknown = [...partitions.values()]
+      .filter(({ partition }) => partition === undefined)
+      .map(({ id }) => idKey(id));
     await readMany((await this.#open()).keys, unknown, ["partition"], ({ rowKey, partition }) => {
-      const place = places.get(rowKey);
+      const place = partitions.get(rowKey);
       if (place && typeof partition === "string") place.partition = this.#remember(place.id, partition);
     });
-    const keys = [...places.values()].flatMap(({ id, partition }) =>
+    const keys = [...partitions.values()].flatMap(({ id, partition }) =>
       partition === undefined ? [] : [{ partitionKey: partition, rowKey: rowKeyOf(id) }],
     );
     return keys.length === ids.size ? keys : undefined;
@@ -264,4 +289,259 @@ function toRegistered(entity: Entity): RegisteredItem {
 
 async function* readItems(items: EntityTable, filter: string): AsyncGenerator<readonly RegisteredItem[], void> {
   for await (const page of items.pages(filter)) yield page.map(toRegistered);
+}
+
+interface TablePlace {
+  readonly account: AzureAccount;
+  readonly tableName: string;
+  readonly partitions: PartitionStrategy;
+  /** How many are read with one request, at most 1,000, which is usual. */
+  readonly entitiesAtOnce?: number;
+}
+
+/** In Azure Table Storage. Tables that are missing are created by the first call. */
+export function openTableRegistry(where: TablePlace): Registry {
+  const opened = openOnce(async () => ({
+    items: await openTable(where, ""),
+    members: await openOldTable(where, "Members"),
+    keys: await openTable(where, "Keys"),
+    waiting: await openTable(where, "Index"),
+    close: async () => undefined,
+  }));
+  return createTableRegistry((): Promise<RegistryTables> => opened.open(), where.partitions);
+}
+
+async function openTable(where: TablePlace, suffix: string): Promise<EntityTable> {
+  const { account, tableName, entitiesAtOnce } = where;
+  const name = `${tableName}${suffix}`;
+  const client = await clientOf(account, name);
+  try {
+    await createIfMissing(client);
+  } catch (error) {
+    throw explainAzure(error, `open the table ${name}`);
+  }
+  return createEntityTable(client, entitiesAtOnce);
+}
+
+/** Of an earlier release: it need not be there. */
+async function openOldTable({ account, tableName }: TablePlace, suffix: string): Promise<OldTable> {
+  const client = await clientOf(account, `${tableName}${suffix}`);
+  const asked = <T>(doing: Promise<T>): Promise<T> =>
+    doing.catch((error: unknown) => {
+      throw explainAzure(error, `use the table ${client.tableName}`);
+    });
+  return {
+    ...createEntityTable(client),
+    isThere: () => asked(isThere(client)),
+    drop: () => asked(client.deleteTable()),
+  };
+}
+
+async function clientOf(account: AzureAccount, name: string): Promise<TableClient> {
+  // It takes most of a second to load, and most commands never need it.
+  const { TableClient } = await import("@azure/data-tables");
+  if (account.kind === "identity")
+    return new TableClient(account.endpoints.table, name, await identityFor(account), AZURE_RETRIES);
+  const { connectionString } = account;
+  return withConnectionString(connectionString, (allowInsecureConnection) =>
+    TableClient.fromConnectionString(connectionString, name, { ...AZURE_RETRIES, allowInsecureConnection }),
+  );
+}
+
+/** Whoever may use a table need not be allowed to create one. */
+async function createIfMissing(client: TableClient): Promise<void> {
+  if (!(await isThere(client))) await client.createTable();
+}
+
+async function isThere(client: TableClient): Promise<boolean> {
+  try {
+    await client.getEntity("is", "there");
+  } catch (error) {
+    const { status, code } = azureAnswer(error);
+    if (code === "TableNotFound") return false;
+    if (status !== 404) throw error;
+  }
+  return true;
+}
+
+/** To put later rows in order, all before them have to be remembered. */
+const MAX_SORTED = 20_000;
+const USUAL_SORT: ItemSort = "displaySource";
+
+interface ListingParts {
+  readonly items: EntityTable;
+  /** Where all items are that may fit, and perhaps others; undefined: too many to remember, or anywhere. */
+  among(query: Narrowing): Promise<readonly EntityKey[] | undefined>;
+}
+
+type Narrowing = Pick<ItemQuery, "among" | "host" | "statuses">;
+
+/** The service cannot sort, so whatever matches is read, and put in order here. */
+async function listEntities(parts: ListingParts, query: ItemQuery): Promise<ItemPage> {
+  const { offset, limit } = query;
+  if (query.statuses?.length === 0) return { items: [], total: 0 };
+  if (limit === undefined) return await listAll(parts, query);
+  if (offset + limit > MAX_SORTED) {
+    throw new BadInputError(
+      `Parts of the list go up to the ${MAX_SORTED}th item. Filter them, sort the other way, or ask for all without a limit.`,
+    );
+  }
+  return await listPart(parts, query, offset + limit);
+}
+
+async function listAll(parts: ListingParts, query: ItemQuery): Promise<ItemPage> {
+  const ranked: (Ranked & { readonly item: IngestItem })[] = [];
+  await eachMatching(parts, query, undefined, (entity) => {
+    ranked.push({ ...rankOf(entity, query), item: toItem(entity) });
+  });
+  const items = ranked.sort(inOrderOf(query)).map(({ item }) => item);
+  return { items: items.slice(query.offset), total: items.length };
+}
+
+/** Only what is sorted by is read of all that match; those that are shown are read whole. */
+async function listPart(parts: ListingParts, query: ItemQuery, end: number): Promise<ItemPage> {
+  const { sort = USUAL_SORT, text, offset } = query;
+  const best = new BestOf<Ranked & EntityKey>(end, inOrderOf(query));
+  const texts = text ? ["displaySource", "normalizedSource", "title", "foundTitle"] : [];
+  const select = [...new Set(["partitionKey", "rowKey", "id", "status", "sourceHost", sort, ...texts])];
+  let total = 0;
+  await eachMatching(parts, query, select, (entity) => {
+    total += 1;
+    const { partitionKey, rowKey } = entity;
+    best.offer({ partitionKey, rowKey, ...rankOf(entity, query) });
+  });
+  const shown = best.take().slice(offset);
+  const items: (IngestItem | undefined)[] = shown.map(() => undefined);
+  await forEachConcurrent(shown.entries(), REQUESTS_AT_ONCE, async ([at, key]) => {
+    const entity = await parts.items.get(key);
+    items[at] = entity && toItem(entity);
+  });
+  return { items: items.filter((item) => item !== undefined), total };
+}
+
+async function eachMatching(
+  parts: ListingParts,
+  query: Omit<ItemQuery, "offset">,
+  select: readonly string[] | undefined,
+  take: (entity: Entity) => void,
+): Promise<void> {
+  const { host, among, statuses } = query;
+  const text = storableText(query.text?.toLowerCase() ?? "");
+  const takeFitting = (entity: Entity): void => {
+    const item = toItem(entity);
+    if (statuses && !statuses.includes(item.status)) return;
+    if (host !== undefined && item.sourceHost !== storableText(host)) return;
+    if (text === "" || searchTextOf(item).includes(text)) take(entity);
+  };
+  const keys = await parts.among(query);
+  if (keys) return await readMany(parts.items, keys, select, takeFitting);
+  for await (const page of parts.items.pages(filterOf(query), select)) {
+    for (const entity of page) if (!among || among.has(String(entity["id"]) as ItemId)) takeFitting(entity);
+  }
+}
+
+interface Ranked {
+  readonly id: string;
+  readonly by: string;
+}
+
+function rankOf(entity: Entity, { sort = USUAL_SORT }: ItemQuery): Ranked {
+  return { id: String(entity["id"]), by: String(entity[sort] ?? "") };
+}
+
+function inOrderOf({ descending = false }: ItemQuery): (a: Ranked, b: Ranked) => number {
+  const direction = descending ? -1 : 1;
+  return (a, b) => direction * compareText(a.by, b.by) || compareText(a.id, b.id);
+}
+
+function filterOf({
+  statuses,
+  host,
+  watched,
+}: {
+  readonly statuses?: readonly IngestStatus[];
+  readonly host?: string;
+  readonly watched?: boolean;
+}): string {
+  const parts: string[] = [];
+  if (statuses) parts.push(`(${statuses.map((status) => `status eq ${quoted(status)}`).join(" or ")})`);
+  if (host !== undefined) parts.push(`sourceHost eq ${quoted(storableText(host))}`);
+  if (watched !== undefined) parts.push(`watched eq ${watched}`);
+  return parts.join(" and ");
+}
+
+const SUMMARY_PROPERTIES = [
+  "id",
+  "status",
+  "watched",
+  "reindexRequested",
+  "reindexGeneration",
+  "processedGeneration",
+  "nextCrawlAt",
+  "lockedUntil",
+  "lastChecked",
+  "lastChanged",
+];
+
+/** Reads a few properties of every item, or of those of the domain. */
+async function summarizeEntities(
+  parts: ListingParts,
+  at: string,
+  among: ReadonlySet<ItemId> | undefined,
+): Promise<RegistrySummary> {
+  const tally = new Tally(at);
+  await eachMatching(parts, { among }, SUMMARY_PROPERTIES, (entity) => {
+    tally.count(toItem(entity));
+  });
+  return tally.summary();
+}
+
+class Tally {
+  readonly #at: string;
+  readonly #dayBefore: string;
+  readonly #byStatus = Object.fromEntries(INGEST_STATUSES.map((status) => [status, 0])) as Record<IngestStatus, number>;
+  #due = 0;
+  #oldestDue = "";
+  #oldestChecked = "";
+  #checked = 0;
+  #changed = 0;
+  #failed = 0;
+
+  constructor(at: string) {
+    this.#at = at;
+    this.#dayBefore = dayBefore(at);
+  }
+
+  count(item: IngestItem): void {
+    const { lastChecked, lastChanged, nextCrawlAt } = item.scheduling;
+    this.#byStatus[item.status] += 1;
+    this.#oldestChecked = older(this.#oldestChecked, lastChecked);
+    const isDue =
+      isScheduled(item) && nextCrawlAt !== "" && nextCrawlAt <= this.#at && item.lock.lockedUntil <= this.#at;
+    if (isDue) {
+      this.#due += 1;
+      this.#oldestDue = older(this.#oldestDue, nextCrawlAt);
+    }
+    if (lastChecked < this.#dayBefore) return;
+    this.#checked += 1;
+    if (lastChanged >= this.#dayBefore) this.#changed += 1;
+    if (item.status === "Error") this.#failed += 1;
+  }
+
+  summary(): RegistrySummary {
+    return {
+      total: Object.values(this.#byStatus).reduce((total, count) => total + count, 0),
+      byStatus: this.#byStatus,
+      due: this.#due,
+      oldestDue: this.#oldestDue,
+      oldestChecked: this.#oldestChecked,
+      checkedLastDay: this.#checked,
+      changedLastDay: this.#changed,
+      failedLastDay: this.#failed,
+    };
+  }
+}
+
+function older(known: string, instant: string): string {
+  return instant !== "" && (known === "" || instant < known) ? instant : known;
 }

@@ -4,7 +4,7 @@ import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { storableText } from "../../lib/sql/sql.ts";
 import type { Entity, EntityTable } from "./entity-table.ts";
 import { toItem } from "./item-entity.ts";
-import { isLookedAfter } from "./item-wishes.ts";
+import { isScheduled } from "./item-queries.ts";
 import { beginsWith, encodeKey, quoted } from "./table-keys.ts";
 
 const READS_AT_ONCE = 16;
@@ -141,7 +141,7 @@ function rowsOf(item: IngestItem, partition: string): readonly Entity[] {
   const { id, status, sourceHost } = item;
   const { nextCrawlAt } = item.scheduling;
   const tail = `|${encodeKey(id)}`;
-  const isDueOnce = isLookedAfter(item) && nextCrawlAt !== "";
+  const isDueOnce = isScheduled(item) && nextCrawlAt !== "";
   return [
     ...[status, hostRow(sourceHost)].map((name) => ({ partitionKey: STATUS, rowKey: `${name}${tail}`, id, partition })),
     ...(isDueOnce ? [{ partitionKey: DUE, rowKey: `${encodeKey(nextCrawlAt)}${tail}`, id, partition }] : []),

@@ -2,7 +2,7 @@ import type { IngestItem } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 
 /** The timer minds when it is due: somebody asked for this very address, or for a look that it has not got. */
-export function isLookedAfter(
+export function isScheduled(
   item: Pick<IngestItem, "watched" | "reindexRequested" | "reindexGeneration" | "processedGeneration">,
 ): boolean {
   return item.watched || item.reindexRequested || item.reindexGeneration > item.processedGeneration;

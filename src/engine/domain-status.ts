@@ -12,7 +12,7 @@ import type { EngineParts } from "./engine-parts.ts";
 import { sayMissing } from "./index-target.ts";
 
 /** How a domain stands by what is on disk and in the index, whatever its last crawl said. */
-export interface Standing {
+export interface DomainStatus {
   /** Documents that a search can find, over all sources; null when the index cannot be asked. */
   readonly documents: number | null;
   /** Items that wait in `03_failed/`, or could not be downloaded, processed or embedded. */
@@ -23,10 +23,10 @@ export interface Standing {
   readonly rolledBackTo: number | null;
   /** "" or what could not be asked, and why. */
   readonly error: string;
-  readonly sources: readonly SourceStanding[];
+  readonly sources: readonly SourceStatus[];
 }
 
-interface SourceStanding {
+interface SourceStatus {
   readonly sourceId: string;
   readonly sourceType: string;
   /** As the index counts them; where it does not tell, as the map files have it. */
@@ -37,7 +37,7 @@ interface SourceStanding {
 
 type Parts = Pick<EngineParts, "backend" | "crawlerFolder" | "ledgers">;
 
-interface Asked {
+interface IndexAnswer {
   readonly count: DocumentCount | null;
   readonly state: GenerationState | undefined;
   readonly error: string;
@@ -53,7 +53,7 @@ interface Tally {
   readonly indexed: ReadonlyMap<VectorStoreId | "", number>;
 }
 
-const MAX_REMEMBERED = 1000;
+const MAX_CACHED = 1000;
 /** While a run writes, the map files are told anew at most this often: reading large ones holds others up. */
 const REREAD_MS = 60_000;
 /** A page that refreshes itself for several people must not ask a remote service each time. */
@@ -63,13 +63,13 @@ const REMOTE_ANSWER_MS = 5_000;
  * The returned function answers in milliseconds as long as nothing changed: map files are read again only when there are
  * other ones, and what a remote service said is believed for some seconds. It never throws; what could not be asked is in `error`.
  */
-export function createStanding(parts: Parts): (domain: Domain) => Promise<Standing> {
-  const tallies = new TallyMemory(parts);
-  const answers = new AnswerMemory(parts);
+export function createDomainStatuses(parts: Parts): (domain: Domain) => Promise<DomainStatus> {
+  const tallies = new TallyCache(parts);
+  const answers = new AnswerCache(parts);
   return async (domain) => {
     const { count, state, error } = await answers.of(domain);
     const errors = error ? [error] : [];
-    const sources: SourceStanding[] = [];
+    const sources: SourceStatus[] = [];
     for (const config of domain.sources) {
       const { sourceId, sourceType } = config;
       const tally = await tallies.of(domain, config).catch((failure: unknown) => {
@@ -93,7 +93,7 @@ export function createStanding(parts: Parts): (domain: Domain) => Promise<Standi
 
 const NOTHING: Tally = { failed: 0, empty: 0, indexed: new Map() };
 
-async function askIndex(domain: Domain, { backend }: Parts): Promise<Asked> {
+async function askIndex(domain: Domain, { backend }: Parts): Promise<IndexAnswer> {
   const store = domain.vectorStoreId;
   if (!store) return { count: { documents: 0 }, state: undefined, error: "" };
   try {
@@ -108,29 +108,29 @@ async function askIndex(domain: Domain, { backend }: Parts): Promise<Asked> {
 }
 
 /** By domain and store. Several who ask at once wait for the same answer. */
-class AnswerMemory {
+class AnswerCache {
   readonly #parts: Parts;
-  readonly #known = new Map<string, Promise<Asked>>();
+  readonly #known = new Map<string, Promise<IndexAnswer>>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
-  of(domain: Domain): Promise<Asked> {
+  of(domain: Domain): Promise<IndexAnswer> {
     const key = `${domain.domainId} ${domain.vectorStoreId}`;
     const known = this.#known.get(key);
     if (known) return known;
-    const asked = askIndex(domain, this.#parts);
-    this.#known.set(key, asked);
-    void asked.then(({ isRemote }) => {
+    const answer = askIndex(domain, this.#parts);
+    this.#known.set(key, answer);
+    void answer.then(({ isRemote }) => {
       if (isRemote) setTimeout(() => this.#known.delete(key), REMOTE_ANSWER_MS).unref();
       else this.#known.delete(key);
     });
-    return asked;
+    return answer;
   }
 }
 
-interface Remembered {
+interface CachedTally {
   /** Of the map files; "" while a run has changes that are not in them yet. */
   readonly version: string;
   readonly readAtMs: number;
@@ -138,9 +138,9 @@ interface Remembered {
 }
 
 /** By the folder of the source. Several who ask at once wait for the same reading. */
-class TallyMemory {
+class TallyCache {
   readonly #parts: Parts;
-  readonly #known = new Map<string, Remembered>();
+  readonly #known = new Map<string, CachedTally>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -152,12 +152,12 @@ class TallyMemory {
     const known = this.#known.get(root);
     if (known && (version ? version === known.version : Date.now() - known.readAtMs < REREAD_MS)) return known.tally;
     const tally = countEntries({ domainId: domain.domainId, config }, this.#parts);
-    const remembered = { version, readAtMs: Date.now(), tally };
+    const cached = { version, readAtMs: Date.now(), tally };
     this.#known.delete(root);
-    this.#known.set(root, remembered);
-    tally.catch(() => this.#known.get(root) === remembered && this.#known.delete(root));
+    this.#known.set(root, cached);
+    tally.catch(() => this.#known.get(root) === cached && this.#known.delete(root));
     const [oldest] = this.#known.keys();
-    if (this.#known.size > MAX_REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
+    if (this.#known.size > MAX_CACHED && oldest !== undefined) this.#known.delete(oldest);
     return tally;
   }
 }

@@ -1,6 +1,6 @@
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isErrno } from "../../lib/atomic-file.ts";
+import { isErrno } from "../lib/atomic-file.ts";
 
 /** What the files of a folder and of those below it take; 0 when there is no such folder. */
 export async function bytesBelow(folder: string): Promise<number> {

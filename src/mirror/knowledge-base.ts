@@ -1,34 +1,30 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { copyFile, mkdir, opendir, rename, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import type { ExtractedDocument } from "../../contracts/document.ts";
-import { BadInputError } from "../../contracts/errors.ts";
-import { type ItemId, isDocumentId } from "../../contracts/ids.ts";
-import type { FileVersion } from "../../contracts/manifest.ts";
-import { isErrno, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../../lib/atomic-file.ts";
-import { namesIn } from "../../lib/file-system.ts";
-import { hashFile } from "../../lib/hash.ts";
-import { yieldIfDue } from "../../lib/time-slice.ts";
+import { createHash } from "node:crypto";
+import { lstatSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { ExtractedDocument } from "../contracts/document.ts";
+import { BadInputError } from "../contracts/errors.ts";
+import { type ItemId, isDocumentId } from "../contracts/ids.ts";
+import type { FileVersion } from "../contracts/manifest.ts";
+import { isErrno, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../lib/atomic-file.ts";
+import { namesIn } from "../lib/file-system.ts";
+import { hashFile } from "../lib/hash.ts";
+import { yieldIfDue } from "../lib/time-slice.ts";
 import { bytesBelow } from "./bytes-below.ts";
 import {
-  CONTENT_FILE,
-  discard,
-  exchange,
-  isThere,
-  METADATA_FILE,
-  type Places,
-  readMetadata,
-  removeWhole,
-  settle,
-  takePlace,
-  VERSIONS_FOLDER,
-} from "./document-folder.ts";
-import type { KeptContent, KeptDocument, KeptText, VersionRules } from "./kept-document.ts";
-import { encodeMetadata } from "./metadata-codec.ts";
-import { countWords, hashText } from "./text-facts.ts";
-import { byAge, isVersionId, versionAfter } from "./version-id.ts";
+  byAge,
+  decodeMetadata,
+  type ExtractedText,
+  encodeMetadata,
+  isVersionId,
+  type StoredVersion,
+  type VersionContent,
+  type VersionRules,
+  versionAfter,
+} from "./stored-version.ts";
+import { inFolder } from "./write-body.ts";
 
-/** An exchange takes three renames; whoever misses a document in all its places looks again. */
+/** An exchange takes three renames; whoever misses a document in all its paths looks again. */
 const LOOKS = 3;
 
 /**
@@ -57,10 +53,10 @@ export class KnowledgeBase {
    * What was current becomes an earlier version, unless it is of the same bytes: then it is replaced. Where the file cannot be
    * read, its metadata say why and there is no text: nothing outdated is current.
    */
-  async keep(docId: ItemId, content: KeptContent, text: KeptText): Promise<KeptDocument> {
+  async keep(docId: ItemId, content: VersionContent, text: ExtractedText): Promise<StoredVersion> {
     await this.recover();
-    const places = this.#places(docId);
-    const { current, incoming } = places;
+    const paths = this.#paths(docId);
+    const { current, incoming } = paths;
     const isFirst = !isThere(current);
     const before = isFirst ? undefined : readMetadata(current);
     const latest = before?.versionId ?? (isFirst ? undefined : (await earlierIn(current)).at(-1));
@@ -70,10 +66,10 @@ export class KnowledgeBase {
       // Neither is flushed: a text that a power cut spoilt is told by its hash, and made again from the file.
       if ("markdown" in text) await writeText(join(incoming, CONTENT_FILE), text.markdown);
       writeFileSync(join(incoming, METADATA_FILE), encodeMetadata(kept));
-      if (isFirst) takePlace(places);
-      else await exchange(places);
+      if (isFirst) takePlace(paths);
+      else await exchange(paths);
     } catch (error) {
-      await settle(places).catch(() => undefined);
+      await recoverExchange(paths).catch(() => undefined);
       throw error;
     }
     return kept;
@@ -81,7 +77,7 @@ export class KnowledgeBase {
 
   /** A document of another store with its earlier versions, oldest first; what lies there stays. For a knowledge base that nobody uses yet. */
   async adopt(docId: ItemId, versions: readonly AdoptedVersion[]): Promise<void> {
-    const { current } = this.#places(docId);
+    const { current } = this.#paths(docId);
     for (const version of versions) {
       const isCurrent = version === versions.at(-1);
       await adoptVersion(isCurrent ? current : join(current, VERSIONS_FOLDER, version.versionId), docId, version);
@@ -91,7 +87,7 @@ export class KnowledgeBase {
   /** The file is somewhere else now, with the bytes it had. */
   async relocate(docId: ItemId, path: string): Promise<void> {
     await this.recover();
-    const { current, incoming } = this.#places(docId);
+    const { current, incoming } = this.#paths(docId);
     const kept = readMetadata(current);
     if (!kept || kept.path === path) return;
     const written = `${incoming}.${METADATA_FILE}`;
@@ -100,7 +96,7 @@ export class KnowledgeBase {
   }
 
   /** Of the current version; undefined when nothing is kept. */
-  current(docId: ItemId): Promise<KeptDocument | undefined> {
+  current(docId: ItemId): Promise<StoredVersion | undefined> {
     return this.#find(docId, async (_folder, kept) => kept);
   }
 
@@ -110,7 +106,7 @@ export class KnowledgeBase {
   }
 
   /** One version, by default the current one, that has a text; undefined when it is not kept, or not what was written. */
-  read(docId: ItemId, versionId?: string): Promise<(KeptDocument & ExtractedDocument) | undefined> {
+  read(docId: ItemId, versionId?: string): Promise<(StoredVersion & ExtractedDocument) | undefined> {
     if (versionId !== undefined && !isVersionId(versionId)) return Promise.resolve(undefined);
     return this.#find(docId, (folder, kept) => {
       const isCurrent = versionId === undefined || kept.versionId === versionId;
@@ -140,7 +136,7 @@ export class KnowledgeBase {
     options: { readonly dryRun: boolean } = { dryRun: false },
   ): Promise<{ readonly removed: readonly string[]; readonly bytes: number }> {
     if (!options.dryRun) await this.recover();
-    const { current, incoming } = this.#places(docId);
+    const { current, incoming } = this.#paths(docId);
     const removed = await outdatedIn(current, rules, now);
     let bytes = 0;
     for (const versionId of removed) {
@@ -154,7 +150,7 @@ export class KnowledgeBase {
   /** Everything that is kept of a document leaves, as one; returns how many bytes that freed. */
   async remove(docId: ItemId): Promise<number> {
     await this.recover();
-    const { current, incoming } = this.#places(docId);
+    const { current, incoming } = this.#paths(docId);
     const bytes = await bytesBelow(current);
     await removeWhole(current, `${incoming}.gone`);
     return bytes;
@@ -162,7 +158,7 @@ export class KnowledgeBase {
 
   /** How much disk a document takes with all its versions, in bytes. */
   size(docId: ItemId): Promise<number> {
-    return bytesBelow(this.#places(docId).current);
+    return bytesBelow(this.#paths(docId).current);
   }
 
   /** Every document that has a folder, in no particular order. */
@@ -179,7 +175,7 @@ export class KnowledgeBase {
   async #recover(): Promise<void> {
     for (const name of await namesIn(this.#staging)) {
       const docId = name.replace(/\.old$/, "");
-      if (isDocumentId(docId)) await settle(this.#places(docId));
+      if (isDocumentId(docId)) await recoverExchange(this.#paths(docId));
       else await discard(join(this.#staging, name));
     }
   }
@@ -187,9 +183,9 @@ export class KnowledgeBase {
   /** Asks `look` about the folder that has the document; when that finds nothing, the document may just be moving on. */
   async #find<T>(
     docId: ItemId,
-    look: (folder: string, kept: KeptDocument) => Promise<T | undefined>,
+    look: (folder: string, kept: StoredVersion) => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    const { current, outgoing, incoming } = this.#places(docId);
+    const { current, outgoing, incoming } = this.#paths(docId);
     // Whoever writes knows that nobody else does, so there is one place to look.
     const [looks, folders] = this.#recovered ? [1, [current]] : [LOOKS, [current, outgoing, incoming]];
     await yieldIfDue();
@@ -204,7 +200,7 @@ export class KnowledgeBase {
     return undefined;
   }
 
-  #places(docId: ItemId): Places {
+  #paths(docId: ItemId): VersionPaths {
     if (!isDocumentId(docId)) {
       throw new BadInputError("A document id is 1 to 128 letters, digits, underscores or hyphens.");
     }
@@ -220,8 +216,8 @@ async function writeText(path: string, text: string): Promise<void> {
 
 /** A version whose text somebody else made. */
 interface AdoptedVersion
-  extends Omit<KeptContent, "extractor">,
-    Pick<KeptDocument, "versionId" | "createdAt" | "title"> {
+  extends Omit<VersionContent, "extractor">,
+    Pick<StoredVersion, "versionId" | "createdAt" | "title"> {
   /** The file with its text, absolute. */
   readonly textFile: string;
 }
@@ -240,13 +236,17 @@ async function adoptVersion(folder: string, docId: ItemId, version: AdoptedVersi
 interface Predecessor {
   readonly docId: ItemId;
   /** What is current, when its metadata can be read. */
-  readonly before: KeptDocument | undefined;
+  readonly before: StoredVersion | undefined;
   /** The highest version there is. */
   readonly latest: string | undefined;
 }
 
 /** The metadata of a text. The same bytes are the same version, however often it is made. */
-function describeText({ docId, before, latest }: Predecessor, content: KeptContent, text: KeptText): KeptDocument {
+function describeText(
+  { docId, before, latest }: Predecessor,
+  content: VersionContent,
+  text: ExtractedText,
+): StoredVersion {
   const versionId = before?.hash === content.hash ? before.versionId : versionAfter(latest);
   const createdAt = before?.createdAt || content.at;
   const named = { ...content, docId, versionId, createdAt };
@@ -260,7 +260,7 @@ function describeText({ docId, before, latest }: Predecessor, content: KeptConte
 async function readWhole(
   folder: string,
   kept = readMetadata(folder),
-): Promise<(KeptDocument & ExtractedDocument) | undefined> {
+): Promise<(StoredVersion & ExtractedDocument) | undefined> {
   if (kept?.error !== "") return undefined;
   const path = join(folder, CONTENT_FILE);
   const bytes = readSmallFile(path) ?? (await readFileIfExists(path));
@@ -291,3 +291,105 @@ async function outdatedIn(folder: string, rules: VersionRules, now: Date): Promi
   }
   return outdated;
 }
+
+const CONTENT_FILE = "content.md";
+const METADATA_FILE = "metadata.json";
+const VERSIONS_FOLDER = "versions";
+
+/** Where a document may be found. Usually in its place alone; while a version is being exchanged also on its way in and out. */
+interface VersionPaths {
+  /** `knowledge_base/documents/{doc_id}` */
+  readonly current: string;
+  /** `.staging/{doc_id}`: what is to become current. Complete when it has its metadata, which are written last. */
+  readonly incoming: string;
+  /** `.staging/{doc_id}.old`: what was current. There only when what comes is complete. */
+  readonly outgoing: string;
+}
+
+/** Throws when the disk cannot tell. */
+export function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function readMetadata(folder: string): StoredVersion | undefined {
+  const bytes = readSmallFile(join(folder, METADATA_FILE));
+  return bytes && decodeMetadata(bytes.toString("utf8"));
+}
+
+/**
+ * What is incoming becomes current; what was current becomes its latest earlier version, by moving. A folder cannot be renamed
+ * over another, so there is a moment without the document in its place: readers of other processes look into the other paths, too.
+ */
+export async function exchange(paths: VersionPaths): Promise<void> {
+  moveIfThere(paths.current, paths.outgoing);
+  finishExchange(paths);
+  await discard(paths.outgoing);
+}
+
+/** After a crash: an exchange that began is finished, and one that did not is forgotten. */
+async function recoverExchange(paths: VersionPaths): Promise<void> {
+  const { current, incoming, outgoing } = paths;
+  if (!isThere(current)) {
+    if (readMetadata(incoming)) {
+      finishExchange(paths);
+    } else {
+      // Only a damaged disk leads here with something outgoing.
+      moveIfThere(join(incoming, VERSIONS_FOLDER), join(outgoing, VERSIONS_FOLDER));
+      moveIfThere(outgoing, current);
+    }
+  }
+  await discard(incoming);
+  await discard(outgoing);
+}
+
+/** Each move may have been made before. */
+function finishExchange(paths: VersionPaths): void {
+  const { incoming, outgoing } = paths;
+  const versions = join(incoming, VERSIONS_FOLDER);
+  moveIfThere(join(outgoing, VERSIONS_FOLDER), versions);
+  const before = isThere(outgoing) ? readMetadata(outgoing) : undefined;
+  // The same version made anew takes its place; one without a text is not worth keeping.
+  if (before && before.error === "" && before.versionId !== readMetadata(incoming)?.versionId) {
+    mkdirSync(versions, { recursive: true });
+    renameSync(outgoing, join(versions, before.versionId));
+  }
+  takePlace(paths);
+}
+
+/** Where nothing was current, this is all of an exchange. */
+function takePlace({ current, incoming }: Pick<VersionPaths, "current" | "incoming">): void {
+  inFolder(dirname(current), () => renameSync(incoming, current));
+}
+
+function moveIfThere(from: string, to: string): void {
+  if (isThere(from)) renameSync(from, to);
+}
+
+/** Out of sight in one move first: a folder half removed is never read. `waiting` is a name in `.staging`. */
+async function removeWhole(folder: string, waiting: string): Promise<void> {
+  mkdirSync(dirname(waiting), { recursive: true });
+  moveIfThere(folder, waiting);
+  await discard(waiting);
+}
+
+async function discard(folder: string): Promise<void> {
+  if (isThere(folder)) await rm(folder, { recursive: true, force: true });
+}
+
+function hashText(text: string | Uint8Array): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** Without making the words: a text may be tens of megabytes. */
+function countWords(text: string): number {
+  let count = 0;
+  let inWord = false;
+  for (let i = 0; i < text.length; i++) {
+    const isSpace = SPACES.has(text.charCodeAt(i));
+    if (!isSpace && !inWord) count += 1;
+    inWord = !isSpace;
+  }
+  return count;
+}
+
+const SPACES: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x20, 0xa0, 0x2028, 0x2029, 0x3000]);

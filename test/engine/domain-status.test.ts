@@ -6,7 +6,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { Backend } from "../../src/contracts/backend.ts";
 import type { Ledgers } from "../../src/contracts/ledger.ts";
-import { createStanding, type Standing } from "../../src/engine/standing.ts";
+import { createDomainStatuses, type DomainStatus } from "../../src/engine/domain-status.ts";
 import { healthOf } from "../../src/http/pages/domain-health.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 import { openStage } from "../stories/stage.ts";
@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-async function standing(): Promise<Standing> {
+async function standing(): Promise<DomainStatus> {
   return await world.app.standing(await world.app.domains.get(DOMAIN));
 }
 
@@ -117,7 +117,7 @@ test("the ledger is read once, however often and by however many it is asked, un
     reads += 1;
     return ledgers.open(source, options);
   };
-  const ask = createStanding({ backend, crawlerFolder, ledgers: { ...ledgers, open } });
+  const ask = createDomainStatuses({ backend, crawlerFolder, ledgers: { ...ledgers, open } });
   const domain = await world.app.domains.get(DOMAIN);
   await Promise.all([ask(domain), ask(domain), ask(domain)]);
   await ask(domain);

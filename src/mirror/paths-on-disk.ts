@@ -13,7 +13,7 @@ interface Folder {
  * Which places below some folders have a file: the same place in any of them, and whatever the case of its name. A folder is
  * read when it is first asked for and not again, so whoever changes something in it has to remember that.
  */
-export class PlacesOnDisk {
+export class PathsOnDisk {
   readonly #roots: readonly string[];
   readonly #read = new Map<string, Folder>();
 

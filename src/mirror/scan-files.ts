@@ -1,0 +1,116 @@
+import { lstatSync, readdirSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { Worker } from "node:worker_threads";
+import { isErrno } from "../lib/atomic-file.ts";
+import { moduleBeside } from "../lib/module-beside.ts";
+import type { TimeSlice } from "../lib/time-slice.ts";
+import { FilesOnDisk } from "./files-on-disk.ts";
+import type { ScannedFiles, ScanOrder } from "./scan-worker.ts";
+
+export interface FileOnDisk {
+  readonly size: number;
+  /** The source's time, which we give the file. */
+  readonly mtimeMs: number;
+  /** When the file came to its place, by our clock. */
+  readonly placedAtMs: number;
+}
+
+/** `path` is relative to `top`, `/`-separated. */
+type OnFile = (path: string, file: FileOnDisk) => void;
+
+/** Every file below a folder of `top`; none when the folder is not there. Others get their turn meanwhile. */
+export async function visitFiles(top: string, folder: string, onFile: OnFile, timeSlice: TimeSlice): Promise<void> {
+  // Not in our thread: storage that hangs usually does so here, and the rest of the process goes on.
+  const entries = await readdir(`${top}/${folder}`, { withFileTypes: true }).catch(noneIfGone);
+  for (const entry of entries) {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) {
+      await visitFiles(top, path, onFile, timeSlice);
+    } else {
+      // Another step may have moved the file away since the folder was read.
+      const file = fileAt(`${top}/${path}`);
+      if (file) onFile(path, file);
+      if (timeSlice.isOver()) await timeSlice.next();
+    }
+  }
+}
+
+/** The same in half the time, for a thread that has nothing else to do; in the order in which a source lists a tree, files before folders. */
+export function visitFilesAtOnce(top: string, folder: string, onFile: OnFile): void {
+  const folders: string[] = [];
+  for (const name of namesIn(`${top}/${folder}`).sort()) {
+    const path = `${folder}/${name}`;
+    const stats = lstatSync(`${top}/${path}`, { throwIfNoEntry: false });
+    if (stats?.isDirectory()) folders.push(path);
+    else if (stats) onFile(path, { size: stats.size, mtimeMs: stats.mtimeMs, placedAtMs: stats.ctimeMs });
+  }
+  for (const path of folders) visitFilesAtOnce(top, path, onFile);
+}
+
+/** undefined: there is nothing, or a folder; also where a file is on the way to it. */
+export function fileAt(path: string): FileOnDisk | undefined {
+  try {
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (!stats || stats.isDirectory()) return undefined;
+    return { size: stats.size, mtimeMs: stats.mtimeMs, placedAtMs: stats.ctimeMs };
+  } catch (error) {
+    if (isErrno(error, "ENOTDIR")) return undefined;
+    throw error;
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    return noneIfGone(error);
+  }
+}
+
+function noneIfGone(error: unknown): never[] {
+  if (isErrno(error, "ENOENT")) return [];
+  throw error;
+}
+
+/** The names of the largest folder are all it holds at a time. */
+const MAX_HEAP_MB = 128;
+const MAX_YOUNG_MB = 4;
+
+/**
+ * Looks through the folders while this thread does something else. undefined when the other one ends without an answer,
+ * for whatever reason: who needs the files then looks here, and meets the reason.
+ */
+export async function scanInThread(order: ScanOrder, signal: AbortSignal): Promise<FilesOnDisk | undefined> {
+  const worker = start(order);
+  if (!worker) return undefined;
+  const found = new FilesOnDisk();
+  const { promise: isWhole, resolve } = Promise.withResolvers<boolean>();
+  worker.on("message", (files: ScannedFiles | "done") => {
+    if (files === "done") resolve(true);
+    else add(files, found);
+  });
+  worker.once("error", () => resolve(false));
+  worker.once("exit", () => resolve(false));
+  const end = (): void => void worker.terminate();
+  signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) end();
+  return (await isWhole.finally(() => signal.removeEventListener("abort", end))) ? found : undefined;
+}
+
+function add({ paths, numbers }: ScannedFiles, found: FilesOnDisk): void {
+  let at = 0;
+  for (const path of paths.split("\0")) {
+    found.add(path, numbers[at] ?? 0, numbers[at + 1] ?? 0, numbers[at + 2] ?? 0);
+    at += 3;
+  }
+}
+
+/** undefined: not everybody may start threads. */
+function start(workerData: ScanOrder): Worker | undefined {
+  const resourceLimits = { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: MAX_YOUNG_MB };
+  try {
+    return new Worker(moduleBeside(import.meta.url, "scan-worker"), { workerData, resourceLimits });
+  } catch {
+    return undefined;
+  }
+}

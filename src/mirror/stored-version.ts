@@ -1,0 +1,118 @@
+import type { ExtractedDocument } from "../contracts/document.ts";
+import { VERSION_ID } from "../contracts/manifest.ts";
+import { parseJsonObject } from "../lib/json-object.ts";
+
+/** What a version is made from. */
+export interface VersionContent {
+  /** When it is kept, ISO 8601 UTC. */
+  readonly at: string;
+  /** SHA-256 of the bytes of the file. */
+  readonly hash: string;
+  /** Where the file is in its tree. */
+  readonly path: string;
+  readonly fileType: string;
+  /** Of the file, ISO 8601 UTC. */
+  readonly modifiedAt: string;
+  /** The revision of the extractor that makes the text. */
+  readonly extractor: string;
+}
+
+/** One version of a document, as `metadata.json` tells of it. */
+export interface StoredVersion extends VersionContent {
+  readonly docId: string;
+  /** `v1` for the first, then `v2` and so on. */
+  readonly versionId: string;
+  /** When the document was first kept, ISO 8601 UTC. */
+  readonly createdAt: string;
+  readonly title: string;
+  /** ISO 639-1, "" when the text is too short to tell. */
+  readonly language: string;
+  readonly wordCount: number;
+  /** SHA-256 of `content.md`: a text that was edited or damaged is told by it. "" when there is no text. */
+  readonly textHash: string;
+  /** Why the file cannot be read, so that there is no text; "" when there is one. */
+  readonly error: string;
+}
+
+/** A text, or why there will be none for as long as the file stays as it is. */
+export type ExtractedText = ExtractedDocument | { readonly error: string };
+
+/** How many earlier versions stay, and for how long after the next one came; of those that may stay, the last two do whatever their age. */
+export interface VersionRules {
+  readonly versions: number;
+  readonly versionMs: number;
+}
+
+const FORMAT = 1;
+
+export function encodeMetadata(kept: StoredVersion): string {
+  const fields = {
+    format: FORMAT,
+    doc_id: kept.docId,
+    version_id: kept.versionId,
+    title: kept.title,
+    language: kept.language,
+    source_path: kept.path,
+    file_type: kept.fileType,
+    content_hash: kept.hash,
+    text_hash: kept.textHash,
+    word_count: kept.wordCount,
+    extractor: kept.extractor,
+    created_at: kept.createdAt,
+    modified_at: kept.modifiedAt,
+    kept_at: kept.at,
+    error: kept.error,
+  };
+  return `${JSON.stringify(fields, null, 2)}\n`;
+}
+
+/** undefined for what is torn, edited beyond use, or of a later format: as if it were not there. */
+export function decodeMetadata(text: string): StoredVersion | undefined {
+  const fields = parseJsonObject(text);
+  if (fields?.["format"] !== FORMAT) return undefined;
+  const word = (name: string): string => {
+    const value = fields[name];
+    return typeof value === "string" ? value : "";
+  };
+  const versionId = word("version_id");
+  if (!isVersionId(versionId)) return undefined;
+  return {
+    docId: word("doc_id"),
+    versionId,
+    title: word("title"),
+    language: word("language"),
+    path: word("source_path"),
+    fileType: word("file_type"),
+    hash: word("content_hash"),
+    textHash: word("text_hash"),
+    wordCount: typeof fields["word_count"] === "number" ? fields["word_count"] : 0,
+    extractor: word("extractor"),
+    createdAt: word("created_at"),
+    modifiedAt: word("modified_at"),
+    at: word("kept_at"),
+    error: word("error"),
+  };
+}
+
+const PATTERN = new RegExp(VERSION_ID);
+
+/** It has no earlier one. */
+export const FIRST_VERSION = "v1";
+
+/** Version ids become folder names. */
+export function isVersionId(text: string): boolean {
+  return PATTERN.test(text);
+}
+
+export function versionAfter(versionId: string | undefined): string {
+  return `v${(versionId === undefined ? 0 : numberOf(versionId)) + 1}`;
+}
+
+/** Oldest first. */
+export function byAge(one: string, other: string): number {
+  return numberOf(one) - numberOf(other);
+}
+
+function numberOf(versionId: string): number {
+  return Number(versionId.slice(1));
+}
