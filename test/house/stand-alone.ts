@@ -65,8 +65,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/embedding/dot-products.ts",
     "index/search/find-candidates.ts",
     "ledger/registry/waiting-index.ts",
-    "lib/glob/glob-steps.ts",
-    "lib/glob/parse-glob.ts",
     "sources/folder/walk-folder.ts",
     "sources/sharepoint/pages/canvas-nodes.ts",
     "sources/tree/identify-files.ts",

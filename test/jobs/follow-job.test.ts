@@ -12,12 +12,16 @@ const PATIENCE = AbortSignal.timeout(600_000);
 test("what a follower gets is the file, byte for byte: live, late, from another store, through renames", async (t) => {
   const jobs = await openJobs(t);
   const go = Promise.withResolvers<void>();
+  let wasPaused = false;
   const { jobId, done } = await jobs.runner.start(CRAWL, async (job) => {
     await go.promise;
     for (let i = 1; i <= 3000; i++) {
       job.log(`[ ${i} / 3000 ] 'Überblick ${i}.docx' ${"x".repeat(i % 300)}`);
       await job.checkpoint();
       if (i % 300 === 0) await new Promise((resolve) => setImmediate(resolve));
+      // The request to pause is noticed by and by: on a busy machine later than the last line.
+      while (i === 2000 && !wasPaused)
+        await job.checkpoint().then(() => new Promise((resolve) => setImmediate(resolve)));
     }
     return { ...FINE, data: { text: "y".repeat(1_000_000) } };
   });
@@ -26,6 +30,7 @@ test("what a follower gets is the file, byte for byte: live, late, from another 
   await jobs.store.control(jobId, "pause");
   go.resolve();
   await untilLogged(jobs.store, jobId, "Paused.");
+  wasPaused = true;
   while ((await jobs.store.get(jobId)).state !== "paused") await new Promise((resolve) => setImmediate(resolve));
   const middle = readAll(elsewhere.follow(jobId, { signal: PATIENCE }));
   await jobs.store.control(jobId, "resume");
