@@ -534,7 +534,9 @@ class Verification {
       const isLedger = !isBehindBytes && isTold && !other.some(isLabel);
       if (isLedger) {
         const detail = `the ledger remembers ${sayFields(changed)}`;
-        result.differences.push({ layer: "ledger", part: "", detail, crawl: "downloads it again" });
+        const isNoticed = changed.some(({ name }) => !UNTOLD_ELSEWHERE.has(name));
+        const crawl = isNoticed ? "downloads it again" : "with --mode full: takes over what the source says";
+        result.differences.push({ layer: "ledger", part: "", detail, crawl });
         this.#takeAudit(other, result);
       } else {
         result.behind.push(sayChanged(changed));
@@ -609,8 +611,8 @@ class Verification {
   #takeAudit(differences: readonly IndexDifference[], result: ItemResult): void {
     for (const { part, detail } of differences) {
       const isDamage = DAMAGED_PARTS.has(part);
-      if (isDamage) result.isDamaged = true;
-      const crawl = isDamage ? NOT_NOTICED : part === "document" ? "embeds it again" : "labels it again";
+      if (isDamage || part === "document") result.isDamaged = true;
+      const crawl = isDamage ? NOT_NOTICED : part === "document" ? "embeds it again" : LABELS;
       result.differences.push({ layer: "index", part, detail, crawl });
     }
   }
@@ -621,11 +623,19 @@ class Verification {
     const wrong: string[] = [];
     if (indexed?.fileId !== ref.fileId) wrong.push("another file id");
     if (indexed && indexed.vectorStoreId !== store) wrong.push("another vector store");
-    if (indexed?.sha256 && ref.sha256 && indexed.sha256 !== ref.sha256) wrong.push("another hash");
+    // Where the index has other bytes than the mirror, that was said, and the ledger may be right.
+    const { sha256 = "" } = indexed ?? {};
+    if (sha256 && ref.sha256 && sha256 !== ref.sha256 && ref.sha256 === result.hashes.mirror)
+      wrong.push("another hash");
     if (indexed?.embeddingError) wrong.push(`a failure (${indexed.embeddingError})`);
     if (wrong.length === 0) return;
     const detail = `of its document the ledger remembers ${wrong.join(", ")}`;
-    result.differences.push({ layer: "ledger", part: "", detail, crawl: "takes over what the index has" });
+    result.differences.push({
+      layer: "ledger",
+      part: "",
+      detail,
+      crawl: "takes over what the index has, a hash with --mode full",
+    });
   }
 
   async #takeResult(item: FoundItem, result: ItemResult | undefined): Promise<void> {
@@ -640,9 +650,11 @@ class Verification {
     if (result.emptiness) this.#counts[result.emptiness] += 1;
     this.#counts.passages += result.passages;
     this.#counts.vectors += result.vectors;
+    // A file whose row was lost is not another difference.
+    if (!entry?.mirrored && sighting && refs.length > 0) await this.#know(this.#mirror.embeddedFile(sighting.path));
     const companion =
       entry && companionOf(entry, this.#originals, { mirror: this.#mirror, converter: this.#converter });
-    if (companion) await this.#db.run("DELETE FROM stranger WHERE path = $1", [companion]);
+    if (companion) await this.#know(companion);
     const isAsked = this.#isAsked(item, path);
     for (const layer of LAYERS) {
       const hash = result.hashes[layer];
@@ -654,6 +666,10 @@ class Verification {
     for (const difference of result.differences) this.#tell({ ...difference, item_id: itemId, path });
     if (result.isDamaged) this.#damaged.push(itemId);
     if (result.differences.length === 0 && refs[0]) this.#search?.offer(itemId, refs[0], path, result.text);
+  }
+
+  async #know(file: string): Promise<void> {
+    await this.#db.run("DELETE FROM stranger WHERE path = $1", [file]);
   }
 
   #isAsked({ itemId, refs, sighting }: FoundItem, path: string): boolean {
@@ -772,6 +788,7 @@ class Verification {
 
 /** A remote store does not show these, so it cannot tell whether source or ledger is right. */
 const UNTOLD_ELSEWHERE: ReadonlySet<string> = new Set(["name", "path", "address"]);
+const LABELS = "labels it again; with --mode full also where only name, time or attributes are wrong";
 const REMOVES = "removes it from the index";
 const NOT_NOTICED = "does not notice it; verify --repair makes it anew";
 const DAMAGED_PARTS: ReadonlySet<string> = new Set(["text", "sections", "chunks", "vectors"]);
