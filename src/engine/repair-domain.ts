@@ -57,7 +57,10 @@ async function forgetListed(
   const items = differences.flatMap(({ layer, item_id }) => (layer === "ledger" ? [item_id as ItemId] : []));
   if (items.length === 0) return;
   await withLedger(run, { step: "download" }, parts, job, async ({ ledger }) => {
-    for (const itemId of items) if (await ledger.get(itemId)) ledger.put(itemId, { seen: null });
+    for (const itemId of items) {
+      const seen = (await ledger.get(itemId))?.seen;
+      if (seen) ledger.put(itemId, { seen: { ...seen, rawUrl: "" } });
+    }
   });
 }
 

@@ -114,8 +114,10 @@ export class SearchCheck {
   }
 }
 
+/** By its text: that its name or path has a word of the sentence does not count. */
 function names(hits: readonly SearchHit[], fileId: FileId): boolean {
-  return hits.some((hit) => hit.fileId === fileId || hit.details?.alsoIn.some((other) => other.fileId === fileId));
+  const byText = hits.filter(({ details }) => !details || details.parts.text + details.parts.vector > 0);
+  return byText.some((hit) => hit.fileId === fileId || hit.details?.alsoIn.some((other) => other.fileId === fileId));
 }
 
 /** Words alone, so that nothing in it is read as an operator of the search; "" where the text has too few. */

@@ -457,10 +457,16 @@ class Verification {
 
   /** "" where the bytes are not asked for, or are not those of the file: rows, pages, sites that are read while they are listed. */
   async #hashAtSource(sighting: Sighting, file: string): Promise<string> {
-    const { abilities } = this.#run.config.kind;
-    if (!this.#request.download || sighting.form !== "document" || abilities.isReadWhileListed) return "";
-    if (this.#mirror.isOriginal(file)) return "";
-    if (sighting.contentHash) return sighting.contentHash;
+    if (!this.#request.download || !this.#isFetchable(sighting, file)) return "";
+    return sighting.contentHash ?? (await this.#fetchHash(sighting));
+  }
+
+  #isFetchable({ form }: Sighting, file: string): boolean {
+    const { isReadWhileListed } = this.#run.config.kind.abilities;
+    return form === "document" && !isReadWhileListed && !this.#mirror.isOriginal(file);
+  }
+
+  async #fetchHash(sighting: Sighting): Promise<string> {
     const fetched = await this.#source?.fetch(sighting, this.#job.signal);
     if (fetched?.status !== "fetched") return "";
     const hash = createHash("sha256");
@@ -496,7 +502,7 @@ class Verification {
     const { onDisk, fetched, path } = bytes;
     const mirrored = entry.mirrored;
     const changed = sighting ? changedFields(sighting, entry) : [];
-    const isBehindBytes = fetched !== "" && fetched !== onDisk;
+    const isBehindBytes = await this.#isBehindBytes(item, changed, { onDisk, fetched });
     if (this.#target.problem !== undefined || !this.#search) {
       if (changed.length > 0) result.behind.push(sayChanged(changed));
       else if (isBehindBytes) result.differences.push(otherBytes());
@@ -544,6 +550,23 @@ class Verification {
       }
     }
     this.#compareIndexed(item, ref, result);
+  }
+
+  /** Another size or version is either news at the source or a wrong row of the ledger: the bytes of this one item tell. */
+  async #isBehindBytes(
+    { sighting, entry }: FoundItem,
+    changed: readonly ChangedField[],
+    { onDisk, fetched }: { readonly onDisk: string; readonly fetched: string },
+  ): Promise<boolean> {
+    if (fetched) return fetched !== onDisk;
+    if (!sighting || !changed.some(({ name }) => name === "size" || name === "content version")) return false;
+    if (!this.#isFetchable(sighting, entry?.mirrored?.file ?? "")) return true;
+    try {
+      return (await this.#fetchHash(sighting)) !== onDisk;
+    } catch (error) {
+      if (error instanceof CancelledError || this.#job.signal.aborted) throw error;
+      return true;
+    }
   }
 
   async #extract(

@@ -1,3 +1,4 @@
+// Each layer of a domain is corrupted on purpose: verify names just that, and repairing mends it.
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { FolderStage } from "./folder-stage.ts";
