@@ -1,7 +1,7 @@
 import type { SourceVerification, VerifyRequest } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { App } from "./app.ts";
 
 /** Verify as the job it runs in; it is ok when index and source agree, or only the source moved on. NotFoundError when there is no such domain. */

@@ -6,7 +6,7 @@ import type { JobRecord } from "../contracts/job.ts";
 import { type CheckedCertificate, checkCertificate, formatCertificate } from "../engine/certificate.ts";
 import type { SourceVerification, Verdict } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import type { Call, Command } from "./command.ts";
 import { runJob } from "./run-job.ts";
 

@@ -4,7 +4,7 @@ import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { plural } from "../lib/plural.ts";
+import { plural } from "../lib/text.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { documentOf } from "./commit-plan.ts";

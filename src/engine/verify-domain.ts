@@ -7,10 +7,10 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { Signer } from "../contracts/signer.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { withDomainLock } from "../domains/domain-lock.ts";
+import { withDomainLock } from "../domains/domain-files.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
-import { plural } from "../lib/plural.ts";
 import { releaseNumber } from "../lib/release.ts";
+import { plural } from "../lib/text.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import {
   type Certificate,

@@ -88,7 +88,7 @@ export class SearchCheck {
     let count = 0;
     if (!generations) return { haunted, count };
     const { active } = await generations.state();
-    const oldest = (await generations.kept()).filter(({ number }) => number < active).at(-1)?.number;
+    const oldest = (await generations.list()).filter(({ number }) => number < active).at(-1)?.number;
     if (oldest === undefined) return { haunted, count };
     for await (const page of generations.difference(oldest, active)) {
       for (const { kind, sourceId: of, itemId, name, path } of page) {
