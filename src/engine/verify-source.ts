@@ -65,6 +65,7 @@ CREATE TABLE listed (item_id TEXT PRIMARY KEY, sighting TEXT NOT NULL) STRICT, W
 CREATE TABLE undecided (item_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE known (item_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE held (item_id TEXT NOT NULL, file_id TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY (item_id, file_id)) STRICT, WITHOUT ROWID;
+CREATE TABLE item (item_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE stranger (path TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 `;
 
@@ -307,12 +308,12 @@ class Verification {
 
   async #compareItems(): Promise<void> {
     const all = "SELECT item_id FROM listed UNION SELECT item_id FROM known UNION SELECT item_id FROM held";
-    const total = await this.#count(`SELECT count(*) AS n FROM (${all})`);
+    const total = await this.#db.run(`INSERT INTO item (item_id) ${all}`);
     const every = Math.ceil(total / PROGRESS_LINES);
     let done = 0;
     for (let after = ""; ; ) {
       const rows = await this.#db.all<{ item_id: ItemId }>(
-        `SELECT item_id FROM (${all}) WHERE item_id > $1 ORDER BY item_id LIMIT ${PAGE}`,
+        `SELECT item_id FROM item WHERE item_id > $1 ORDER BY item_id LIMIT ${PAGE}`,
         [after],
       );
       if (rows.length === 0) return;
