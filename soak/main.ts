@@ -10,6 +10,7 @@ import { manifestSoak } from "./manifest-soak.ts";
 import { parallelSoak } from "./parallel-soak.ts";
 import type { Soak } from "./soak.ts";
 import { storySoak } from "./story-soak.ts";
+import { verifySoak } from "./verify-soak.ts";
 import { webSoak } from "./web-soak.ts";
 
 const SOAKS: Readonly<Record<string, Soak>> = {
@@ -24,6 +25,7 @@ const SOAKS: Readonly<Record<string, Soak>> = {
   "folder-kills": folderKillSoak,
   manifest: manifestSoak,
   knowledge: knowledgeSoak,
+  verify: verifySoak,
 };
 
 const USAGE = `npm run soak -- [${Object.keys(SOAKS).join("|")}] [--seed N] [--count N]

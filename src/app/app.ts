@@ -24,6 +24,8 @@ import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
+import type { VerifyRequest } from "../engine/verification.ts";
+import type { VerifyResult } from "../engine/verify-domain.ts";
 import type { Inventory } from "../inventory/inventory.ts";
 import type { JobRunner } from "../jobs/job-runner.ts";
 import type { JobStore } from "../jobs/job-store.ts";
@@ -61,6 +63,8 @@ export interface App {
   cleanupMetadata(domainId: DomainId, job: JobContext): Promise<CleanupResult>;
   /** Likewise: takes away what nobody needs any more. */
   maintain(request: MaintenanceRequest, job: JobContext): Promise<MaintenanceResult>;
+  /** Inside a job: compares everything with fresh eyes and signs what it found; with `repair`, mends it and looks again. */
+  verify(request: VerifyRequest, options: { readonly repair: boolean }, job: JobContext): Promise<VerifyResult>;
   /** Inside a job. Upgrades what earlier layouts left in the folders of sources. */
   migrate(request: MigrateRequest, job: JobContext): Promise<MigrateResult>;
   /** `asking`: BusyError when whoever asks has too many searches under way. */

@@ -24,6 +24,9 @@ import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
 import { query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
+import { repairDomain } from "../engine/repair-domain.ts";
+import type { VerifyRequest } from "../engine/verification.ts";
+import { type VerifyParts, type VerifyResult, verifyDomain } from "../engine/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
@@ -40,6 +43,7 @@ import { createReportStore, type ReportStore } from "../reports/report-store.ts"
 import type { Access } from "../security/access.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import { openAccess } from "../security/open-access.ts";
+import { openSigner } from "../security/signing-key.ts";
 import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
@@ -146,6 +150,10 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     endDeadJobs: (log) => endDeadJobs(jobs, queue, log),
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
+    verify: (request, options, job) =>
+      sayingWaits(sharepoint, job, () =>
+        verify(request, options, { ...parts, signer: openSigner(folder("security")) }, job),
+      ),
     ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createDomainStatuses(parts),
@@ -203,6 +211,15 @@ function openIngest(
     });
     return ingest;
   };
+}
+
+async function verify(
+  request: VerifyRequest,
+  { repair }: { readonly repair: boolean },
+  parts: VerifyParts,
+  job: JobContext,
+): Promise<VerifyResult> {
+  return repair ? await repairDomain(request, parts, job) : (await verifyDomain(request, parts, job)).result;
 }
 
 function searchVerbs(

@@ -66,6 +66,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
     summary: "Looks at everything a crawl needs, from the certificate to the vector store, and says what is missing.",
     load: async () => (await import("./doctor.ts")).doctorCommand,
   },
+  verify: {
+    summary: "Proves that source, mirror and index of a domain say the same, or says where not; checks certificates.",
+    load: async () => (await import("./verify.ts")).verifyCommand,
+  },
   documents: {
     summary: "Lists the files of folders and the like, tells everything about one, or prints what it said.",
     load: async () => (await import("./documents.ts")).documentsCommand,

@@ -10,6 +10,10 @@ export interface CommandJob {
   /** Refuses what cannot be done, before there is a job. */
   prepare(app: App): Promise<JobWork>;
   summary(data: unknown): string;
+  /** The summary alone goes to standard output. */
+  readonly isJson?: boolean;
+  /** Where it is more than done or not; undefined: the usual. */
+  exitCode?(record: JobRecord): number | undefined;
 }
 
 /** Runs it to its end, showing its log; the exit code. Ctrl+C cancels the job; it is over, and its file says so, before this ends. */
@@ -22,7 +26,7 @@ export async function runJob(job: CommandJob): Promise<number> {
   }
 }
 
-async function runIn(app: App, { prepare, summary }: CommandJob): Promise<number> {
+async function runIn(app: App, { prepare, summary, isJson = false, exitCode }: CommandJob): Promise<number> {
   let stoppedBy: StopSignal | undefined;
   void untilStopped().then((signal) => {
     stoppedBy = signal;
@@ -33,13 +37,16 @@ async function runIn(app: App, { prepare, summary }: CommandJob): Promise<number
   if (stoppedBy) return exitCodeOf(stoppedBy);
   const run = async (): Promise<JobRecord> => {
     const job = await app.runner.start({ ...start, endpoint: `lockstep ${process.argv.slice(2).join(" ")}` }, work);
-    await showJob(followJob(app, job.jobId));
+    await showJob(followJob(app, job.jobId), isJson ? process.stderr : process.stdout);
     return job.done;
   };
   const outcome = ({ result }: JobRecord) => ({ ok: result?.ok ?? false, error: result?.error ?? "" });
-  const { jobId, result, state } = await (start.dryRun ? run() : audited(app.audit, run, outcome));
-  process.stdout.write(`${summary(result?.data)}Job ${jobId} ${state}.\n`);
+  const record = await (start.dryRun ? run() : audited(app.audit, run, outcome));
+  const { jobId, result, state } = record;
+  process.stdout.write(summary(result?.data));
+  (isJson ? process.stderr : process.stdout).write(`Job ${jobId} ${state}.\n`);
   if (result?.ok) return 0;
   process.stderr.write(`lockstep: ${result?.error ?? "the job did not end"}\n`);
-  return stoppedBy && state === "cancelled" ? exitCodeOf(stoppedBy) : 1;
+  if (stoppedBy && state === "cancelled") return exitCodeOf(stoppedBy);
+  return exitCode?.(record) ?? 1;
 }

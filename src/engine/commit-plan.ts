@@ -185,7 +185,7 @@ async function openUploads(run: SourceRun, store: VectorStoreId, { ledgers }: Co
 const MAX_ATTRIBUTE = 512;
 
 /** The mirrored file of an entry, ready for a draft. */
-function documentOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): DocumentFile {
+export function documentOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): DocumentFile {
   const { mirrored } = entry;
   if (!mirrored?.file) throw new Error(`index ${entry.itemId}: nothing was downloaded`);
   return {
@@ -198,7 +198,7 @@ function documentOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): Documen
 }
 
 /** The marks by which we know our documents again in any backend, and what results show of them. */
-function labelOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): Label {
+export function labelOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): Label {
   const { mirrored, seen } = entry;
   const name = mirrored?.name ?? "";
   // The type of what is embedded: a page is called `Home.aspx`, and its document is HTML.

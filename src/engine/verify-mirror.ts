@@ -127,10 +127,10 @@ async function findStrangers(disk: DownloadPlan["disk"], step: MirrorStep): Prom
   return strangers;
 }
 
-function companionOf(
+export function companionOf(
   { itemId, mirrored }: LedgerEntry,
   originals: ReadonlySet<string>,
-  { mirror, converter }: MirrorStep,
+  { mirror, converter }: Pick<MirrorStep, "mirror" | "converter">,
 ): string | undefined {
   if (!converter || !mirrored) return undefined;
   const item = { itemId, listItemId: mirrored.listItemId, name: mirrored.name };

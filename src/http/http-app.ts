@@ -18,6 +18,7 @@ import { maintenanceEndpoints } from "./endpoints/maintenance-endpoints.ts";
 import { queryEndpoints } from "./endpoints/query-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { searchEndpoints } from "./endpoints/search-endpoints.ts";
+import { verifyEndpoints } from "./endpoints/verify-endpoints.ts";
 import { mountWire } from "./endpoints/wire-endpoints.ts";
 import type { HttpEnv } from "./http-env.ts";
 import { describeProduct, type ProductFacts } from "./http-env.ts";
@@ -96,6 +97,7 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...generationEndpoints(app),
     ...documentEndpoints(app),
     ...maintenanceEndpoints(app),
+    ...verifyEndpoints(app),
     ...inventoryEndpoints(app),
     ...describeEndpoints(app),
     ...explainEndpoints(app),

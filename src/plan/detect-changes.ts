@@ -127,7 +127,7 @@ function isSameOrigin(a: string, b: string): boolean {
   return URL.parse(a)?.origin === URL.parse(b)?.origin;
 }
 
-function whyUnwanted(sighting: Sighting, policy: DetectPolicy): string {
+export function whyUnwanted(sighting: Sighting, policy: Pick<DetectPolicy, "acceptedTypes" | "maxBytes">): string {
   if (sighting.withheld) return sighting.withheld;
   const type = sighting.documentType;
   if (!policy.acceptedTypes.has(type)) return type ? `file type '${type}' is not accepted` : "no file type";

@@ -7,6 +7,9 @@ import { type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { toFile } from "openai";
 import sharp from "sharp";
+import { verifyJob } from "../../src/app/verify-job.ts";
+import type { VerifyResult } from "../../src/engine/verify-domain.ts";
+import type { JobRunner, JobWork } from "../../src/jobs/job-runner.ts";
 import { startAzurite } from "../azurite.ts";
 import { parseDomain, parseDomainInput } from "../kinds.ts";
 import { openBlobWorld } from "../sources/blob-world.ts";
@@ -37,6 +40,9 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^<source>\/sharepoint_map\.csv$/, "map-files.md", "sharepoint_map.csv"],
   [/^<source>\/files_map\.csv$/, "map-files.md", "files_map.csv"],
   [/^<source>\/vectorstore_map\.csv$/, "map-files.md", "vectorstore_map.csv"],
+  [/^domains\/\w+\/certificates\/[\dTZ-]+\.json$/, "certificates.md", "domains/<DOMAIN_ID>/certificates/"],
+  [/^security\/signing-key\.pem$/, "keys.md", "security/signing-key.pem"],
+  [/^security\/keys\.lock\/#$/, "keys.md", "security/keys.lock/"],
   [/^reports\/crawls\/[\w-]+\.zip$/, "reports.md", "reports/crawls/"],
   [/^crawler\/\w+\/ledger\.sqlite(-wal|-shm)?$/, "ledger.md", "crawler/<DOMAIN_ID>/ledger.sqlite"],
   [/^<source>\/\.lockstep\/maps\.lock\/#$/, "leases.md", ".lockstep/maps.lock/"],
@@ -52,7 +58,7 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^<source>\/01_originals\/Home\.aspx\.html$/, "page-originals.md", "01_originals/<path>.aspx.html"],
   [/^<source>\/02_embedded\/./, "mirror.md", "02_embedded/"],
   [/^<source>\/03_failed\/./, "mirror.md", "03_failed/"],
-  [/^jobs\/crawler\/[\d_-]+_\[crawl\]_\[jb_\d+\]_\[\w+\]\.completed$/, "job-files.md", "jobs/<router>/"],
+  [/^jobs\/crawler\/[\d_-]+_\[(crawl|verify)\]_\[jb_\d+\]_\[\w+\]\.completed$/, "job-files.md", "jobs/<router>/"],
   [/^jobs\/\.lockstep\/job-ids\/#$/, "job-files.md", "jobs/.lockstep/job-ids/<number>"],
   [/^security\/earlier-roots\.json$/, "keys.md", "security/earlier-roots.json"],
   [/^index\/catalog\.sqlite(-wal|-shm)?$/, "backend-sqlite.md", "index/catalog.sqlite"],
@@ -114,6 +120,15 @@ test("every file that a crawl leaves has a page that names it", async (t) => {
     const { result } = await world.crawl();
     assert.deepEqual(result.sources.map(({ source_id }) => source_id).sort(), SOURCES);
   }
+  const verified = await (
+    await world.app.runner.start(
+      ...startOf(await verifyJob(world.app, { domainId: DOMAIN, download: true }, NO_REPAIR)),
+    )
+  ).done;
+  assert.deepEqual(
+    verdictsOf(verified.result?.data as VerifyResult),
+    SOURCES.map((source) => `${source}: agrees`),
+  );
   await world.openai().files.create({ file: await toFile(Buffer.from("by hand"), "b.txt"), purpose: "assistants" });
 
   const found = (await filesBelow(world.storage)).filter((path) => path !== "sandbox.pem");
@@ -128,6 +143,23 @@ test("every file that a crawl leaves has a page that names it", async (t) => {
     assert.ok(list.includes(page), `README.md does not list ${page}`);
   }
 });
+
+const NO_REPAIR = { repair: false };
+
+function startOf({ start, work }: JobWork): Parameters<JobRunner["start"]> {
+  return [{ ...start, endpoint: "test" }, work];
+}
+
+function verdictsOf({ certificate }: VerifyResult): string[] {
+  return certificate.statement.sources
+    .map(({ source_id, verdict, differences, problems, behind }) =>
+      [
+        `${source_id}: ${verdict}`,
+        ...[differences, problems, behind].filter((list) => list.length > 0).map((list) => JSON.stringify(list)),
+      ].join(" "),
+    )
+    .sort();
+}
 
 /** Relative paths with `/`, the source's folder as `<source>`, and numbered claims as `#`. */
 async function filesBelow(folder: string): Promise<string[]> {

@@ -7,7 +7,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   "a step or verb of the engine, with promises of its own": [
     "app/examine-with.ts",
     "engine/archive-crawl.ts",
-    "engine/commit-plan.ts",
     "engine/download.ts",
     "engine/embed.ts",
     "engine/fetch-items.ts",
@@ -16,7 +15,8 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "engine/migrate/migrate-source.ts",
     "engine/process.ts",
     "engine/retire-source.ts",
-    "engine/verify-mirror.ts",
+    "engine/verify-search.ts",
+    "engine/verify-source.ts",
   ],
   "a format, or the tables of a database: what is on disk or on the wire": [
     "backends/embedded/catalog-tables.ts",

@@ -141,6 +141,7 @@ export function thingsOf(
     "/v2/crawler/embed_data": crawl,
     "/v2/crawler/crawl": crawl,
     "/v2/crawler/cleanup_metadata": crawl,
+    "/v2/crawler/verify": { needs: ["domain_id"], act: ofDomain },
     "/v2/maintenance": { act: ofDomain },
     "/v2/jobs": { idName: "job_id", make: makeJob },
     "/v2/jobs/control": {

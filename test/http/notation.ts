@@ -33,6 +33,7 @@ export const ADDITIONS = [
   "- L(jh): `/v2/domains/check_source?source_type={type}&site_url={url}&sharepoint_url_part={path}&list_name={name}&filter={odata}&source_id={id}&start_urls={urls}` - The same of a source that is in no domain yet",
   "- L(jhu): `/v2/search?query={text}&domain_id={id}` - Passages",
   "- L(jh): `/v2/search/explain?domain_id={id}&query={text}&document={name}` - Why a document is found, or not",
+  "- L(jhs): `/v2/crawler/verify?domain_id={id}&download=[true|false]&repair=[true|false]&prove={item}` - Whether source, mirror and index say the same",
   "- L(jhs): `/v2/maintenance?domain_id={id}&unreferenced=[true|false]&confirm_deletes=[true|false]&dry_run=false` - Takes away what nobody needs",
   "- L(jhu): `/v2/audit?filter={text}` - Who changed what",
   "- L(jh)G(jh): `/v2/documents?domain_id={id}&source_id={id}&status=[active|missing|error|deleted]` - Files without ids, and how each stands",

@@ -143,6 +143,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       left: [],
       problems: [],
     }),
+    verify: () => assert.fail("nobody verifies"),
     migrate: async (_request, { dryRun }) => ({ dry_run: dryRun, sources: [], problems: [] }),
     query: (request) => script.query(request),
     explainDocument: async ({ domainId, query }) => ({ domainId, query, documents: [] }),

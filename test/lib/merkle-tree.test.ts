@@ -1,4 +1,4 @@
-// The Merkle tree hash of RFC 9162 has the published roots and proofs, and no false proof verifies.
+// Roots and inclusion proofs are those of RFC 9162.
 import assert from "node:assert/strict";
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The signing key of a storage is made once, readable by its owner alone, and its signatures verify.
+// One storage has one signing key, whoever makes it.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";

@@ -1,0 +1,105 @@
+import type { DomainId, SourceId } from "../contracts/ids.ts";
+
+/** What verify looks at. */
+export interface VerifyRequest {
+  readonly domainId: DomainId;
+  /** The bytes of the sources are read, too, not only their listing. */
+  readonly download: boolean;
+  /** An item id, file id, path or name: the certificate comes with proofs that this item is covered by it. */
+  readonly prove?: string | undefined;
+}
+
+/**
+ * agrees: source, mirror, ledger, index and search say the same. behind: only the source moved on since the last crawl. differs:
+ * something is not what it should be. could not look: a part could not be looked at, and nothing that was differs.
+ */
+export const VERDICTS = ["agrees", "behind", "could not look", "differs"] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** The one that speaks for all of them. */
+export function worstOf(verdicts: readonly Verdict[]): Verdict {
+  return VERDICTS.toReversed().find((verdict) => verdicts.includes(verdict)) ?? "agrees";
+}
+
+export const LAYERS = ["source", "mirror", "index"] as const;
+export type Layer = (typeof LAYERS)[number];
+
+/** Something that is not what it should be. Travels as JSON, hence the spelling. */
+export interface Difference {
+  readonly layer: Layer | "ledger" | "search";
+  /** Of the index: label, text, sections, chunks, vectors, and the like; of others "". */
+  readonly part: string;
+  /** "" for what no item has. */
+  readonly item_id: string;
+  readonly path: string;
+  readonly detail: string;
+  /** What a crawl would do about it. */
+  readonly crawl: string;
+}
+
+/** What the source has otherwise by now. */
+export interface Behind {
+  readonly item_id: string;
+  readonly path: string;
+  readonly detail: string;
+}
+
+export interface Root {
+  /** SHA-256 by RFC 9162, hex. */
+  readonly root: string;
+  readonly leaves: number;
+}
+
+export interface SourceCounts {
+  readonly listed: number;
+  /** Listed, and not to be taken: another type, too large, withheld. */
+  readonly unwanted: number;
+  readonly files: number;
+  readonly documents: number;
+  readonly passages: number;
+  readonly vectors: number;
+  /** Files without text, and files that no reader can read: the index has nothing of them, as it should be. */
+  readonly empty: number;
+  readonly unreadable: number;
+  readonly searched: number;
+  readonly searched_removed: number;
+}
+
+export interface SourceVerification {
+  readonly source_id: SourceId;
+  readonly source_type: string;
+  readonly verdict: Verdict;
+  /** What could not be looked at, one sentence each. */
+  readonly problems: readonly string[];
+  readonly counts: SourceCounts;
+  /** What each part rests on, in words. */
+  readonly based_on: {
+    readonly source: string;
+    readonly mirror: string;
+    readonly index: string;
+    readonly search: string;
+  };
+  readonly roots: Readonly<Record<Layer, Root>>;
+  readonly differences: readonly Difference[];
+  /** How many more there are than are told here; the log has all of them. */
+  readonly differences_more: number;
+  readonly behind: readonly Behind[];
+  readonly behind_more: number;
+}
+
+/** That one item is a leaf of a root of the certificate. */
+export interface ItemProof {
+  readonly source_id: SourceId;
+  readonly item_id: string;
+  readonly layer: Layer;
+  readonly content_hash: string;
+  readonly index: number;
+  readonly size: number;
+  /** Hex, from the leaf up. */
+  readonly path: readonly string[];
+}
+
+/** The data of a leaf: what the roots are made of. */
+export function leafOf(sourceId: string, itemId: string, contentHash: string): string {
+  return JSON.stringify([sourceId, itemId, contentHash]);
+}

@@ -1,0 +1,230 @@
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
+import type { DomainId, ItemId } from "../contracts/ids.ts";
+import type { JobContext } from "../contracts/job.ts";
+import type { Index } from "../contracts/search-index.ts";
+import type { Signer } from "../contracts/signer.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
+import { withDomainLock } from "../domains/domain-files.ts";
+import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { releaseNumber } from "../lib/release.ts";
+import { plural } from "../lib/text.ts";
+import { nowUtcMicros } from "../lib/time.ts";
+import {
+  type Certificate,
+  type CertificateStatement,
+  formatCertificate,
+  hashCertificate,
+  type Proof,
+  proofOf,
+  signCertificate,
+} from "./certificate.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { sayMissing } from "./index-target.ts";
+import { findRetired, sharesId } from "./retired-sources.ts";
+import { type ItemProof, type SourceVerification, type VerifyRequest, worstOf } from "./verification.ts";
+import { type VerifiedIndex, type VerifiedSource, verifySource } from "./verify-source.ts";
+
+export type VerifyParts = EngineParts & { readonly signer: Signer };
+
+export interface VerifyResult {
+  readonly certificate: Certificate;
+  /** `sha256:…` of its file, which the next one names as `previous`. */
+  readonly certificate_hash: string;
+  /** Below the storage folder. */
+  readonly certificate_file: string;
+  readonly proof?: Proof;
+}
+
+/** Damaged documents by source: what repairing puts anew. */
+export type DamagedDocuments = ReadonlyMap<SourceConfig, readonly ItemId[]>;
+
+/**
+ * Compares source, mirror, ledger, index and search of a domain with fresh eyes, and signs what it found. Changes none of them;
+ * leaves a certificate in the domain's folder. NotFoundError for an unknown domain, or an item to prove that nobody has.
+ */
+export async function verifyDomain(
+  request: VerifyRequest,
+  parts: VerifyParts,
+  job: JobContext,
+): Promise<{ readonly result: VerifyResult; readonly damaged: DamagedDocuments }> {
+  const started_utc = nowUtcMicros();
+  const domain = await parts.domains.get(request.domainId);
+  const target = await openVerifiedIndex(domain, parts, job);
+  const problems = target.problem === undefined ? [] : [target.problem];
+  const sources: SourceVerification[] = [];
+  const proofs: ItemProof[] = [];
+  const damaged = new Map<SourceConfig, readonly ItemId[]>();
+  const retired = await findRetired(domain, parts);
+  for (const config of domain.sources) {
+    await job.checkpoint();
+    const run = { domainId: domain.domainId, config, sharesId: sharesId(config, [...domain.sources, ...retired]) };
+    const verified = await lookAt(run, request, target, parts, job);
+    sources.push(verified.result);
+    proofs.push(...verified.proofs);
+    if (verified.damaged.length > 0) damaged.set(config, verified.damaged);
+  }
+  const left = await findLeft(domain, target);
+  for (const { source_id, differences } of left) {
+    for (const { detail } of differences) job.log(`DIFFERS (index) source '${source_id}': ${detail}.`);
+  }
+  sources.push(...left);
+  if (request.prove !== undefined && proofs.length === 0) throw notCovered(request.prove, domain.domainId);
+  const generation = target.problem === undefined ? await generationOf(target.index) : 0;
+  const verdict = worstOf([
+    ...sources.map((one) => one.verdict),
+    ...(problems.length > 0 ? ["could not look" as const] : []),
+  ]);
+  const { domainId: domain_id, vectorStoreId: vector_store_id } = domain;
+  const versions = { lockstep: releaseNumber(), node: process.versions.node, extractor: parts.extractor.revision };
+  const result = await keepCertificate(parts, domain_id, (previous) => ({
+    domain_id,
+    verdict,
+    started_utc,
+    finished_utc: nowUtcMicros(),
+    generation,
+    vector_store_id,
+    download: request.download,
+    versions,
+    problems,
+    sources,
+    previous,
+  }));
+  job.log(`Domain '${domain_id}': ${verdict}. Certificate ${result.certificate_file} (${result.certificate_hash}).`);
+  const proof = proofs.length > 0 ? { proof: proofOf(result.certificate, proofs) } : {};
+  return { result: { ...result, ...proof }, damaged };
+}
+
+function notCovered(called: string, domainId: DomainId): NotFoundError {
+  return new NotFoundError(
+    `No source of domain '${domainId}' has an item '${called}'. Give its item id, file id, path below the source, or name.`,
+  );
+}
+
+async function openVerifiedIndex(domain: Domain, { backend }: EngineParts, job: JobContext): Promise<VerifiedIndex> {
+  const { vectorStoreId: store, domainId } = domain;
+  if (!store) return { problem: `Domain '${domainId}' has no vector store yet: nothing was crawled.` };
+  try {
+    const index = await backend.openIndex(store, domainId, job.signal);
+    if (!index) return { problem: sayMissing(domain, store, undefined).replace(", so nothing was embedded", "") };
+    const state = await index.generations?.state();
+    if (!state?.pinned) return { store, index };
+    return {
+      problem: `Domain '${domainId}' is rolled back to generation ${state.active}, which is not to say what its sources say. Release it (lockstep generations ${domainId} --release), crawl, and verify then.`,
+    };
+  } catch (error) {
+    if (error instanceof CancelledError || job.signal.aborted) throw error;
+    return { problem: `The vector store cannot be opened: ${explain(error)}` };
+  }
+}
+
+async function generationOf(index: Index): Promise<number> {
+  return (await index.generations?.state())?.active ?? 0;
+}
+
+/** What keeps one source from being looked at does not keep the others. */
+async function lookAt(
+  run: SourceRun,
+  request: VerifyRequest,
+  target: VerifiedIndex,
+  parts: VerifyParts,
+  job: JobContext,
+): Promise<VerifiedSource> {
+  try {
+    return await verifySource(run, request, target, parts, job);
+  } catch (error) {
+    if (error instanceof CancelledError || job.signal.aborted) throw error;
+    const problem = explain(error);
+    job.log(`WARNING: source '${run.config.sourceId}' could not be looked at: ${problem}`);
+    return {
+      result: { ...nothingSeen(run.config), verdict: "could not look", problems: [problem] },
+      proofs: [],
+      damaged: [],
+    };
+  }
+}
+
+/** Documents of sources that the domain does not have any more. */
+async function findLeft(domain: Domain, target: VerifiedIndex): Promise<SourceVerification[]> {
+  if (target.problem !== undefined) return [];
+  const left: SourceVerification[] = [];
+  for (const sourceId of await target.index.sources()) {
+    if (domain.sources.some((source) => source.sourceId === sourceId)) continue;
+    let documents = 0;
+    for await (const refs of target.index.holdings(sourceId)) documents += refs.length;
+    if (documents === 0) continue;
+    const detail = `the index has ${plural(documents, "document")} of a source that the domain does not have`;
+    const crawl = "removes them from the index";
+    left.push({
+      ...nothingSeen({ sourceId, sourceType: "" }),
+      verdict: "differs",
+      differences: [{ layer: "index", part: "document", item_id: "", path: "", detail, crawl }],
+    });
+  }
+  return left;
+}
+
+const NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+function nothingSeen({ sourceId, sourceType }: Pick<SourceConfig, "sourceId" | "sourceType">): SourceVerification {
+  const root = { root: NOTHING, leaves: 0 };
+  const unseen = "not looked at";
+  return {
+    source_id: sourceId,
+    source_type: sourceType,
+    verdict: "agrees",
+    problems: [],
+    counts: {
+      listed: 0,
+      unwanted: 0,
+      files: 0,
+      documents: 0,
+      passages: 0,
+      vectors: 0,
+      empty: 0,
+      unreadable: 0,
+      searched: 0,
+      searched_removed: 0,
+    },
+    based_on: { source: unseen, mirror: unseen, index: unseen, search: unseen },
+    roots: { source: root, mirror: root, index: root },
+    differences: [],
+    differences_more: 0,
+    behind: [],
+    behind_more: 0,
+  };
+}
+
+/** One after the other, so that each names the one before it. */
+async function keepCertificate(
+  { domainsFolder, signer }: VerifyParts,
+  domainId: DomainId,
+  statementAfter: (previous: string) => CertificateStatement,
+): Promise<VerifyResult> {
+  return await withDomainLock(domainsFolder, domainId, async () => {
+    const folder = join(domainsFolder, domainId, "certificates");
+    const last = (await namesIn(folder)).at(-1);
+    const before = last === undefined ? undefined : await readFileIfExists(join(folder, last));
+    const certificate = await signCertificate(
+      statementAfter(before === undefined ? "" : hashCertificate(before.toString("utf8"))),
+      signer,
+    );
+    const text = formatCertificate(certificate);
+    const name = `${certificate.statement.finished_utc.replaceAll(/[:.]/g, "-")}.json`;
+    await mkdir(folder, { recursive: true });
+    await writeFileAtomic(join(folder, name), text);
+    const certificate_file = `domains/${domainId}/certificates/${name}`;
+    return { certificate, certificate_hash: hashCertificate(text), certificate_file };
+  });
+}
+
+/** Oldest first: their names are instants. */
+async function namesIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    if (isErrno(error, "ENOENT")) return [];
+    throw error;
+  });
+  return names.filter((name) => /^\d{4}-[\dTZ-]+\.json$/.test(name)).sort();
+}

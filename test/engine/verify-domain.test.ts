@@ -1,0 +1,22 @@
+// Each layer of a domain is corrupted on purpose: verify names just that, and repairing mends it.
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import { FolderStage } from "./folder-stage.ts";
+import { assertNamed, CORRUPTIONS, fillStage, pickBy, StoredDomain, verify } from "./verify-corruptions.ts";
+
+let stage: FolderStage;
+beforeEach(async () => {
+  stage = await FolderStage.open();
+  await fillStage(stage, pickBy(7));
+  await stage.crawl();
+});
+afterEach(() => stage.close());
+
+for (const [at, { name, corrupt }] of CORRUPTIONS.entries()) {
+  test(`${name}: verify names it and nothing else, and repairing mends it`, async () => {
+    const expected = await corrupt(new StoredDomain(stage, pickBy(at + 1)));
+    assertNamed(await verify(stage), expected, name);
+    const repaired = await verify(stage, { repair: true });
+    assert.equal(repaired.statement.verdict, "agrees", repaired.log);
+  });
+}
