@@ -106,7 +106,7 @@ test("a host or a page that answers 5xx loses nothing", async () => {
   story.site.set("/a", { status: 500 });
   for (let i = 0; i < 4; i++) assert.match((await story.crawl()).error, /500/);
   story.site.trouble = { status: 503 };
-  for (let i = 0; i < 4; i++) assert.match((await story.crawl()).error, /no start address could be looked at/);
+  for (let i = 0; i < 4; i++) assert.match((await story.crawl()).error, /no start address could be visited/);
   assert.deepEqual(await story.indexed(), before);
   assert.deepEqual(await story.found("okapi"), ["/a"]);
   story.site.trouble = undefined;

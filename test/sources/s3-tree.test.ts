@@ -174,7 +174,7 @@ test("a body that is cut is asked for from there; one that never comes whole is 
   assert.equal(await textOf(tree, "a.md", file?.stamp), "ten bytes.");
   assert.equal(await textOf(tree, "a.md", file?.stamp), "ten bytes.");
   for (const from of [0, 1, 2, 3]) cut(from, 1);
-  await assert.rejects(textOf(tree, "a.md", file?.stamp), /'a.md' did not arrive whole/);
+  await assert.rejects(textOf(tree, "a.md", file?.stamp), /'a.md' was not received completely/);
   assert.deepEqual(await readdir(folder), []);
 });
 

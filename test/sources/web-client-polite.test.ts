@@ -91,7 +91,7 @@ describe("a host that is not well", () => {
     const asked = site.asked.length;
     const answer = await client.send(get(`${site.origin}/200`));
     assert.ok(answer.kind === "unavailable" && (answer.retryAfterMs ?? 0) > 200_000, answer.kind);
-    assert.match(answer.reason, /answered 504, so it is left alone for now$/);
+    assert.match(answer.reason, /answered 504; requests to it are paused$/);
     assert.equal(site.asked.length, asked);
   });
 
@@ -160,7 +160,7 @@ describe("a robots.txt is remembered", () => {
     controller.abort();
     for (const other of others) await assert.rejects(other, { name: "CancelledError" });
     assert.equal(waits.length, 1);
-    assert.match(waits[0] ?? "", /^Waiting (5\d|60) s: 127\.0\.0\.1:\d+ wants time between two requests$/);
+    assert.match(waits[0] ?? "", /^Waiting (5\d|60) s: 127\.0\.0\.1:\d+ is requested at a minimum interval$/);
     assert.ok(!site.asked.includes("/b"));
   });
 });

@@ -174,7 +174,7 @@ test("a calendar without end, paths that repeat themselves and session ids end b
   const { pages, completeness, log } = await world.crawl({ maxDepth: 5 });
   assert.deepEqual(pages, ["/", "/cal/1", "/cal/2", "/cal/3", "/cal/4", "/cal/5", "/s"]);
   assert.equal(completeness, "partial");
-  assert.match(log.join("\n"), /Passed over 2 addresses/);
+  assert.match(log.join("\n"), /Skipped 2 addresses/);
 });
 
 test("sitemaps from robots.txt, an index, a packed one, feeds and llms.txt lead to pages nobody links to", async () => {
@@ -344,7 +344,7 @@ test("no start address: an error; one of two: partial", async () => {
   await assert.rejects(world.crawl({ startUrls: [`${world.site.origin}/movie`] }), /video\/mp4 is not accepted/);
   const sick = `${world.site.origin}/sick`;
   world.site.set("/sick", { status: 500 });
-  await assert.rejects(world.crawl({ startUrls: [sick] }), /no start address could be looked at: .*\/sick: .*500/);
+  await assert.rejects(world.crawl({ startUrls: [sick] }), /no start address could be visited: .*\/sick: .*500/);
   const { completeness, pages } = await world.crawl({ startUrls: [`${world.site.origin}/`, sick] });
   assert.deepEqual([completeness, pages], ["partial", ["/", "/a", "/a/deep", "/b"]]);
 });
@@ -383,7 +383,7 @@ test("a crawl that was cut off goes on with what is left", async () => {
   world.site.forgetRequests();
   const { pages, log, completeness } = await world.crawl();
   assert.deepEqual([pages, completeness], [["/", "/a", "/a/deep", "/b"], "complete"]);
-  assert.match(log.join("\n"), /Going on with the crawl of .*: \d pages? looked at already/);
+  assert.match(log.join("\n"), /Resuming the crawl of .*: \d pages? looked at already/);
   assert.ok(!world.site.asked.includes("GET /a"), world.site.asked.join());
   const left = world.inLedger(
     "SELECT page_id FROM page WHERE crawl_no = (SELECT crawl_no FROM site_crawl WHERE finished)",
@@ -405,7 +405,7 @@ test("who watches a crawl is told why it takes long", async () => {
   await assert.rejects(async () => {
     while (!(await listing.next()).done);
   }, /stopped|cancelled/);
-  assert.match(log.join("\n"), /^Waiting (4\d|50) s: .* wants time between two requests$/m);
+  assert.match(log.join("\n"), /^Waiting (4\d|50) s: .* is requested at a minimum interval$/m);
 });
 
 test("a crawl with other rules, or an old one, starts from the beginning", async () => {
@@ -478,7 +478,7 @@ test("what an earlier release left of a crawl that was cut off is gone on with, 
   await writeFile(join(folder, "pages.jsonl"), JSON.stringify({ version: 1, ...head, digest: "other" }));
   world.site.forgetRequests();
   const crawled = await world.crawl();
-  assert.match(crawled.log.join("\n"), /Going on with the crawl of .*: 1 page looked at already/);
+  assert.match(crawled.log.join("\n"), /Resuming the crawl of .*: 1 page looked at already/);
   assert.deepEqual(crawled.pages, ["/", "/a", "/a/deep", "/b"]);
   assert.ok(!world.site.asked.includes("GET /a"), world.site.asked.join());
   assert.ok(world.site.asked.includes("GET /a/deep"), world.site.asked.join());

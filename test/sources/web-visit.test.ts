@@ -152,7 +152,7 @@ const cases: readonly Case[] = [
     pages: { "/a": redirect("http://elsewhere.example/x?y=1#z") },
     visit: "/a",
     expected: ["refused", "/a"],
-    reason: /leads out of the site to http:\/\/elsewhere\.example\/x/,
+    reason: /redirects out of the site to http:\/\/elsewhere\.example\/x/,
   },
   {
     title: "a redirect to another scheme",

@@ -86,7 +86,7 @@ function problemWith(
   if (version && etagOf(response) !== version) return changedDuringRead(key);
   const { "content-length": length, "transfer-encoding": encoding } = response.headers;
   if (length === undefined && encoding === undefined) return new RemoteError(`The length of '${key}' is not told.`);
-  if (from > 0 && response.statusCode !== 206) return new RemoteError(`'${key}' did not arrive whole.`);
+  if (from > 0 && response.statusCode !== 206) return new RemoteError(`'${key}' was not received completely.`);
   return undefined;
 }
 

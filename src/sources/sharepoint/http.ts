@@ -99,10 +99,10 @@ export function transportFailure(host: string, error: unknown, signal: AbortSign
 const PERMANENT_ERRNO = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
 
 const NETWORK_REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nobody answers at that address (connection refused)",
+  ECONNREFUSED: "connection refused: no server listens at that address",
   ECONNRESET: "the connection was reset",
   ENOTFOUND: "there is no such host; check the address and the network",
-  EAI_AGAIN: "the host name could not be looked up just now",
+  EAI_AGAIN: "DNS lookup failed; it may work later",
   ETIMEDOUT: "the connection timed out",
   UND_ERR_CONNECT_TIMEOUT: "no connection within the time limit",
   UND_ERR_HEADERS_TIMEOUT: "no answer within the time limit",

@@ -304,7 +304,8 @@ export async function* readResuming(
       return;
     } catch {
       signal.throwIfAborted();
-      if (resumes === MAX_RESUMES) throw new RemoteError(`'${name}' did not arrive whole: the connection was cut.`);
+      if (resumes === MAX_RESUMES)
+        throw new RemoteError(`'${name}' was not received completely: the connection was cut.`);
     }
   }
 }

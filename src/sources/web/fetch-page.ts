@@ -166,10 +166,10 @@ export class PageFetcher {
       const { displaySource } = next.identity;
       // A redirect to a sign-in page does not mean that the page is gone.
       if (leadsToSignIn(next.url, resolved.url)) {
-        const reason = `It leads out of the site to sign in at ${displaySource}.`;
+        const reason = `It redirects out of the site to sign in at ${displaySource}.`;
         return { kind: "failed", reason, statusCode: status, isLasting: true };
       }
-      const reason = `It leads out of the site to ${displaySource}.`;
+      const reason = `It redirects out of the site to ${displaySource}.`;
       return { kind: "refused", why: "other", reason, instead: "site" };
     } catch (error) {
       if (error instanceof BadInputError) {

@@ -17,13 +17,13 @@ interface TransportOptions {
   readonly lookup?: LookupFunction | undefined;
 }
 
-/** The way to all servers: one dispatcher, which connects to public addresses only unless others are allowed. */
+/** Connects to all servers through one dispatcher; to public addresses only, unless private networks are allowed. */
 interface HttpTransport {
-  /** Its requests fail with AddressRefused where the address that would be connected to is not public. */
+  /** Its requests fail with AddressRefused if the resolved address is not public. */
   readonly dispatcher: Dispatcher;
   /**
-   * To be called before a request; throws AddressRefused. What a proxy connects to cannot be seen from here, so with one
-   * the host is looked up, too; a host without addresses fails, because nobody could tell where it leads.
+   * Call it before each request; throws AddressRefused. With a proxy the dispatcher does not see the target's address, so
+   * the host is resolved here, too; a failed lookup throws, because the address may be private.
    */
   check(hostname: string): Promise<void> | undefined;
 }
@@ -43,14 +43,14 @@ export function openTransport({
   const used = allowPrivateNetworks ? lookup : guarded;
   const connector = undici().buildConnector({ timeout: connectMs, allowH2: false, ...(used && { lookup: used }) });
   const options: Agent.Options = {
-    // Literal addresses are not looked up, so they are judged here.
+    // Literal addresses skip the lookup, so they are checked here.
     connect: (target, callback) =>
       allowPrivateNetworks || mayBePublicHost(target.hostname)
         ? connector(target, callback)
         : callback(refuseAddress(target.hostname), null),
     connections: connectionsPerOrigin,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // Exchange has a clock of its own.
+    // Exchange has its own timer.
     headersTimeout: 0,
     bodyTimeout: 0,
     // Over HTTP/1.1 a cut body is always recognisable by its length or its last chunk.
@@ -66,13 +66,14 @@ export function openTransport({
   };
 }
 
+/** Throws AddressRefused if the host has a private address, and an Error if it cannot be resolved. */
 async function resolvePublic(guarded: LookupFunction, hostname: string): Promise<void> {
   try {
     await promisify(guarded)(hostname, { all: true });
   } catch (error) {
     if (error instanceof AddressRefused) throw error;
-    const way = "WEB_ALLOW_PRIVATE_NETWORKS=true leaves that to the proxy";
-    throw new Error(`it cannot be looked up here, so nobody can tell whether its address is a public one; ${way}`, {
+    const remedy = "WEB_ALLOW_PRIVATE_NETWORKS=true leaves the check to the proxy";
+    throw new Error(`resolve '${hostname}': DNS lookup failed, it may be a private address; ${remedy}`, {
       cause: error,
     });
   }
@@ -84,23 +85,23 @@ interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly maxBytes: number;
   readonly excess: "refused" | "cut off";
-  /** For the connection and the headers, and then between two pieces of the body. */
+  /** Limit for connecting and receiving the headers, then for each pause between two chunks of the body. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Hears what is in `Set-Cookie`. */
+  /** Receives the `Set-Cookie` fields. */
   readonly onCookies?: ((fields: readonly string[]) => void) | undefined;
-  /** Called once, when nothing more is under way, however it ended. */
-  readonly onOver: () => void;
+  /** Called once when the exchange is over, whether it succeeded or failed. */
+  readonly onClosed: () => void;
 }
 
-/** A body that brings less than this each second, over its whole time, only keeps the line busy. */
+/** Minimum average rate of a body; a slower one is aborted because it only occupies a connection. */
 const MIN_BYTES_PER_SECOND = 16 * 1024;
-/** Kept before anybody asks for the body; small pages need no second look at the socket. */
+/** Buffered before `body()` is called; reading then pauses. Small pages arrive without a pause. */
 const EAGER_BYTES = 64 * 1024;
-/** A rest as small as this is read to keep the connection; for more a new one is cheaper. */
+/** A discarded body up to this size is read to the end so that the connection can be reused; a larger one is aborted. */
 const DRAIN_BYTES = 64 * 1024;
 
-/** One request on the wire. Rejects when no answer begins; what happens to the body is told by `body()`. */
+/** Sends one request. Rejects if no response begins; errors of the body are thrown by `body()`. */
 export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<WebResponse> {
   return new Promise((resolve, reject) => {
     const handler = new Exchange(request, resolve, reject);
@@ -116,7 +117,7 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
   readonly #request: HttpRequest;
   readonly #resolve: (response: WebResponse) => void;
   readonly #reject: (error: unknown) => void;
-  readonly #onAbort = (): void => this.#stop(new CancelledError("the request was cancelled"));
+  readonly #onAbort = (): void => this.#abort(new CancelledError("the request was cancelled"));
   #controller: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout;
   #startedAt = performance.now();
@@ -158,16 +159,16 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
     this.#received += piece.byteLength;
     this.#receivedAt = performance.now();
     if (this.#use === "discarded") {
-      if (this.#received > DRAIN_BYTES) this.#stop(undefined);
+      if (this.#received > DRAIN_BYTES) this.#abort(undefined);
       return;
     }
     const excess = this.#received - this.#request.maxBytes;
     if (excess > 0 && !this.#isCutOff) {
-      this.#stop(tooLarge(this.#request.maxBytes));
+      this.#abort(tooLarge(this.#request.maxBytes));
       return;
     }
     this.#pieces.push(excess > 0 ? piece.subarray(0, -excess) : piece);
-    if (excess > 0) this.#stop(undefined);
+    if (excess > 0) this.#abort(undefined);
     else if (this.#use === "none" && this.#received > EAGER_BYTES) controller.pause();
   }
 
@@ -184,8 +185,8 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
     this.#use = "read";
     if (!this.#end) {
       this.#controller?.resume();
-      await new Promise<void>((told) => {
-        this.#onEnd = told;
+      await new Promise<void>((resolve) => {
+        this.#onEnd = resolve;
       });
     }
     const pieces = this.#pieces;
@@ -195,7 +196,7 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
       const [only] = pieces;
       const packed = pieces.length === 1 && only ? only : Buffer.concat(pieces);
       const codings = readCodings(this.headers.get("content-encoding"));
-      if (!codings) throw new BodyError("it is packed in a way that cannot be unpacked here", "broken");
+      if (!codings) throw new BodyError("its Content-Encoding is not supported", "broken");
       return codings.length === 0 ? packed : await unpackBody(packed, codings, this.#request.maxBytes);
     } catch (error) {
       throw this.#bodyFailure(error);
@@ -206,11 +207,11 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
     if (this.#end || this.#use === "read") return;
     this.#use = "discarded";
     this.#pieces = [];
-    if (Number(this.headers.get("content-length") ?? 0) > DRAIN_BYTES) this.#stop(undefined);
+    if (Number(this.headers.get("content-length") ?? 0) > DRAIN_BYTES) this.#abort(undefined);
     else this.#controller?.resume();
   }
 
-  /** The beginning of packed bytes may not unpack to anything. */
+  /** Whether an oversized body is truncated. A compressed one is not: its beginning may not decompress. */
   get #isCutOff(): boolean {
     return this.#request.excess === "cut off" && readCodings(this.headers.get("content-encoding"))?.length === 0;
   }
@@ -222,16 +223,17 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
     return new BodyError(`read ${origin}${pathname}: ${explain(cause)}`, cause.why, { cause: error });
   }
 
+  /** Aborts when nothing arrived for `timeoutMs`, or the average rate is below the minimum; else sets the timer again. */
   #checkPace(): void {
     const { timeoutMs } = this.#request;
     const paceMs = timeoutMs + (this.#received / MIN_BYTES_PER_SECOND) * 1000;
     const leftMs = Math.min(this.#receivedAt + timeoutMs, this.#startedAt + paceMs) - performance.now();
     if (leftMs > 0) this.#timer = setTimeout(() => this.#checkPace(), Math.ceil(leftMs));
-    else this.#stop(new Error(this.status === 0 ? "no answer within the time limit" : "it took too long"));
+    else this.#abort(new Error(this.status === 0 ? "no answer within the time limit" : "it took too long"));
   }
 
-  /** Breaks the connection off: what else would come is not wanted. */
-  #stop(error: Error | undefined): void {
+  /** Ends the exchange and aborts the connection. Without `error` it counts as finished. */
+  #abort(error: Error | undefined): void {
     this.#finish(error ? { error } : {});
     this.#controller?.abort(error ?? new CancelledError("the rest is not wanted"));
   }
@@ -241,13 +243,13 @@ class Exchange implements Dispatcher.DispatchHandler, WebResponse {
     this.#end = end;
     clearTimeout(this.#timer);
     this.#request.signal.removeEventListener("abort", this.#onAbort);
-    this.#request.onOver();
+    this.#request.onClosed();
     if (this.status === 0) this.#reject(end.error);
     else this.#onEnd?.();
   }
 }
 
-/** Fields that mean nothing twice: some servers and their proxies both set them. */
+/** Fields that occur once. Some servers and their proxies both set them: the first one counts. */
 const SINGLE: ReadonlySet<string> = new Set([
   "content-type",
   "content-length",
@@ -258,17 +260,17 @@ const SINGLE: ReadonlySet<string> = new Set([
   "location",
   "retry-after",
 ]);
-/** Addresses are sent in UTF-8 where they are not escaped. Validators are given back byte by byte, and so stay as they came. */
+/** Unescaped URLs are sent in UTF-8. Validators are sent back byte by byte and stay latin1. */
 const IN_UTF8: ReadonlySet<string> = new Set(["location", "link"]);
 
-/** Several fields of a name are one, joined as HTTP says. Cookies are nobody's business here. */
+/** Joins repeated fields with a comma, as HTTP says. Leaves out cookies, which `onCookies` receives. */
 function readHeaders(fields: Record<string, string | string[] | undefined>): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   for (const [field, value] of Object.entries(fields)) {
     const name = field.toLowerCase();
     if (value === undefined || name === "set-cookie") continue;
-    const one = typeof value === "string" ? value : SINGLE.has(name) ? (value[0] ?? "") : value.join(", ");
-    headers.set(name, IN_UTF8.has(name) ? fromUtf8(one) : one);
+    const text = typeof value === "string" ? value : SINGLE.has(name) ? (value[0] ?? "") : value.join(", ");
+    headers.set(name, IN_UTF8.has(name) ? fromUtf8(text) : text);
   }
   return headers;
 }
@@ -285,13 +287,13 @@ const GUNZIP: Unpack = promisify(gunzip);
 const INFLATE: Unpack = promisify(inflate);
 const INFLATE_RAW: Unpack = promisify(inflateRaw);
 const UNZSTD: (bytes: Uint8Array, options: object) => Promise<Uint8Array> = promisify(zstdDecompress);
-/** RFC 9659: on the web nobody needs a window larger than 8 MiB, which is memory taken before a byte comes out. */
+/** RFC 9659: the web needs no window above 8 MiB; it is allocated before the first byte is decompressed. */
 const ZSTD_WINDOW = { [constants.ZSTD_d_windowLogMax]: 23 };
 
 const CODINGS: ReadonlyMap<string, Unpack> = new Map([
   ["gzip", GUNZIP],
   ["x-gzip", GUNZIP],
-  // Servers send it with and without the two bytes of zlib in front.
+  // Servers send it with and without the two-byte zlib header.
   ["deflate", (bytes, limit) => (hasZlibHeader(bytes) ? INFLATE : INFLATE_RAW)(bytes, limit)],
   ["br", promisify(brotliDecompress)],
   ["zstd", (bytes, limit) => UNZSTD(bytes, { ...limit, params: ZSTD_WINDOW })],
@@ -300,7 +302,7 @@ const CODINGS: ReadonlyMap<string, Unpack> = new Map([
 export const ACCEPTED_CODINGS = "gzip, br, zstd, deflate";
 const MAX_CODINGS = 3;
 
-/** The codings in the order they were applied; undefined when there is one that nobody here knows, or suspiciously many. */
+/** Returns the codings in the order they were applied; undefined if one is unknown or there are too many. */
 export function readCodings(contentEncoding: string | undefined): readonly string[] | undefined {
   if (!contentEncoding) return [];
   const names = contentEncoding.split(",").map((name) => name.trim().toLowerCase());
@@ -308,7 +310,7 @@ export function readCodings(contentEncoding: string | undefined): readonly strin
   return codings.length <= MAX_CODINGS && codings.every((name) => CODINGS.has(name)) ? codings : undefined;
 }
 
-/** However small the packed bytes are, no more than `maxBytes` come out. */
+/** Decompresses a body. Throws BodyError if the output would exceed `maxBytes`, or is damaged. */
 export async function unpackBody(
   packed: Uint8Array,
   codings: readonly string[],
@@ -328,18 +330,18 @@ export async function unpackBody(
 }
 
 export function tooLarge(maxBytes: number): BodyError {
-  return new BodyError(`it is larger than the ${maxBytes} bytes that are taken`, "too large");
+  return new BodyError(`it is larger than the limit of ${maxBytes} bytes`, "too large");
 }
 
 export function notWhole(cause?: unknown): BodyError {
-  return new BodyError("it did not arrive whole", "unavailable", { cause });
+  return new BodyError("it was not received completely", "unavailable", { cause });
 }
 
 function unpackError(error: unknown, coding: string, maxBytes: number): BodyError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "ERR_BUFFER_TOO_LARGE") return tooLarge(maxBytes);
   if (code === "Z_BUF_ERROR") return notWhole(error);
-  return new BodyError(`it is not packed as it says (${coding})`, "broken", { cause: error });
+  return new BodyError(`it cannot be decompressed (${coding})`, "broken", { cause: error });
 }
 
 function hasZlibHeader(bytes: Uint8Array): boolean {
@@ -347,34 +349,34 @@ function hasZlibHeader(bytes: Uint8Array): boolean {
   return (method & 0x0f) === 8 && ((method << 8) | flags) % 31 === 0;
 }
 
-/** A public address that leads to the machinery of the cloud the process runs in: Azure's host answers there, with credentials. */
-const INNER_ADDRESSES: ReadonlySet<string> = new Set(["168.63.129.16"]);
+/** Public addresses of cloud infrastructure: at this one, Azure's host returns credentials. */
+const CLOUD_ADDRESSES: ReadonlySet<string> = new Set(["168.63.129.16"]);
 
-/** The address is not one that everybody can reach. The message is for people. */
+/** The host has no public address. The message is for users. */
 export class AddressRefused extends Error {
   override readonly name: string = "AddressRefused";
 }
 
 export function refuseAddress(host: string): AddressRefused {
   return new AddressRefused(
-    `${host} is not a public address of the internet, and only those are asked; WEB_ALLOW_PRIVATE_NETWORKS=true permits the others`,
+    `${host} is not a public address of the internet, and only those are requested; WEB_ALLOW_PRIVATE_NETWORKS=true permits the others`,
   );
 }
 
-/** May everybody reach it? Addresses that carry another one inside are judged by that. What is in doubt is not public. */
+/** Whether an address is reachable from the internet. An embedded IPv4 address decides; doubtful ranges are not public. */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);
-  if (parsed.kind() === "ipv4") return parsed.range() === "unicast" && !INNER_ADDRESSES.has(parsed.toString());
+  if (parsed.kind() === "ipv4") return parsed.range() === "unicast" && !CLOUD_ADDRESSES.has(parsed.toString());
   const bytes = parsed.toByteArray();
   switch (parsed.range()) {
     case "unicast":
-      // 2000::/3 is all that has been given out; IPv4-compatible addresses, for one, lie outside.
+      // Only 2000::/3 is allocated; IPv4-compatible addresses, for example, lie outside.
       return (bytes[0] ?? 0) >> 5 === 1;
     case "ipv4Mapped":
       return isPublicAddress(bytes.slice(12).join("."));
     case "rfc6052":
-      // 64:ff9b:1::/48 is for networks of one's own.
+      // 64:ff9b:1::/48 is for local networks.
       return parsed.match(ipaddr.parseCIDR("64:ff9b::/96")) && isPublicAddress(bytes.slice(12).join("."));
     case "6to4":
       return isPublicAddress(bytes.slice(2, 6).join("."));
@@ -383,12 +385,12 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
-/** As it stands in an address of the web: IPv6 in brackets. */
+/** `hostname` as in a URL: IPv6 in brackets. */
 export function isLiteralAddress(hostname: string): boolean {
   return isIP(withoutBrackets(hostname)) !== 0;
 }
 
-/** What can be said of a host without asking for its addresses: false for literal addresses that are not public, and for this machine. */
+/** Checks a host without a lookup: false for literal addresses that are not public, and for localhost. */
 export function mayBePublicHost(hostname: string): boolean {
   const name = trimEnd(hostname.toLowerCase(), ".");
   if (name === "localhost" || name.endsWith(".localhost")) return false;
@@ -399,7 +401,7 @@ function withoutBrackets(hostname: string): string {
   return hostname.startsWith("[") && hostname.endsWith("]") ? hostname.slice(1, -1) : hostname;
 }
 
-/** Looks a host up and hands on its addresses only if all of them are public: which one is connected to is chosen later. */
+/** Wraps a lookup. Fails unless all addresses of the host are public, because the connector may choose any of them. */
 export function onlyPublic(lookup: LookupFunction = systemLookup): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, addresses, family) => {
@@ -412,13 +414,13 @@ export function onlyPublic(lookup: LookupFunction = systemLookup): LookupFunctio
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nobody answers at that address (connection refused)",
+  ECONNREFUSED: "connection refused: no server listens at that address",
   ECONNRESET: "the connection was reset",
   EPIPE: "the connection was closed",
-  EHOSTUNREACH: "there is no way to that host",
-  ENETUNREACH: "there is no way to that network",
+  EHOSTUNREACH: "the host is unreachable",
+  ENETUNREACH: "the network is unreachable",
   ENOTFOUND: "there is no such host; check the address and the network",
-  EAI_AGAIN: "the host name could not be looked up just now",
+  EAI_AGAIN: "DNS lookup failed; it may work later",
   ETIMEDOUT: "no connection within the time limit",
   UND_ERR_CONNECT_TIMEOUT: "no connection within the time limit",
   UND_ERR_SOCKET: "the connection was closed before an answer came",
@@ -438,21 +440,21 @@ const REASONS: Readonly<Record<string, string>> = {
 const NOT_HTTP = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/;
 const CONNECTION_LOST = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/;
 
-/** It broke before an answer began: so it is when a server closes an idle connection just as it is used again, and a new one helps. */
+/** Whether the connection broke before a response began. A server may close an idle connection just as it is reused: retry. */
 export function isConnectionLost(error: unknown): boolean {
   return CONNECTION_LOST.test(codeOf(error));
 }
 
-/** A sentence for people. Nothing of the address but its host is repeated: the rest may hold secrets. */
+/** Returns a sentence for users. It names only the host: the rest of the URL may hold secrets. */
 export function describeNetworkError(host: string, error: unknown): string {
   const code = codeOf(error);
   const isGarbled = NOT_HTTP.test(code) || (error instanceof Error && error.name === "HTTPParserError");
-  if (isGarbled) return `${host} does not answer as a web server does (${code || "no HTTP"})`;
-  const said = /^(ERR_SSL|EPROTO)/.test(code) ? "a secure connection could not be agreed on" : REASONS[code];
-  return `reach ${host}: ${said ?? (error instanceof Error ? error.message : String(error))}`;
+  if (isGarbled) return `${host} does not speak HTTP (${code || "no HTTP"})`;
+  const known = /^(ERR_SSL|EPROTO)/.test(code) ? "TLS handshake failed" : REASONS[code];
+  return `reach ${host}: ${known ?? (error instanceof Error ? error.message : String(error))}`;
 }
 
-/** Where several addresses of a host were tried, the code of the first failure. */
+/** Returns the error code; if several addresses of a host were tried, that of the first failure. */
 function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   return error instanceof Error && "code" in error ? String(error.code) : "";

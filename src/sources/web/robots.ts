@@ -1,32 +1,32 @@
 import type { WebResult } from "../../contracts/web.ts";
 import { followRedirects, MAX_REDIRECTS } from "./follow-redirects.ts";
 
-/** What the robots.txt of an origin says; where it cannot be had, why its pages cannot be asked for either. */
+/** The rules of an origin's robots.txt, or why it could not be fetched: then no page of the origin is requested. */
 type Robots = { readonly kind: "rules"; readonly rules: RobotsRules } | Exclude<WebResult, { kind: "response" }>;
 
 interface RobotsCacheOptions {
   readonly token: string;
-  /** Asks for an address as for any other, without asking robots.txt. */
+  /** Requests a URL without checking robots.txt. */
   readonly send: (url: URL, maxBytes: number) => Promise<WebResult>;
-  /** How long one that could not be read is not asked for again, unless its server says. */
+  /** How long a failure is cached if the server sends no Retry-After. */
   readonly restMs: number;
   readonly nowMs: () => number;
 }
 
-/** The robots.txt of each origin, asked for when needed and remembered for a while. */
+/** Caches the robots.txt of each origin. */
 interface RobotsCache {
-  /** At once where it is known, and was read no longer ago than that. Never rejects. */
+  /** Returns at once if it is cached and not older than `maxAgeMs`. Never rejects. */
   of(origin: string, maxAgeMs?: number): Robots | Promise<Robots>;
 }
 
 const MAX_AGE_MS = 24 * 3_600_000;
-/** Some servers say that nothing may be remembered at all; asking before each page would be worse for them. */
+/** Some servers forbid caching; a request before each page would cost them more. */
 const MIN_AGE_MS = 5 * 60_000;
-/** What follows is not even waited for: the rules are read up to where RFC 9309 lets everybody stop, long before. */
+/** Longer files are truncated. RFC 9309 needs only the first 500 KiB. */
 const MAX_BYTES = 5 * 1024 * 1024;
 const MAX_ORIGINS = 5000;
 
-/** RFC 9309: where there is no robots.txt, or none after that many redirects, everything may be asked for. */
+/** RFC 9309: without a robots.txt, or after too many redirects, everything is allowed. */
 const ALLOW_ALL: Robots = { kind: "rules", rules: { allows: () => true, crawlDelayMs: 0, sitemaps: [] } };
 
 interface Entry {
@@ -35,7 +35,7 @@ interface Entry {
   readonly goodUntil: number;
 }
 
-interface Found {
+interface FetchedRobots {
   readonly robots: Robots;
   readonly forMs: number;
 }
@@ -50,7 +50,7 @@ export function createRobotsCache(options: RobotsCacheOptions): RobotsCache {
       if (known && now < known.goodUntil && now - known.readAt <= maxAgeMs) return known.robots;
       const [oldest] = entries.keys();
       if (entries.size >= MAX_ORIGINS && oldest !== undefined) entries.delete(oldest);
-      const robots = find(origin, options).then(({ robots, forMs }) => {
+      const robots = fetchRobots(origin, options).then(({ robots, forMs }) => {
         entries.delete(origin);
         const readAt = nowMs();
         entries.set(origin, { robots, readAt, goodUntil: readAt + forMs });
@@ -62,17 +62,17 @@ export function createRobotsCache(options: RobotsCacheOptions): RobotsCache {
   };
 }
 
-async function find(origin: string, { token, send, restMs }: RobotsCacheOptions): Promise<Found> {
+async function fetchRobots(origin: string, { token, send, restMs }: RobotsCacheOptions): Promise<FetchedRobots> {
   try {
-    const ask = (url: string): Promise<WebResult> => send(new URL(url), MAX_BYTES);
-    const { answer, redirects } = await followRedirects(`${origin}/robots.txt`, ask);
+    const request = (url: string): Promise<WebResult> => send(new URL(url), MAX_BYTES);
+    const { answer, redirects } = await followRedirects(`${origin}/robots.txt`, request);
     if (redirects > MAX_REDIRECTS) return { robots: ALLOW_ALL, forMs: MAX_AGE_MS };
-    // No page of a host that must not be asked can be, either; for where its robots.txt leads it is not to blame.
+    // The host itself has a private address: none of its pages may be requested. A redirect target with one is a failure.
     const isOwnAddress = redirects === 0 && answer.kind === "refused" && answer.why === "address";
     if (isOwnAddress) return { robots: answer, forMs: restMs };
-    // It is the host that is left alone, whatever of it is asked for.
+    // The whole host is paused, so this is not the fault of its robots.txt.
     if (answer.kind === "unavailable" && answer.isDeferred) return { robots: answer, forMs: 0 };
-    if (answer.kind !== "response") return waiting(origin, answer, restMs);
+    if (answer.kind !== "response") return unreachable(origin, answer, restMs);
     const forMs = ageMs(answer.headers.get("cache-control"));
     if (answer.status >= 200 && answer.status < 300) {
       return { robots: { kind: "rules", rules: parseRobots(await answer.body(), token) }, forMs };
@@ -81,30 +81,30 @@ async function find(origin: string, { token, send, restMs }: RobotsCacheOptions)
     return { robots: ALLOW_ALL, forMs };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return waiting(origin, { kind: "unavailable", reason }, restMs);
+    return unreachable(origin, { kind: "unavailable", reason }, restMs);
   }
 }
 
-/** Without it nobody knows what may be asked for, so it is not now, however long that lasts. */
-function waiting(origin: string, answer: Exclude<WebResult, { kind: "response" }>, restMs: number): Found {
-  const reason = `the robots.txt of ${origin} cannot be read, and without it nothing is asked for: ${answer.reason}`;
+/** RFC 9309: while robots.txt is unreachable, nothing may be requested. */
+function unreachable(origin: string, answer: Exclude<WebResult, { kind: "response" }>, restMs: number): FetchedRobots {
+  const reason = `fetch robots.txt of ${origin}: ${answer.reason}; no page is requested without it`;
   if (answer.kind === "refused") return { robots: { kind: "unavailable", reason }, forMs: restMs };
   return { robots: { ...answer, reason }, forMs: answer.retryAfterMs ?? restMs };
 }
 
 function ageMs(cacheControl: string | undefined): number {
   const seconds = /(?:^|[\s,])max-age\s*=\s*"?(\d+)/i.exec(cacheControl ?? "")?.[1];
-  const asked = seconds === undefined ? MAX_AGE_MS : Number(seconds) * 1000;
-  return Math.min(Math.max(asked, MIN_AGE_MS), MAX_AGE_MS);
+  const maxAgeMs = seconds === undefined ? MAX_AGE_MS : Number(seconds) * 1000;
+  return Math.min(Math.max(maxAgeMs, MIN_AGE_MS), MAX_AGE_MS);
 }
 
-/** What a robots.txt asks of one crawler, by RFC 9309. */
+/** The rules for one crawler, by RFC 9309. */
 interface RobotsRules {
-  /** `path` is that of the address with its query, as it is sent. */
+  /** `path`: path and query of the URL, as sent. */
   allows(path: string): boolean;
-  /** 0 when nothing is asked for. */
+  /** 0 if there is none. */
   readonly crawlDelayMs: number;
-  /** As they are written, in their order, each once. */
+  /** As written, in order, without repeats. */
   readonly sitemaps: readonly string[];
 }
 
@@ -113,21 +113,21 @@ interface Group {
   crawlDelayMs: number;
 }
 
-/** A path that begins with `start`, then has the parts of `middle` in their order, and at its end `end`, if there is one. */
+/** Matches a path that begins with `start`, contains the parts of `middle` in order, and ends with `end`. */
 interface Rule {
   readonly isAllowed: boolean;
   readonly start: string;
   readonly middle: readonly string[];
   readonly end: string | undefined;
-  /** There is nothing but the start. */
+  /** Matches only a path equal to `start`. */
   readonly isExact: boolean;
   readonly length: number;
 }
 
-/** RFC 9309 wants this much to be read; what follows is left out. */
+/** RFC 9309 requires this much; the rest is ignored. */
 const MAX_PARSED_BYTES = 500 * 1024;
 
-/** Groups for `token` count, all of them together; without any, those for everybody. `token` is in lower case. */
+/** Merges all groups for `token` (in lower case); without any, those for `*`. */
 export function parseRobots(bytes: Uint8Array, token: string): RobotsRules {
   const mine: Group = { rules: [], crawlDelayMs: 0 };
   const everybody: Group = { rules: [], crawlDelayMs: 0 };
@@ -140,13 +140,13 @@ export function parseRobots(bytes: Uint8Array, token: string): RobotsRules {
     if (key === "user-agent") {
       if (!isNaming) open = [];
       isNaming = true;
-      // Whatever follows the name, such as a version, is not part of it.
+      // A version after the name is not part of it.
       const name = /^(\*|[a-z_-]*)/i.exec(value)?.[0].toLowerCase();
       if (name === token) isNamed = true;
       if (name === token) open.push(mine);
       else if (name === "*") open.push(everybody);
     }
-    // A delay belongs to the group it stands in, and so ends the names as a rule does; other lines are none of the group's.
+    // Only these lines belong to a group. They end its list of user agents.
     if (key !== "allow" && key !== "disallow" && key !== "crawl-delay") continue;
     isNaming = false;
     for (const group of open) addLine(group, key, value);
@@ -174,12 +174,12 @@ function* linesOf(bytes: Uint8Array): Generator<{ readonly key: string; readonly
   }
 }
 
-/** One character for each byte: paths are compared by their bytes, whatever encoding somebody saved the file in. */
+/** Returns one character per byte: paths are compared by bytes, whatever the file's encoding. */
 function decode(bytes: Uint8Array): string {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, MAX_PARSED_BYTES));
   if (head[0] === 0xff && head[1] === 0xfe) return toBytes(head.toString("utf16le", 2));
-  const isMarked = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
-  return head.toString("latin1", isMarked ? 3 : 0);
+  const hasByteOrderMark = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
+  return head.toString("latin1", hasByteOrderMark ? 3 : 0);
 }
 
 function toBytes(text: string): string {
@@ -201,7 +201,7 @@ function isAllowed(rules: readonly Rule[], path: string): boolean {
   return rules.find((rule) => matches(rule, text))?.isAllowed ?? true;
 }
 
-/** Leftmost places first: if any placing of the parts fits, this one does. */
+/** Takes the leftmost match of each part: if any placement matches, this one does. */
 function matches({ start, middle, end, isExact }: Rule, text: string): boolean {
   if (!text.startsWith(start)) return false;
   if (isExact) return text.length === start.length;
@@ -214,7 +214,7 @@ function matches({ start, middle, end, isExact }: Rule, text: string): boolean {
   return end === undefined || (text.endsWith(end) && text.length - end.length >= at);
 }
 
-/** What means the same escaped and not; in a query slashes and question marks do, too. */
+/** Characters that mean the same escaped and unescaped. In a query these include slash and question mark. */
 const PLAIN_IN_PATH = /[\w\-.~!'(),:;@[\]]/;
 const PLAIN_IN_QUERY = /[\w\-.~!'(),:;@[\]/?]/;
 

@@ -25,22 +25,22 @@ import {
 import { createRobotsCache } from "./robots.ts";
 
 export interface WebClientOptions {
-  /** The whole User-Agent. */
+  /** The full User-Agent header. */
   readonly userAgent: string;
-  /** Loopback, link-local, private and metadata addresses may be asked, too. */
+  /** Whether loopback, link-local, private and metadata addresses may be requested. */
   readonly allowPrivateNetworks: boolean;
   readonly requestsPerHost: number;
-  /** At least so long between two requests to a host; a crawl delay in its robots.txt may be longer. */
+  /** Minimum interval between two requests to a host; a crawl delay in its robots.txt may be longer. */
   readonly hostDelayMs: number;
-  /** For an answer to begin, and between two pieces of it. */
+  /** Limit for the response to begin, and for each pause between two chunks of it. */
   readonly timeoutMs: number;
-  /** A host that asks to be left alone for longer is not waited for: requests come back at once. */
+  /** Longest pause a request waits for. If its host pauses for longer, the request fails at once. */
   readonly patienceMs?: number;
-  /** How long a host that is not well is left alone at first, when it does not say itself. */
+  /** First backoff after failures of a host that sends no Retry-After. */
   readonly restMs?: number;
-  /** Asked for the addresses of a host; the system's by default. */
+  /** Resolves host names; default: the system's resolver. */
   readonly lookup?: LookupFunction;
-  /** By which it waits; the system's by default. */
+  /** Default: the system's clock. */
   readonly clock?: PaceClock;
 }
 
@@ -55,7 +55,7 @@ export function createWebClient(options: WebClientOptions): WebClient {
   const sender = createSender({ patienceMs: 30_000, ...options, restMs });
   const robots = createRobotsCache({
     token: ROBOTS_TOKEN,
-    // Others wait for the same file: it is not called off with whoever asked first.
+    // Several requests wait for the same robots.txt, so cancelling the first of them must not cancel it.
     send: (url, maxBytes) => sender.send(url, { ...ROBOTS_REQUEST, url: url.href, maxBytes }),
     restMs,
     nowMs: (options.clock ?? SYSTEM_CLOCK).nowMs,
@@ -69,22 +69,22 @@ export function createWebClient(options: WebClientOptions): WebClient {
         return {
           kind: "refused",
           why: "address",
-          reason: "only addresses that begin with http:// or https:// can be asked",
+          reason: "only URLs that begin with http:// or https:// can be requested",
         };
       }
       const known = robots.of(url.origin, request.robotsMaxAgeMs);
-      const said = known instanceof Promise ? await orCancelled(known, request.signal) : known;
-      if (said.kind !== "rules") return said;
-      sender.slowDown(url.host, Math.min(said.rules.crawlDelayMs, MAX_CRAWL_DELAY_MS));
-      if (!said.rules.allows(`${url.pathname}${url.search}`)) {
-        return { kind: "refused", why: "robots", reason: `the robots.txt of ${url.origin} asks not to visit it` };
+      const answer = known instanceof Promise ? await orCancelled(known, request.signal) : known;
+      if (answer.kind !== "rules") return answer;
+      sender.slowDown(url.host, Math.min(answer.rules.crawlDelayMs, MAX_CRAWL_DELAY_MS));
+      if (!answer.rules.allows(`${url.pathname}${url.search}`)) {
+        return { kind: "refused", why: "robots", reason: `the robots.txt of ${url.origin} disallows it` };
       }
       return sender.send(url, request);
     },
     async sitemapsOf(origin, signal) {
-      const said = await orCancelled(Promise.resolve(robots.of(new URL(origin).origin, SITEMAPS_AGE_MS)), signal);
-      if (said.kind !== "rules") throw new RemoteError(said.reason);
-      const addresses = said.rules.sitemaps.map((text) => URL.parse(text, origin));
+      const answer = await orCancelled(Promise.resolve(robots.of(new URL(origin).origin, SITEMAPS_AGE_MS)), signal);
+      if (answer.kind !== "rules") throw new RemoteError(answer.reason);
+      const addresses = answer.rules.sitemaps.map((text) => URL.parse(text, origin));
       return addresses.flatMap((url) => (url && /^https?:$/.test(url.protocol) ? [url.href] : []));
     },
     close: () => sender.close(),
@@ -95,6 +95,7 @@ function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw new CancelledError("the request was cancelled", { cause: signal.reason });
 }
 
+/** Rejects with CancelledError if the signal aborts first. The work goes on. */
 async function orCancelled<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   throwIfAborted(signal);
   let stop = (): void => undefined;
@@ -121,23 +122,23 @@ interface SenderOptions {
   readonly clock?: PaceClock;
 }
 
-/** Sends requests at the pace of their hosts, and says what their answers mean. Knows nothing of robots.txt. */
+/** Sends requests within the limits of their hosts and interprets the responses. Does not check robots.txt. */
 interface Sender {
-  /** Throws CancelledError when the signal aborts, and nothing else. */
+  /** Throws only CancelledError, when the signal aborts. */
   send(url: URL, request: WebRequest): Promise<WebResult>;
-  /** At least so long between two requests to the host. */
+  /** Sets the minimum interval between two requests to the host. */
   slowDown(host: string, intervalMs: number): void;
   close(): Promise<void>;
 }
 
 const USUAL_ACCEPT = "text/html, application/xhtml+xml, */*;q=0.8";
 const MAX_CONNECT_MS = 10_000;
-/** A server may close an idle connection in the very moment it is used again. */
+/** A server may close an idle connection just as it is reused. */
 const MAX_TRIES = 2;
 
-/** A wait that somebody watching would wonder about. */
-const WORTH_TELLING_MS = 3000;
-/** The same for the same listener: who was told is known by it. */
+/** Shorter waits are not logged. */
+const LOGGED_WAIT_MS = 3000;
+/** Memoized: the pace recognises a listener by identity and reports each pause to it once. */
 const onWaitOf = memoize(
   (tell: Tell): OnWait =>
     (reason, ms) =>
@@ -158,7 +159,7 @@ export function createSender(options: SenderOptions): Sender {
     intervalMs: options.hostDelayMs,
     easedMs: restMs / 5,
     patienceMs,
-    tellFromMs: WORTH_TELLING_MS,
+    tellFromMs: LOGGED_WAIT_MS,
     clock,
   });
   const deferred = new DeferredUrls(clock.nowMs);
@@ -189,7 +190,7 @@ export function createSender(options: SenderOptions): Sender {
         timeoutMs,
         signal,
         onCookies,
-        onOver: slot.release,
+        onClosed: slot.release,
       };
       return judgeResponse(await exchange(transport.dispatcher, httpRequest), { ...sent, slot });
     } catch (error) {
@@ -212,16 +213,16 @@ export function createSender(options: SenderOptions): Sender {
 function deferredResult({ reason, waitMs }: Closed): WebResult {
   return {
     kind: "unavailable",
-    reason: `${reason}, so it is left alone for now`,
+    reason: `${reason}; requests to it are paused`,
     retryAfterMs: waitMs,
     isDeferred: true,
   };
 }
 
-/** Rejects with the signal's reason when that aborts first. */
+/** Waits. Rejects with the signal's reason if it aborts first. */
 function pause({ waitMs, reason }: Closed, clock: PaceClock, { signal, tell }: WebRequest): Promise<void> {
   if (signal.aborted) return Promise.reject(signal.reason);
-  if (tell && waitMs >= WORTH_TELLING_MS) onWaitOf(tell)(reason, waitMs);
+  if (tell && waitMs >= LOGGED_WAIT_MS) onWaitOf(tell)(reason, waitMs);
   return new Promise((resolve, reject) => {
     const giveUp = (): void => {
       callOff();
@@ -252,40 +253,40 @@ function headersOf(
   };
 }
 
-/** Some servers compare it as text: in the one spelling that all of them write. */
+/** Converts an ISO instant to an HTTP date: some servers compare the header as text. */
 function asHttpDate(instant: string): string {
   return /^\d{4}-/.test(instant) ? new Date(instant).toUTCString() : instant;
 }
 
-/** A request that was sent, and how its host is left alone if that went wrong. */
+/** A sent request, and the state of its host. */
 interface Sent {
   readonly url: URL;
   readonly deferred: DeferredUrls;
   readonly request: WebRequest;
   readonly pace: Pace;
-  /** undefined: it was never sent. */
+  /** undefined: it was not sent. */
   readonly slot: Slot | undefined;
-  /** The first rest of a host that does not say itself how long; each further one is twice as long. */
+  /** First backoff of a host that sends no Retry-After; it doubles with each further failure. */
   readonly restMs: number;
 }
 
 const MAX_REST_MS = 5 * 60_000;
-/** So many requests in a row without an answer, or with one that says no more than "not now", and the host is left alone for a while. */
+/** After this many failures in a row (no response, or a temporary error), the host is paused. */
 const FAILURES_BEFORE_REST = 5;
-/** "Not now" beside those from 500 on. */
-const NOT_NOW: ReadonlySet<number> = new Set([408, 425, 429]);
-const TOO_MUCH: ReadonlySet<number> = new Set([429, 503]);
+/** Temporary errors below 500. */
+const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
+const OVERLOAD_STATUSES: ReadonlySet<number> = new Set([429, 503]);
 
-/** What an answer means, for the caller and for the host's pace. One that is not handed on is cancelled. */
+/** Interprets a response and updates the host's pace. Cancels a response that is not returned. */
 function judgeResponse(response: WebResponse, sent: Sent): WebResult {
-  const isNotNow = response.status >= 500 || NOT_NOW.has(response.status);
-  if (!isNotNow && sent.slot) sent.pace.recordSuccess(sent.slot);
-  const problem = isNotNow ? judgeUnavailable(response, sent) : findProblem(response, sent);
+  const isTemporary = response.status >= 500 || TEMPORARY_STATUSES.has(response.status);
+  if (!isTemporary && sent.slot) sent.pace.recordSuccess(sent.slot);
+  const problem = isTemporary ? judgeUnavailable(response, sent) : findProblem(response, sent);
   if (problem) void response.cancel();
   return problem ?? response;
 }
 
-/** What it means that no answer came. */
+/** Interprets a failure without a response. */
 function judgeNetworkError(error: unknown, { url: { host }, pace, slot, restMs }: Sent): WebResult {
   if (error instanceof AddressRefused) return { kind: "refused", why: "address", reason: error.message };
   const reason = describeNetworkError(host, error);
@@ -294,20 +295,20 @@ function judgeNetworkError(error: unknown, { url: { host }, pace, slot, restMs }
   return { kind: "unavailable", reason };
 }
 
-/** A wish to wait is the address's; of several addresses, the host's. "Too many requests" slows the host down whatever it wishes. */
+/** Retry-After applies to the URL; after several URLs of a host, to the host. Status 429 always slows the host down. */
 function judgeUnavailable({ status, headers }: WebResponse, { url, deferred, pace, slot, restMs }: Sent): WebResult {
-  const wishMs = readRetryAfterMs(headers);
-  const askedMs = wishMs === undefined ? undefined : Math.min(wishMs, MAX_WAIT_MS);
-  const said = `answered ${status}${askedMs === undefined ? "" : " and asks to wait"}`;
-  const reason = `${url.host} ${said}`;
-  const own = askedMs === undefined ? reason : `${url.host}${url.pathname}${url.search} ${said}`;
+  const retryAfterMs = readRetryAfterMs(headers);
+  const askedMs = retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, MAX_WAIT_MS);
+  const answer = `answered ${status}${askedMs === undefined ? "" : " and asks to wait"}`;
+  const reason = `${url.host} ${answer}`;
+  const urlReason = askedMs === undefined ? reason : `${url.host}${url.pathname}${url.search} ${answer}`;
   const failures = slot ? pace.recordFailure(slot) : 0;
   if (status === 429) pace.ease();
-  if (askedMs !== undefined && deferred.note(url, askedMs, own)) pace.pause(askedMs, reason);
-  else if (failures > 0 && TOO_MUCH.has(status) && (askedMs === undefined || status === 429)) {
+  if (askedMs !== undefined && deferred.note(url, askedMs, urlReason)) pace.pause(askedMs, reason);
+  else if (failures > 0 && OVERLOAD_STATUSES.has(status) && (askedMs === undefined || status === 429)) {
     pace.pause(Math.min(pauseMs(failures, restMs), askedMs ?? MAX_REST_MS), reason);
   } else pauseAfterFailures(failures, reason, { pace, restMs });
-  return { kind: "unavailable", reason: own, status, ...(askedMs !== undefined && { retryAfterMs: askedMs }) };
+  return { kind: "unavailable", reason: urlReason, status, ...(askedMs !== undefined && { retryAfterMs: askedMs }) };
 }
 
 function pauseAfterFailures(failures: number, reason: string, { pace, restMs }: Pick<Sent, "pace" | "restMs">): void {
@@ -319,7 +320,7 @@ function pauseMs(times: number, restMs: number): number {
   return backoffMs(times, { firstMs: restMs, longestMs: MAX_REST_MS });
 }
 
-/** What keeps a good answer from being taken. */
+/** Returns why a successful response cannot be used; undefined if it can. */
 function findProblem({ status, headers }: WebResponse, { url: { host }, request }: Sent): WebResult | undefined {
   if (status === 304 && !request.etag && !request.lastModified) {
     return { kind: "unavailable", status, reason: `${host} says "not modified" where nothing was known before` };
@@ -327,20 +328,20 @@ function findProblem({ status, headers }: WebResponse, { url: { host }, request 
   if (request.method === "HEAD" || status < 200 || status > 299) return undefined;
   const bytes = Number(headers.get("content-length") ?? 0);
   if (bytes > request.maxBytes && request.excess !== "cut off") {
-    const reason = `it has ${bytes} bytes, more than the ${request.maxBytes} that are taken`;
+    const reason = `it has ${bytes} bytes; the limit is ${request.maxBytes}`;
     return { kind: "refused", why: "too large", reason };
   }
   const coding = headers.get("content-encoding");
   if (readCodings(coding)) return undefined;
-  const reason = `it is packed in a way that cannot be unpacked here: ${coding?.slice(0, 60)}`;
+  const reason = `its Content-Encoding is not supported: ${coding?.slice(0, 60)}`;
   return { kind: "refused", why: "broken", reason };
 }
 
-/** A pace for each host that was asked; those nobody needs are forgotten when there are too many. */
+/** One pace per host. Idle ones are dropped when there are too many. */
 interface HostPaces {
-  /** With the port where it is an unusual one: http and https of a host are one server, another port is another. */
+  /** `host` includes a non-default port. HTTP and HTTPS of a host share a pace; another port is another server. */
   of(host: string): Pace;
-  /** Turns away everybody who waits. */
+  /** Rejects all waiting requests. */
   close(reason: string): void;
 }
 
@@ -364,43 +365,43 @@ function createHostPaces(options: PaceOptions): HostPaces {
 }
 
 function spacingReason(host: string): string {
-  return `${host} wants time between two requests`;
+  return `${host} is requested at a minimum interval`;
 }
 
-/** Nobody is left alone for longer, whatever he asks for. */
+/** Longest Retry-After that is obeyed. */
 const MAX_WAIT_MS = 3_600_000;
-/** So many addresses of a host that ask within this time speak for the host. */
-const ADDRESSES_OF_A_HOST = 3;
+/** After this many URLs with Retry-After within this time, the whole host is paused. */
+const URLS_BEFORE_HOST_PAUSE = 3;
 const WITHIN_MS = 10 * 60_000;
 const MAX_URLS = 10_000;
 const MAX_HOSTS = 5000;
 
-/** Which addresses asked to be left alone for a while (`Retry-After`). */
+/** URLs that sent `Retry-After`, and until when they are not requested. */
 class DeferredUrls {
   readonly #nowMs: () => number;
   readonly #until = new Map<string, { readonly reason: string; readonly endMs: number }>();
-  /** Of each host the last addresses that asked, and when. */
+  /** By host: the last URLs that sent it, and when. */
   readonly #recent = new Map<string, ReadonlyMap<string, number>>();
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
-  /** Returns whether the whole host is to be left alone: enough others of it asked lately, too. */
+  /** Records a Retry-After. Returns whether the whole host should pause: enough of its URLs sent one lately. */
   note({ host, href }: URL, ms: number, reason: string): boolean {
     const now = this.#nowMs();
     this.#until.delete(href);
     this.#until.set(href, { reason, endMs: now + ms });
     if (this.#until.size > MAX_URLS) dropFirst(this.#until);
     const others = [...(this.#recent.get(host) ?? [])].filter(([url, at]) => url !== href && now - at <= WITHIN_MS);
-    const recent = new Map([...others, [href, now] as const].slice(-ADDRESSES_OF_A_HOST));
+    const recent = new Map([...others, [href, now] as const].slice(-URLS_BEFORE_HOST_PAUSE));
     this.#recent.delete(host);
     this.#recent.set(host, recent);
     if (this.#recent.size > MAX_HOSTS) dropFirst(this.#recent);
-    return recent.size >= ADDRESSES_OF_A_HOST;
+    return recent.size >= URLS_BEFORE_HOST_PAUSE;
   }
 
-  /** undefined: it may be asked. */
+  /** Returns the remaining wait; undefined if the URL may be requested. */
   of({ href }: URL): Closed | undefined {
     const known = this.#until.get(href);
     if (!known) return undefined;

@@ -34,12 +34,12 @@ export function createWebImages(options: {
 }): WebImages {
   const { folder: root, client, rules } = options;
   const revision = `${PICTURE_REVISION} ${JSON.stringify(rules)}`;
-  const inTurn = createKeyedMutex();
+  const withLock = createKeyedMutex();
   const folderOf = (id: string): ImageFolder => new ImageFolder(root, checkedItemName(id));
   return {
     async replace(page, images, signal) {
       const folder = folderOf(page.id);
-      return await inTurn(page.id, async () => {
+      return await withLock(page.id, async () => {
         const known = await folder.readWhole();
         const found = await new ImageGatherer({ client, rules, folder, page, known, revision }).gather(images, signal);
         if (found.asked.length === 0) await folder.remove();
@@ -59,7 +59,7 @@ export function createWebImages(options: {
       const name = itemName(page);
       if (!name) return undefined;
       const folder = new ImageFolder(root, name);
-      // Only what the list names becomes a path.
+      // Only ids from the list become paths.
       const found = (await folder.readList()).images.find(({ id }) => id === image);
       if (!found) return undefined;
       const mimeType = size === "full" ? found.mimeType : "image/jpeg";
@@ -69,14 +69,14 @@ export function createWebImages(options: {
 
     async delete(page) {
       const folder = folderOf(page);
-      await inTurn(page, () => folder.remove());
+      await withLock(page, () => folder.remove());
     },
   };
 }
 
 const MAX_IMAGES = 40;
-const AT_ONCE = 4;
-/** Pictures of a page that differ in no more bits are the same to the eye. */
+const CONCURRENCY = 4;
+/** Largest difference in bits between the perceptual hashes of two images that look the same. */
 const SAME_PICTURE_BITS = 5;
 
 interface GathererParts {
@@ -84,17 +84,17 @@ interface GathererParts {
   readonly rules: ImageRules;
   readonly folder: ImageFolder;
   readonly page: IngestItem;
-  /** What an earlier look left. */
+  /** The list of the previous visit. */
   readonly known: ImageList;
   readonly revision: string;
 }
 
 interface ImageOutcome {
   readonly asked: ImageRequest;
-  readonly kept: HashedImage | undefined;
+  readonly stored: HashedImage | undefined;
 }
 
-/** Asks for the pictures of a page and adds the new ones to its folder. */
+/** Downloads the images of a page and adds new ones to its folder. */
 class ImageGatherer {
   readonly #parts: GathererParts;
   readonly #images: ReadonlyMap<string, HashedImage>;
@@ -108,16 +108,16 @@ class ImageGatherer {
 
   async gather(images: readonly PageImage[], signal: AbortSignal): Promise<ImageList> {
     const wanted = images.filter(({ url, isPagePicture }) => isPagePicture || !seemsDecoration(url));
-    const answers = new Map<PageImage, ImageOutcome>();
-    await forEachConcurrent(wanted.slice(0, MAX_IMAGES), AT_ONCE, async (image) => {
+    const outcomes = new Map<PageImage, ImageOutcome>();
+    await forEachConcurrent(wanted.slice(0, MAX_IMAGES), CONCURRENCY, async (image) => {
       const answer = await this.#fetch(image, signal);
-      if (answer) answers.set(image, answer);
+      if (answer) outcomes.set(image, answer);
     });
-    const inOrder = wanted.flatMap((image) => answers.get(image) ?? []);
+    const inOrder = wanted.flatMap((image) => outcomes.get(image) ?? []);
     return { revision: this.#parts.revision, ...withoutRepeats(inOrder) };
   }
 
-  /** Of a list that was made under other rules only the pictures count: each is asked for anew. */
+  /** Drops the validators of a list made under other rules, so that each image is downloaded again. */
   #asCurrent(asked: ImageRequest): ImageRequest {
     return this.#isCurrent ? asked : { ...asked, etag: "", lastModified: "" };
   }
@@ -126,7 +126,7 @@ class ImageGatherer {
     return this.#parts.known.revision === this.#parts.revision;
   }
 
-  /** Asks for the address as the page has it, and writes it down without secrets. undefined: nothing is known of it. */
+  /** Requests the URL as the page has it and records it without secrets. Returns undefined if it failed and was not known before. */
   async #fetch(found: PageImage, signal: AbortSignal): Promise<ImageOutcome | undefined> {
     const url = shownAddress(found.url);
     const image = { ...found, url };
@@ -134,23 +134,23 @@ class ImageGatherer {
     const validators = { etag: before?.etag ?? "", lastModified: before?.lastModified ?? "" };
     const answer = await fetchImage(this.#parts.client, found.url, validators, signal);
     if (answer.kind === "none") {
-      return { asked: { url, etag: "", lastModified: "", imageId: "", skipped: answer.reason }, kept: undefined };
+      return { asked: { url, etag: "", lastModified: "", imageId: "", skipped: answer.reason }, stored: undefined };
     }
     if (answer.kind !== "fetched") {
-      return before && { asked: before, kept: this.#asOnPage(image, this.#images.get(before.imageId)) };
+      return before && { asked: before, stored: this.#asOnPage(image, this.#images.get(before.imageId)) };
     }
-    const made = await this.#keep(image, answer.bytes);
+    const made = await this.#store(image, answer.bytes);
     return "skipped" in made
-      ? { asked: { url, ...answer.validators, imageId: "", skipped: made.skipped }, kept: undefined }
-      : { asked: { url, ...answer.validators, imageId: made.id, skipped: "" }, kept: made };
+      ? { asked: { url, ...answer.validators, imageId: "", skipped: made.skipped }, stored: undefined }
+      : { asked: { url, ...answer.validators, imageId: made.id, skipped: "" }, stored: made };
   }
 
-  /** The page may say something else about it now. */
-  #asOnPage(image: PageImage, kept: HashedImage | undefined): HashedImage | undefined {
-    return kept && { ...kept, ...image, parentPageUrl: this.#parts.page.foundSource };
+  /** Updates what the page says about a stored image. */
+  #asOnPage(image: PageImage, stored: HashedImage | undefined): HashedImage | undefined {
+    return stored && { ...stored, ...image, parentPageUrl: this.#parts.page.foundSource };
   }
 
-  async #keep(image: PageImage, bytes: Uint8Array): Promise<HashedImage | { readonly skipped: string }> {
+  async #store(image: PageImage, bytes: Uint8Array): Promise<HashedImage | { readonly skipped: string }> {
     const { page, rules, folder } = this.#parts;
     const id = `img_${shortHash(bytes)}`;
     const known = this.#isCurrent ? this.#asOnPage(image, this.#images.get(id)) : undefined;
@@ -173,18 +173,18 @@ class ImageGatherer {
   }
 }
 
-/** The first of those that look alike stands for them, with what the others say about it where it says nothing. */
-function withoutRepeats(answers: readonly ImageOutcome[]): Pick<ImageList, "images" | "asked"> {
+/** Merges images that look alike: the first one stays and takes missing texts from the others. */
+function withoutRepeats(outcomes: readonly ImageOutcome[]): Pick<ImageList, "images" | "asked"> {
   const images: HashedImage[] = [];
-  const asked = answers.map(({ asked: answer, kept }) => {
-    if (!kept) return answer;
-    const at = images.findIndex(({ looksLike }) => hammingDistance(looksLike, kept.looksLike) <= SAME_PICTURE_BITS);
+  const asked = outcomes.map(({ asked: answer, stored }) => {
+    if (!stored) return answer;
+    const at = images.findIndex(({ looksLike }) => hammingDistance(looksLike, stored.looksLike) <= SAME_PICTURE_BITS);
     const first = images[at];
     if (!first) {
-      images.push(kept);
+      images.push(stored);
       return answer;
     }
-    const { alt, caption, surroundings } = kept;
+    const { alt, caption, surroundings } = stored;
     images[at] = {
       ...first,
       alt: first.alt || alt,
@@ -207,12 +207,12 @@ interface Validators {
 type FetchedImage =
   | { readonly kind: "fetched"; readonly bytes: Uint8Array; readonly validators: Validators }
   | { readonly kind: "unchanged" }
-  /** It is not to be had, now or later. */
+  /** Permanent. */
   | { readonly kind: "none"; readonly reason: string }
-  /** Perhaps another time. */
+  /** Temporary. */
   | { readonly kind: "failed" };
 
-/** Redirects are followed; the validators are those of wherever they led. Throws only when it is called off. */
+/** Follows redirects; the validators are those of the final URL. Throws only when cancelled. */
 async function fetchImage(
   client: WebClient,
   url: string,
@@ -241,17 +241,17 @@ async function bodyOf(answer: WebResponse): Promise<FetchedImage> {
 }
 
 const LIST = "images.json";
-/** Nobody takes that long over a page. */
+/** A visit takes less than this; newer files may belong to one in another process. */
 const RECENT_MS = 3_600_000;
 
 /**
- * The pictures of one page. Files are named after their content and never change, and the list is replaced last: whenever the
- * process ends, the list names files that are there. Somebody else may be at the same page, and the last list stays: what it
- * names and they removed is noticed, and what they are adding is spared. What no list names leaves later.
+ * The stored images of one page. Files are named by their content and never change, and the list is written last: after a
+ * crash, every file it names exists. Another process may visit the same page, and the last list wins. `readWhole` notices
+ * files that the other process removed; recent files that it may still add are spared. Unlisted files are removed later.
  */
 class ImageFolder {
   readonly #path: string;
-  /** Names that lists and pictures of ours brought here: these are ours to remove. */
+  /** Files this process read from the list or added: it may remove them. */
   readonly #ours = new Set<string>();
 
   constructor(root: string, { name, key }: ItemName) {
@@ -263,7 +263,7 @@ class ImageFolder {
     return text ? parseImageList(text.toString()) : NO_IMAGES;
   }
 
-  /** What is there of a list; the addresses of what is not have to be asked anew. */
+  /** Returns the images whose files exist, and drops the validators of the others, so that they are downloaded again. */
   async readWhole(): Promise<ImageList> {
     const { revision, images, asked } = await this.readList();
     for (const name of images.flatMap(filesOf)) this.#ours.add(name);
@@ -274,7 +274,7 @@ class ImageFolder {
     return {
       revision,
       images: images.filter(({ id }) => !lost.has(id)),
-      asked: asked.map((one) => (lost.has(one.imageId) ? { ...one, etag: "", lastModified: "" } : one)),
+      asked: asked.map((request) => (lost.has(request.imageId) ? { ...request, etag: "", lastModified: "" } : request)),
     };
   }
 
@@ -284,7 +284,7 @@ class ImageFolder {
     await writeFileAtomic(join(this.#path, thumbnailName(id)), picture.thumbnail);
   }
 
-  /** What this folder read or added and `list` does not name leaves at once. */
+  /** Writes the list. Removes unlisted files that are ours or old. */
   async replaceList(list: ImageList): Promise<void> {
     await writeFileAtomic(join(this.#path, LIST), formatImageList(list));
     const named = new Set([LIST, ...list.images.flatMap(filesOf)]);
@@ -321,12 +321,12 @@ function thumbnailName(id: string): string {
   return `${id}.thumbnail.jpg`;
 }
 
-/** What the answer to one address was, so that "not modified" is enough next time. */
+/** The response to one image URL; its validators make a 304 possible next time. */
 interface ImageRequest extends Validators {
   readonly url: string;
-  /** The picture that stands for it: its own, or one that looks the same. "" when none is kept. */
+  /** The stored image: its own, or one that looks the same. "" for none. */
   readonly imageId: string;
-  /** Why it is not kept, for people; "" when it is. */
+  /** Why it is not stored, for users; "" if it is. */
   readonly skipped: string;
 }
 
@@ -336,7 +336,7 @@ interface HashedImage extends StoredImage {
 
 /** `images.json` of a page. */
 interface ImageList {
-  /** Of the rules and the way pictures are made: what others left out or made is looked at again. */
+  /** Revision of rules and conversion. After a change, every image is downloaded and judged again. */
   readonly revision: string;
   readonly images: readonly HashedImage[];
   readonly asked: readonly ImageRequest[];
@@ -375,7 +375,7 @@ function formatImageList({ revision, images, asked }: ImageList): string {
   return `${JSON.stringify(list, null, 1)}\n`;
 }
 
-/** A list that cannot be read is none: the pictures can be fetched again. */
+/** An unreadable list counts as empty: the images can be downloaded again. */
 function parseImageList(text: string): ImageList {
   const list = parseObject(text);
   const rows = (name: string): JsonObject[] => {
@@ -384,7 +384,7 @@ function parseImageList(text: string): ImageList {
   };
   return {
     revision: textIn(list, "revision"),
-    images: rows("images").map(readImage).filter(isSound),
+    images: rows("images").map(readImage).filter(isValid),
     asked: rows("asked").map((row) => ({
       url: textIn(row, "url"),
       etag: textIn(row, "etag"),
@@ -415,8 +415,8 @@ function readImage(row: JsonObject): HashedImage {
   };
 }
 
-/** The id becomes a file name, the look a number. */
-function isSound({ id, looksLike }: HashedImage): boolean {
+/** Whether `id` is safe as a file name and `looksLike` is a hash. */
+function isValid({ id, looksLike }: HashedImage): boolean {
   return /^img_[a-z2-7]{26}$/.test(id) && /^[0-9a-f]{16}$/.test(looksLike);
 }
 

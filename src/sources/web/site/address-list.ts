@@ -9,26 +9,26 @@ import { isJsonObject } from "../../../lib/json-object.ts";
 import { later } from "../../../lib/later.ts";
 import { followRedirects, MAX_REDIRECTS } from "../follow-redirects.ts";
 
-/** As the protocol of sitemaps has it. */
+/** Limits of the sitemap protocol. */
 const MAX_BYTES = 50 * 1024 * 1024;
 export const MAX_ADDRESSES = 50_000;
 const NEITHER = "it is neither a sitemap nor a feed";
-/** A feed is small, and taking it apart is not cheap. */
+/** Feeds are small, and parsing them is slow. */
 const MAX_FEED_BYTES = 5 * 1024 * 1024;
 const MAX_ENTRY_LENGTH = 64 * 1024;
 const unpack = promisify(gunzip);
 
-/** A sitemap or a feed: addresses that somebody wrote down. */
+/** The result of reading a sitemap or feed. */
 export type AddressList =
   | ({ readonly kind: "list" } & ReadList)
-  /** Something else is there, or nothing. */
+  /** Missing, or not a list. */
   | { readonly kind: "none"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string };
 
 export interface ListRequest {
   readonly client: WebClient;
   readonly isOfSite: (url: string) => boolean;
-  /** As it was read the last time. */
+  /** The result of the last read. */
   readonly known?: ReadList | undefined;
   readonly tell?: Tell;
   readonly signal: AbortSignal;
@@ -41,7 +41,7 @@ export async function readAddressList(
   const send = async (at: string): Promise<WebResult> => {
     const isFirst = at === url;
     if (!isFirst && !isOfSite(at)) {
-      return { kind: "refused", why: "address", reason: `it leads out of the site to ${at}` };
+      return { kind: "refused", why: "address", reason: `it redirects out of the site to ${at}` };
     }
     const { etag = "", lastModified = "" } = isFirst && known ? known : {};
     const request = { url: at, method: "GET", etag, lastModified, maxBytes: MAX_BYTES, signal } as const;
@@ -58,12 +58,12 @@ export async function readAddressList(
   return answer.status === 404 || answer.status === 410 ? { kind: "none", reason } : noList(reason, known);
 }
 
-/** Where a list was, only "there is none" says that it is gone: a sign-in page in its place names nothing, and means nothing. */
+/** Returns "none", but "failed" if there was a list before: a sign-in page in its place does not mean that it is gone. */
 function noList(reason: string, known: ReadList | undefined): AddressList {
   return { kind: known ? "failed" : "none", reason };
 }
 
-/** undefined: it is none. */
+/** Returns undefined if the body is no list. */
 async function takeList(
   answer: WebResponse,
   url: string,
@@ -75,10 +75,10 @@ async function takeList(
     const isPacked = bytes[0] === 0x1f && bytes[1] === 0x8b;
     const list = parseAddressList(isPacked ? await unpack(bytes, { maxOutputLength: MAX_BYTES }) : bytes, at);
     if (!list) return undefined;
-    // Behind a redirect the validators are another address's.
+    // After a redirect the validators belong to another URL.
     const { headers } = answer;
-    const tags = at === url ? [headers.get("etag"), headers.get("last-modified")] : [];
-    return { kind: "list", url, etag: tags[0] ?? "", lastModified: tags[1] ?? "", ...list };
+    const validators = at === url ? [headers.get("etag"), headers.get("last-modified")] : [];
+    return { kind: "list", url, etag: validators[0] ?? "", lastModified: validators[1] ?? "", ...list };
   } catch (error) {
     if (signal.aborted) throw error;
     return { kind: "failed", reason: explain(error) };
@@ -87,7 +87,7 @@ async function takeList(
 
 type Addresses = Pick<ReadList, "addresses" | "dates" | "lists" | "isCut">;
 
-/** What it is, is told by what it holds. */
+/** Recognises the format by the content. Returns undefined for anything else. */
 function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   const [, prefix = "", root] = /<(\w+:)?(urlset|sitemapindex|rss|feed|RDF)[\s>]/.exec(text.slice(0, 4096)) ?? [];
@@ -108,7 +108,7 @@ function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined
   return json && listOf({ addresses: json }, url);
 }
 
-/** Whoever wrote it did not come to its end: what it does not name may be there all the same. */
+/** Whether the sitemap is truncated: pages it does not name may exist. */
 function breaksOff(text: string, root: string): boolean {
   return !text.includes(`</${root}`) && !new RegExp(`<${root}[^<>]*/>`).test(text.slice(0, MAX_ENTRY_LENGTH));
 }
@@ -118,9 +118,9 @@ function listOf({ addresses = [], dates = [], lists = [], isCut = false }: Parti
   const dated = addresses
     .slice(0, MAX_ADDRESSES)
     .map((address, at) => ({ url: absolute(address), date: dates[at] ?? "" }));
-  const found = dated.filter((each) => each.url !== "");
+  const found = dated.filter((entry) => entry.url !== "");
   return {
-    addresses: found.map((each) => each.url),
+    addresses: found.map((entry) => entry.url),
     dates: found.some(({ date }) => date !== "") ? found.map(({ date }) => date) : [],
     lists: lists.slice(0, MAX_ADDRESSES).map(absolute).filter(Boolean),
     isCut: isCut || addresses.length + lists.length > MAX_ADDRESSES,
@@ -134,8 +134,8 @@ interface Location {
 }
 
 /**
- * The texts of `<loc>` and what stands beside them, in one pass however large the file is, and one more than are taken. Those of pictures have another prefix
- * than the list itself and are not meant.
+ * Returns the texts of `<loc>` with their `<lastmod>`, in one pass over the text; one more than the limit, so that the
+ * caller notices. `<loc>` of images has another prefix than the list and is left out.
  */
 function locations(text: string, prefix: string): Location[] {
   const [opening, closing] = [`<${prefix}loc>`, `</${prefix}loc>`];
@@ -157,13 +157,13 @@ function locations(text: string, prefix: string): Location[] {
   return found;
 }
 
-/** What stands in one `<url>` with its address, which may come first or last. */
+/** Returns the content of the `<url>` around a `<loc>`, which may stand first or last in it; "" for none. */
 function entryOf({ ahead, behind }: { readonly ahead: string; readonly behind: string }, prefix: string): string {
   const [start, end] = [ahead.lastIndexOf(`<${prefix}url>`), behind.indexOf(`</${prefix}url>`)];
   return start < 0 || end < 0 ? "" : `${ahead.slice(start)}${behind.slice(0, end)}`;
 }
 
-/** Pages in other languages: `<xhtml:link rel="alternate" hreflang="de" href="…"/>`. */
+/** Returns the pages in other languages: `<xhtml:link rel="alternate" hreflang="de" href="…"/>`. */
 function alternates(text: string): string[] {
   const found = new Set<string>();
   if (!text.includes("hreflang")) return [];
@@ -178,7 +178,7 @@ function alternates(text: string): string[] {
 
 const ADDRESS_LINE = /^https?:\/\/\S{1,2048}$/i;
 
-/** A sitemap that is text has an address on each line, and nothing else. */
+/** Parses a text sitemap: one URL per line and nothing else. */
 function addressLines(text: string): string[] | undefined {
   const found: string[] = [];
   for (const line of text.replace(/^\ufeff/, "").split(/\r\n?|\n/)) {
@@ -191,7 +191,7 @@ function addressLines(text: string): string[] | undefined {
 }
 
 const xml = later<typeof import("fast-xml-parser")>("fast-xml-parser");
-/** Made for the first feed. */
+/** Created for the first feed. */
 let reader: XMLParser | undefined;
 
 function readXml(text: string): unknown {
@@ -226,7 +226,7 @@ function entries(value: Record<string, unknown> | undefined, name: string): Reco
   return Array.isArray(found) ? found.filter(isJsonObject) : [];
 }
 
-/** The link that is the entry itself, not its pictures or its edit form. */
+/** Returns the link to the entry itself, not to its images or edit form. */
 function atomLink(entry: Record<string, unknown>): string[] {
   const own = entries(entry, "link").find((link) => ["alternate", undefined].includes(link["@rel"] as string));
   const href = own?.["@href"];

@@ -41,7 +41,7 @@ interface Reduced {
 interface Group {
   /** By content. */
   readonly variants: Map<string, Variant>;
-  /** Addresses of the first of them. */
+  /** URLs of the first ones. */
   readonly compared: string[];
   /** Parameters that differed while the content was the same, and how often. */
   readonly alike: Map<string, number>;
@@ -57,7 +57,7 @@ export class AddressVariants {
   readonly #registry: Registry;
   readonly #rules: IdentityRules;
   readonly #groups = new Map<string, Group>();
-  /** `host parameters`: paths at which they make no other page. */
+  /** By `host parameters`: number of paths where they are irrelevant. */
   readonly #paths = new Map<string, number>();
   readonly #duplicates = new Set<ItemId>();
   #isUseful = false;
@@ -71,17 +71,17 @@ export class AddressVariants {
    * Runs a visit that may call `duplicateOf`. The first URL with a content is the page; visits that find the same content wait
    * until it is in the registry.
    */
-  async during<T>(look: (duplicateOf: DuplicateOf) => Promise<T>): Promise<T> {
-    let noted = (): void => undefined;
+  async during<T>(visit: (duplicateOf: DuplicateOf) => Promise<T>): Promise<T> {
+    let release = (): void => undefined;
     try {
-      return await look((found, url, content) => {
-        noted();
+      return await visit((found, url, content) => {
+        release();
         const { promise: isNoted, resolve } = Promise.withResolvers<void>();
-        noted = resolve;
+        release = resolve;
         return this.#duplicateOf(found, contentKeyOf(content), { id: found.id, url, isNoted });
       });
     } finally {
-      noted();
+      release();
     }
   }
 
@@ -134,7 +134,7 @@ export class AddressVariants {
   /** Marks the parameters as relevant: one of the skipped URLs was a page of its own. */
   cancel({ group: id, names }: Pick<Reduced, "group" | "names">): void {
     const group = this.#groups.get(id);
-    for (const each of names.split(" ")) group?.telling.add(each);
+    for (const name of names.split(" ")) group?.telling.add(name);
   }
 
   /** Finds a duplicate from earlier crawls: the item it was an alias of, or its URL without one or all parameters. */
@@ -146,7 +146,7 @@ export class AddressVariants {
     const page = found.aliasOf && (await this.#documentOf(found.aliasOf, contentKey));
     if (page) return { duplicate: page, other: page.foundSource };
     const shorter = shorterThan(url);
-    const ids = shorter.flatMap((each) => this.#identify(each)?.id ?? []);
+    const ids = shorter.flatMap((shortUrl) => this.#identify(shortUrl)?.id ?? []);
     const records = ids.length === 0 ? [] : await this.#registry.getMany(ids);
     for (const [at, record] of records.entries()) {
       const id = record?.item.aliasOf || record?.item.id;
@@ -217,32 +217,33 @@ export function listedIn(links: readonly string[]): ReadonlyMap<string, string> 
       }
     }
     const lists = [...alike].filter(([, members]) => members.size >= LISTED);
-    // What differs in least is told apart by that.
-    lists.sort(([one], [other]) => other.length - one.length);
+    // The link differs from others in several ways; the shortest difference wins.
+    lists.sort(([first], [other]) => other.length - first.length);
     for (const [names, members] of lists) for (const url of members) listed.set(url, names);
   }
   return listed;
 }
 
-/** For a page the hash of its text, for a file that of its bytes: its text need not be all of it. */
+/** Returns the text hash of a page, the content hash of a file: the text of a file may be incomplete. */
 function contentKeyOf({ textHash, contentHash, documentType }: ContentState): string {
   return (documentType === "md" && textHash) || contentHash;
 }
 
-/** The names of the parameters that have other values, or are there only once: `a&b`. */
-function differenceOf(one: string, other: string): string {
-  const [a, b] = [new URL(one).searchParams, new URL(other).searchParams];
+/** Returns the names of parameters with different values, or in one URL only: `a&b`. */
+function differenceOf(first: string, other: string): string {
+  const [a, b] = [new URL(first).searchParams, new URL(other).searchParams];
   const names = [...new Set([...a.keys(), ...b.keys()])];
   const differing = names.filter((name) => a.getAll(name).join("\n") !== b.getAll(name).join("\n"));
   return differing.map(encodeURIComponent).sort().join("&");
 }
 
-/** One month that is empty like another says nothing of the next. */
+/** Whether the URLs differ in a date: two empty months of a calendar say nothing about the next. */
 function isOtherDate(url: string, other: string): boolean {
-  const [one, two] = [readDatedAddress(url), readDatedAddress(other)];
-  return one !== undefined && one.family === two?.family && !one.isStamp;
+  const [first, second] = [readDatedAddress(url), readDatedAddress(other)];
+  return first !== undefined && first.family === second?.family && !first.isStamp;
 }
 
+/** Returns the URL without each of its parameters, and without all of them. */
 function shorterThan(url: string): string[] {
   const { searchParams } = new URL(url);
   const names = [...new Set(searchParams.keys())];
@@ -273,14 +274,14 @@ export class SkippedVariants {
   readonly #variants: AddressVariants;
   readonly #frontier: Frontier;
   readonly #pages = new Map<ItemId, SkippedPage>();
-  /** Those that are looked at now, or were, to test a rule. */
+  /** Pages that are or were visited as samples. */
   readonly #tried = new Map<ItemId, SkippedPage>();
-  /** Addresses behind which there is a page. */
+  /** URLs that lead to a page. */
   readonly #shown = new Set<ItemId>();
-  /** `host names` that were tested. */
+  /** Tested rules: `host names`. */
   readonly #tested = new Set<string>();
   readonly #back: WaitingPage[] = [];
-  /** Those there was no room for. */
+  /** Number of skipped URLs that were not recorded because the limit was reached. */
   #dropped = 0;
 
   constructor(max: number, variants: AddressVariants, frontier: Frontier) {
@@ -320,7 +321,7 @@ export class SkippedVariants {
     return this.#take(orphans.length > 0 ? orphans : this.#samples());
   }
 
-  /** One for each address that is not there without its parameters. */
+  /** Returns one page for each URL that does not exist without its parameters. */
   #orphans(): SkippedPage[] {
     const orphans = new Map<ItemId, SkippedPage>();
     for (const skipped of this.#pages.values()) {
@@ -342,12 +343,12 @@ export class SkippedVariants {
     return samples;
   }
 
-  #take(some: readonly SkippedPage[]): WaitingPage[] {
-    for (const skipped of some) {
+  #take(pages: readonly SkippedPage[]): WaitingPage[] {
+    for (const skipped of pages) {
       this.#pages.delete(skipped.page.id);
       this.#tried.set(skipped.page.id, skipped);
     }
-    return some.map(({ page }) => ({ ...page, isCertain: true }));
+    return pages.map(({ page }) => ({ ...page, isCertain: true }));
   }
 
   #giveUp(reduced: Reduced): void {
@@ -357,8 +358,8 @@ export class SkippedVariants {
     const cancelled = new Set(reduced.names.split(" "));
     for (const skipped of this.#pages.values()) {
       const { group, names, host } = skipped.reduced;
-      if (host !== reduced.host || !names.split(" ").some((each) => cancelled.has(each))) continue;
-      // At other paths it may make no other page: that is tested once more.
+      if (host !== reduced.host || !names.split(" ").some((name) => cancelled.has(name))) continue;
+      // At other paths the parameters may still be irrelevant: test the rule again.
       this.#tested.delete(ruleOf(skipped));
       if (group !== reduced.group) continue;
       this.#pages.delete(skipped.page.id);
@@ -367,7 +368,7 @@ export class SkippedVariants {
   }
 }
 
-/** What makes no other page at several paths of a host is tested for them together. */
+/** Parameters that are irrelevant at several paths of a host are tested together. */
 function ruleOf({ reduced: { host, names } }: SkippedPage): string {
   return `${host} ${names}`;
 }

@@ -7,8 +7,8 @@ const AT_LEAST = 1000;
 
 /** Limits of a crawl: pages, depth, and visits that gave no page (redirects, `noindex`, dead links). */
 export class CrawlLimits {
-  /** Of looks, and of addresses that wait. */
-  readonly room: number;
+  /** Limit for visits, and for waiting URLs. */
+  readonly visitLimit: number;
   readonly #config: WebSourceConfig;
   #pages = 0;
   #visits = 0;
@@ -16,7 +16,7 @@ export class CrawlLimits {
 
   constructor(config: WebSourceConfig) {
     this.#config = config;
-    this.room = config.maxPages * PER_PAGE + AT_LEAST;
+    this.visitLimit = config.maxPages * PER_PAGE + AT_LEAST;
   }
 
   notePage(): void {
@@ -31,24 +31,24 @@ export class CrawlLimits {
     this.#tooDeep += 1;
   }
 
-  /** While `running` looks are under way, each of which may give a page. */
+  /** `running`: visits under way, each of which may yield a page. */
   allowOneMore(running: number): boolean {
-    return this.#pages + running < this.#config.maxPages && this.#visits + running < this.room;
+    return this.#pages + running < this.#config.maxPages && this.#visits + running < this.visitLimit;
   }
 
   problems({ waiting, dropped }: { readonly waiting: number; readonly dropped: number }): string[] {
     const { maxPages, maxDepth } = this.#config;
     const problems: string[] = [];
-    const left = addresses(waiting + dropped);
+    const skipped = addresses(waiting + dropped);
     if (waiting + dropped > 0) {
       const isFull = this.#pages >= maxPages;
-      const isEndless = this.#visits >= this.room;
-      if (isFull) problems.push(`max_pages (${maxPages}) was reached: ${left} not looked at`);
+      const isEndless = this.#visits >= this.visitLimit;
+      if (isFull) problems.push(`max_pages (${maxPages}) was reached: ${skipped} not looked at`);
       else if (isEndless) {
         problems.push(
-          `${addresses(this.#visits)} gave only ${plural(this.#pages, "page")}, and more are not looked at while max_pages is ${maxPages}: ${left} left; exclude what is no page`,
+          `${addresses(this.#visits)} gave only ${plural(this.#pages, "page")}, and more are not looked at while max_pages is ${maxPages}: ${skipped} left; exclude what is no page`,
         );
-      } else problems.push(`more than ${addresses(this.room)} waited at once: ${left} not looked at`);
+      } else problems.push(`more than ${addresses(this.visitLimit)} waited at once: ${skipped} not looked at`);
     }
     if (this.#tooDeep > 0) {
       problems.push(`max_depth (${maxDepth}) was reached: ${addresses(this.#tooDeep)} not looked at`);
@@ -68,7 +68,7 @@ const SILENT = " stopped answering";
 /** Opens for a host after many failures in a row: it gets no more requests in this crawl. Counts per host. */
 export class CircuitBreaker {
   readonly #failures = new Map<string, number>();
-  /** By the reason. */
+  /** By reason. */
   readonly #skipped = new Map<string, number>();
 
   note(url: string, { isHostFailure = false }: { readonly isHostFailure?: boolean }): void {
@@ -93,12 +93,12 @@ export class CircuitBreaker {
   }
 
   get problems(): string[] {
-    const then = this.areAllOpen ? "; the next crawl goes on from there" : "";
+    const resumes = this.areAllOpen ? "; the next crawl goes on from there" : "";
     const silent = [...this.#failures].filter(([, failures]) => failures >= GIVE_UP_AFTER);
     const reasons = new Set([...silent.map(([host]) => `${host}${SILENT}`), ...this.#skipped.keys()]);
     return [...reasons].map((why) => {
-      const left = plural(this.#skipped.get(why) ?? 0, "address", "addresses");
-      return `${why}: ${left} not looked at${then}`;
+      const skipped = plural(this.#skipped.get(why) ?? 0, "address", "addresses");
+      return `${why}: ${skipped} not looked at${resumes}`;
     });
   }
 }

@@ -5,29 +5,29 @@ import type { WebSourceConfig } from "../web-source-codec.ts";
 
 type CalendarPage = Pick<CrawledPage, "url" | "depth" | "outcome" | "links" | "undated">;
 
-/** Pages that show nothing but another date, one after the other, before no more are looked for: a year to both sides of a month. */
+/** Empty pages in a row, differing only in their date, after which a calendar is not followed further: a year to both sides of a month. */
 const ENOUGH = 24;
-/** So many tell that it is a calendar. */
+/** Empty pages after which a family counts as a calendar. */
 const A_FEW = 3;
 const MAX_FAMILIES = 10_000;
-const MAX_PRINTS = 16;
+const MAX_FINGERPRINTS = 16;
 const MAX_RELATIVES = 100;
 
-/** Addresses that differ in nothing but a date. */
+/** URLs that differ only in a date. */
 interface Family {
-  /** What its pages show beside their date, the latest last. */
-  readonly prints: string[];
-  /** Others whose pages are linked from pages that are empty: the link, or "" when it was not always the same. */
+  /** Hashes of what its pages show besides their date, latest last. */
+  readonly fingerprints: string[];
+  /** Other families that empty pages link to: the link, or "" if it differed. */
   readonly leadsTo: Map<string, string>;
-  /** Pages that showed nothing else than earlier ones, since the last one that did. */
+  /** Pages in a row that showed nothing new. */
   emptyCount: number;
-  /** Links that were not followed. */
-  passedOver: number;
+  /** Number of links that were not followed. */
+  skippedCount: number;
 }
 
 /**
- * Calendars without end, known by what they show: pages whose addresses and texts differ in nothing but a date. Whatever a page that
- * shows more links to is followed.
+ * Recognises endless calendars by their content: pages whose URLs and texts differ only in a date. Links of a page that
+ * shows anything else are followed.
  */
 export class Calendars {
   readonly #families = new Map<string, Family>();
@@ -37,7 +37,7 @@ export class Calendars {
     this.#maxDepth = maxDepth;
   }
 
-  /** Which of the links of a page that was looked at are to be followed. */
+  /** Returns the links of a visited page that should be followed. */
   linksOf({ url, depth, outcome, links, undated }: CalendarPage): readonly string[] {
     const own = readDatedAddress(url);
     const isUnknown = outcome === "failed" || (undated === "" && links.length > 0);
@@ -45,10 +45,10 @@ export class Calendars {
     const family = this.#familyOf(own);
     const dated = links.map((link) => ({ link, family: readDatedAddress(link)?.family }));
     if (undated !== "") {
-      const print = printOf([undated, ...new Set(dated.map((each) => each.family ?? each.link).sort())]);
-      if (!family.prints.includes(print)) {
-        family.prints.push(print);
-        if (family.prints.length > MAX_PRINTS) family.prints.shift();
+      const fingerprint = fingerprintOf([undated, ...new Set(dated.map((entry) => entry.family ?? entry.link).sort())]);
+      if (!family.fingerprints.includes(fingerprint)) {
+        family.fingerprints.push(fingerprint);
+        if (family.fingerprints.length > MAX_FINGERPRINTS) family.fingerprints.shift();
         family.emptyCount = 0;
         return links;
       }
@@ -58,27 +58,27 @@ export class Calendars {
       if (!other || family.leadsTo.size > MAX_RELATIVES) continue;
       family.leadsTo.set(other, (family.leadsTo.get(other) ?? link) === link ? link : "");
     }
-    // Whoever goes no further because of its depth would not have found anything else there.
+    // At the depth limit one empty page is enough: its links would not be followed anyway.
     const enough = depth < this.#maxDepth ? ENOUGH : 1;
-    return dated.filter((each) => !each.family || !this.#isOver(each.family, enough)).map(({ link }) => link);
+    return dated.filter((entry) => !entry.family || !this.#isOver(entry.family, enough)).map(({ link }) => link);
   }
 
-  /** A sentence for each of which not all was looked at. */
+  /** Returns a sentence for each calendar that was not followed to the end. */
   sentences(): string[] {
-    const ended = [...this.#families].filter(([, { passedOver }]) => passedOver > 0);
+    const ended = [...this.#families].filter(([, { skippedCount }]) => skippedCount > 0);
     return ended.map(
       ([name, { emptyCount }]) =>
-        `${emptyCount} pages of ${name} in a row show nothing but other dates: what only such pages link to is not looked at.`,
+        `${emptyCount} pages of ${name} in a row differ only in their dates: links of further ones are not followed.`,
     );
   }
 
-  /** Days of which each has a file of its own are no empty days. */
+  /** Whether links to the family are skipped. Not if its pages lead to different pages of a family that is not empty, such as one file per day. */
   #isOver(name: string, enough: number): boolean {
     const family = this.#families.get(name);
     if (!family || family.emptyCount < enough || family.leadsTo.size > MAX_RELATIVES) return false;
-    const tells = (other: string): boolean => (this.#families.get(other)?.emptyCount ?? A_FEW) < A_FEW;
-    if ([...family.leadsTo].some(([other, link]) => link === "" && other !== name && tells(other))) return false;
-    family.passedOver += 1;
+    const isNotEmpty = (other: string): boolean => (this.#families.get(other)?.emptyCount ?? A_FEW) < A_FEW;
+    if ([...family.leadsTo].some(([other, link]) => link === "" && other !== name && isNotEmpty(other))) return false;
+    family.skippedCount += 1;
     return true;
   }
 
@@ -87,26 +87,26 @@ export class Calendars {
     if (known) return known;
     const [oldest] = this.#families.keys();
     if (this.#families.size >= MAX_FAMILIES && oldest !== undefined) this.#families.delete(oldest);
-    const family = { prints: [], leadsTo: new Map<string, string>(), emptyCount: 0, passedOver: 0 };
+    const family = { fingerprints: [], leadsTo: new Map<string, string>(), emptyCount: 0, skippedCount: 0 };
     this.#families.set(name, family);
     return family;
   }
 }
 
-function printOf(parts: readonly string[]): string {
+function fingerprintOf(parts: readonly string[]): string {
   return createHash("sha256").update(parts.join("\n")).digest("base64url");
 }
 
 const MAX_ADDRESS_CHARACTERS = 2000;
 const MAX_EQUAL_SEGMENTS = 3;
-/** A visitor's number in the address: the page is the same without it. */
+/** Session parameters: the page is the same without them. */
 const SESSION = /^(phpsessid|jsessionid|aspsessionid\w*|cfid|cftoken)$/i;
-/** The like, or the number of an article: the value tells. */
+/** May be a session, or the id of an article: the value decides. */
 const MAYBE_SESSION = /^(sid|sessid|session_?id)$/i;
 const SESSION_VALUE = /^[\w-]{16,}$/;
 const SESSION_IN_PATH = /;(?:(?:jsessionid|phpsessid)=[^/?#]*|sid=[\w-]{16,})/gi;
 
-/** The address without a session's number; undefined: one that only a site without end would link to. */
+/** Returns the URL without session ids; undefined for a URL that only an endless site would link to. */
 export function withoutTraps(url: string): string | undefined {
   if (url.length > MAX_ADDRESS_CHARACTERS) return undefined;
   const mayHaveSession = /[?;]/.test(url) && /sess|sid|cfid|cftoken/i.test(url);
@@ -128,7 +128,7 @@ function withoutSession(url: string): string {
   return parsed.href;
 }
 
-/** `/a/b/a/b/a/b/a/b`: what a relative link on a page that answers under every address leads to. */
+/** Whether a segment repeats too often, as in `/a/b/a/b/a/b/a/b`: the result of a relative link on a site that serves the same page at every path. */
 function repeatsItself(path: string): boolean {
   const segments = path.split("/").filter((segment) => segment !== "");
   if (segments.length <= MAX_EQUAL_SEGMENTS) return false;

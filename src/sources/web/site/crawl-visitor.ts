@@ -16,21 +16,21 @@ type PageLinks = Pick<CrawledPage, "id" | "links" | "feeds" | "undated" | "isBli
 
 interface VisitedPage {
   readonly visit: Visit;
-  /** Of the page, and of those that were read on the way. */
+  /** The links of the page, and of pages that redirected to it. */
   readonly read: readonly PageLinks[];
 }
 
-/** A page that links to more links to everything, or to nothing that anybody would miss. */
+/** Further links of a page are ignored. */
 const MAX_LINKS = 20_000;
 const MAX_DATES = 500_000;
 
-/** How the pages of one crawl are visited. */
+/** Visits the pages of one crawl. */
 export class CrawlVisitor {
   readonly #tools: WebTools;
   readonly #scope: SiteScope;
   readonly #memory: SiteMemory;
   readonly #options: Omit<VisitOptions, "force" | "inScope">;
-  /** What sitemaps say of pages. */
+  /** Modification dates from sitemaps. */
   readonly #dates = new Map<ItemId, string>();
   readonly variants: AddressVariants;
 
@@ -51,7 +51,7 @@ export class CrawlVisitor {
     this.#options = { includeImages: images, crawl: this, isFresh, countSharedText, dryRun, tell, signal };
   }
 
-  /** When a list says that a page was changed. */
+  /** Records the modification date that a list gives for a page. */
   noteDate(id: ItemId | undefined, date: string): void {
     if (id && date !== "" && this.#dates.size < MAX_DATES) this.#dates.set(id, date);
   }
@@ -68,11 +68,11 @@ export class CrawlVisitor {
     const read: PageLinks[] = [];
     for (const id of [...others, page.id]) {
       const found = id === page.id ? own : visit.links.get(id);
-      // Links of a page that was not read again are those it had.
+      // A page that was not read again keeps its links.
       const known = found
         ? { links: found, feeds: visit.feeds, undated: visit.undated ?? "" }
         : await this.#memory.recall(id);
-      // What is as it was, like the Markdown of a page, is remembered for the next crawl, too.
+      // An unchanged page, such as the Markdown variant of a page, is remembered for the next crawl, too.
       if (!known && id !== page.id && !visit.links.has(id)) continue;
       const isBlind = !known || known.links.length > MAX_LINKS;
       const { links: all, feeds, undated } = known ?? { links: [], feeds: [], undated: "" };
@@ -81,7 +81,7 @@ export class CrawlVisitor {
     return { visit, read };
   }
 
-  /** An item that nobody links to any more. What it links to itself is no matter. `isLast`: whatever there is to compare it with was looked at. */
+  /** Visits an item that no page links to any more; its own links are ignored. `isLast`: all pages to compare it with were visited. */
   async visitMember(item: IngestItem, { isLast }: { readonly isLast: boolean }): Promise<Visit> {
     const inScope = (target: string): boolean => this.#scope.has(target);
     const options = { ...this.#options, inScope, force: this.#tools.force };
@@ -91,7 +91,7 @@ export class CrawlVisitor {
     });
   }
 
-  /** "Not modified" is of no use when nobody remembers what the page links to, or shows beside its date. */
+  /** Whether links and undated text of the page are remembered. Otherwise a 304 would be of no use. */
   async #isRemembered(id: ItemId, url: string): Promise<boolean> {
     const known = await this.#memory.recall(id);
     return known !== undefined && (!readDatedAddress(url) || known.undated !== "" || known.links.length === 0);
@@ -99,7 +99,7 @@ export class CrawlVisitor {
 
   async #visit({ id, url, depth }: WaitingPage, duplicateOf: DuplicateOf): Promise<Visit> {
     const { visitor, force } = this.#tools;
-    // The way from a start address may lead through pages that are not wanted themselves.
+    // Redirects from a start URL may lead through pages that include and exclude do not match.
     const inScope = (target: string): boolean => (depth === 0 ? this.#scope.isOfSite(target) : this.#scope.has(target));
     const more = { inScope, duplicateOf, listedDate: this.#dates.get(id) };
     const options = { ...this.#options, ...more };
@@ -112,26 +112,26 @@ export class CrawlVisitor {
   }
 }
 
-/** What is written down of it. Only that of its own address says what it is. */
+/** Returns the records to store. Only the record of the page's own URL names its item. */
 export function pagesOf({ id, url, depth }: WaitingPage, { visit, read }: VisitedPage): CrawledPage[] {
   const { outcome, item, aliases } = visit;
   const own = { item: item.id, aliases };
   const none = { item: "" as const, aliases: [] };
-  return read.map((each) => ({ url, depth, outcome, ...(each.id === id ? own : none), ...each }));
+  return read.map((page) => ({ url, depth, outcome, ...(page.id === id ? own : none), ...page }));
 }
 
-/** So few pages may become equal at any time. */
+/** This many pages with the same text are always allowed. */
 const A_FEW = 2;
-/** They are held in memory. */
+/** Suspended visits are held in memory. */
 const MAX_WAITING = 100;
 
 /**
- * Pages of one crawl that used to differ, by what they show now. Many that show the same are a site that shows everybody its maintenance,
- * consent or parking page; how many are many is what the removal guard would have asked about, or less.
+ * Counts pages of one crawl that used to differ and now show the same text. Many of them mean that the site shows a
+ * maintenance, consent or parking page. The threshold is that of the removal guard, or lower.
  */
 class SharedTexts {
   readonly #allowed: number;
-  /** What is shown now: what was shown before. */
+  /** By current text: the previous texts. */
   readonly #before = new Map<string, Set<string>>();
   readonly #waiting = new Set<ItemId>();
 
@@ -140,7 +140,7 @@ class SharedTexts {
     this.#allowed = Math.max(A_FEW, limit);
   }
 
-  /** How many pages show the same, 0 for few; undefined: few so far, which says little before the others were looked at. */
+  /** Returns how many pages show the same text, 0 for few; undefined: few so far, ask again after the other pages were visited. */
   count(id: ItemId, textChanges: readonly TextChange[]): number | undefined {
     const counts = textChanges.map(({ now, before }) => {
       const pages = this.#before.get(now) ?? new Set();

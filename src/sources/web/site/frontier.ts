@@ -2,21 +2,21 @@ import type { ItemId } from "../../../contracts/ids.ts";
 import type { Visit } from "../../../contracts/web.ts";
 import { type IdentityRules, identifyUrl } from "../../../plan/web/item-identity.ts";
 
-/** An address that waits to be looked at. */
+/** A URL that waits to be visited. */
 export interface WaitingPage {
   readonly id: ItemId;
   readonly url: string;
-  /** Links from a start address. */
+  /** Number of links from a start URL. */
   readonly depth: number;
-  /** Parameters by which a list tells it from others. */
+  /** Parameters that distinguish it from other links of a list. */
   readonly listed?: string;
-  /** It was looked at, and is settled when the others were. */
+  /** Resumes a suspended visit after the other pages were visited. */
   readonly resume?: Visit["resume"];
-  /** Looked at although it seems to be another address of a page that is known. */
+  /** Whether it is visited even if it seems to be a variant of a known page. */
   readonly isCertain?: boolean;
 }
 
-/** The next one; `isIdle`: nothing is being looked at. */
+/** Returns the next page; `isIdle`: no visit is under way. */
 export type TakePage = (options: { readonly isIdle: boolean }) => WaitingPage | undefined;
 
 interface Level {
@@ -24,13 +24,13 @@ interface Level {
   next: number;
 }
 
-/** Spellings that are remembered so that they need not be told apart again; beyond that it only takes longer. */
+/** Limit of the cache of seen spellings. Beyond it, links are identified again, which only takes longer. */
 const MAX_SPELLINGS = 200_000;
 const MAX_SPELLING_CHARACTERS = 200;
 
 /**
- * The addresses of a crawl, each once, however it is spelt. They are looked at in the order of their depth: all of one depth
- * before the first of the next, so the shortest way to a page decides how deep it is, not the quickest.
+ * The URLs of a crawl, each once, however it is spelt. Visits them level by level: all of one depth before the first of the
+ * next, so the depth of a page is its shortest path, not the fastest.
  */
 export class Frontier {
   readonly #rules: IdentityRules;
@@ -47,15 +47,15 @@ export class Frontier {
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Was this very spelling met before? The cheapest question first: most links of a page are on every page. */
+  /** Whether this exact spelling was seen. Cheap check first: most links of a page are on every page. */
   hasSeenSpelling(url: string): boolean {
     if (this.#spellings.has(url)) return true;
-    const isKept = this.#spellings.size < MAX_SPELLINGS && url.length <= MAX_SPELLING_CHARACTERS;
-    if (isKept) this.#spellings.add(url);
+    const isCached = this.#spellings.size < MAX_SPELLINGS && url.length <= MAX_SPELLING_CHARACTERS;
+    if (isCached) this.#spellings.add(url);
     return false;
   }
 
-  /** undefined: it is no address. */
+  /** Returns undefined for an invalid URL. */
   identify(url: string): ItemId | undefined {
     try {
       return identifyUrl(url, this.#rules).id;
@@ -68,7 +68,7 @@ export class Frontier {
     return this.#seen.has(id);
   }
 
-  /** It was looked at, or turned out to be something that was. */
+  /** Marks an item that was visited, or is an alias of one that was. */
   markSeen(id: ItemId): void {
     this.#seen.add(id);
   }
@@ -87,7 +87,7 @@ export class Frontier {
     this.#waiting += 1;
   }
 
-  /** `isIdle`: nothing is being looked at, so nothing of this depth can be found any more. */
+  /** Returns the next page. `isIdle`: no visit is under way, so no more pages of this depth can be found. */
   take({ isIdle, upTo = Infinity }: { readonly isIdle: boolean; readonly upTo?: number }): WaitingPage | undefined {
     for (; this.#depth < this.#levels.length && this.#depth <= upTo; this.#depth++) {
       const level = this.#levels[this.#depth];
@@ -103,7 +103,7 @@ export class Frontier {
     return undefined;
   }
 
-  /** So many were taken, and are not looked at after all. */
+  /** Counts pages that were taken but are not visited. */
   drop(count: number): void {
     this.#dropped += count;
   }
@@ -112,7 +112,7 @@ export class Frontier {
     return this.#waiting;
   }
 
-  /** Addresses there was no room for, and those that were given back. */
+  /** Number of URLs beyond the limit, and of those dropped later. */
   get dropped(): number {
     return this.#dropped;
   }

@@ -6,12 +6,12 @@ import { pagePath, sightingOf } from "../page-sighting.ts";
 import type { SiteMembers } from "./site-members.ts";
 import type { SiteScope } from "./site-scope.ts";
 
-/** What a look at a page came to; recalled ones are those of a crawl that was cut off. */
+/** The result of a visit, or of a visit of the interrupted crawl. */
 export type PageOutcome = Pick<Visit, "outcome" | "item" | "aliases" | "reason">;
 
 export const OUTSIDE = "it is outside the rules of the source";
 
-/** What the engine is told of a page that was looked at. Members follow. */
+/** Returns what is listed for a visited page, and updates the members. */
 export function listVisit(
   { outcome, item, aliases, reason }: PageOutcome,
   scope: SiteScope,
@@ -26,7 +26,7 @@ export function listVisit(
       return [sightingOf(item), ...departAliases(aliases, item, members)];
     }
     case "missing":
-      // Not yet often enough.
+      // Missing, but not often enough to count as gone.
       return [undecided(item.id, withoutPeriod(reason)), ...keepAliases(aliases, item, withoutPeriod(reason), members)];
     case "gone":
       return depart(item, withoutPeriod(reason), members);
@@ -42,7 +42,7 @@ export function listVisit(
   }
 }
 
-/** Not shown to us (403, redirects that lead nowhere): passed over, unless the ledger has it and only the registry was lost. */
+/** Whether the server withholds the page (403, redirects without target). It is undecided: the ledger may have it while only the registry was lost. */
 function isWithheld(item: IngestItem): boolean {
   const { statusCode, robotsAllowed } = item.http;
   return !isDocument(item) && robotsAllowed && statusCode > 300 && statusCode !== 304;
@@ -56,7 +56,7 @@ function unreadable(itemId: ItemId, item: IngestItem, reason: string): Unreadabl
   return { kind: "unreadable", path: pagePath(item), itemId, reason };
 }
 
-/** An address that leads elsewhere since a crawl that was cut off: what the index has of it stays until the other is there. */
+/** Lists aliases as unreadable while their target is missing or fails: what is indexed of them stays until the target is there. */
 function keepAliases(
   aliases: readonly ItemId[],
   item: IngestItem,
@@ -66,12 +66,12 @@ function keepAliases(
   return aliases.filter((id) => id !== item.id && members.has(id)).map((id) => unreadable(id, item, reason));
 }
 
-/** For sentences of which it becomes a part. */
+/** Removes the final period, for use inside another sentence. */
 export function withoutPeriod(sentence: string): string {
   return sentence.replace(/\.$/, "");
 }
 
-/** A page of which nothing was ever here has nothing to leave. */
+/** Returns nothing for a page that was never indexed. */
 export function depart(item: IngestItem, reason: string, members: SiteMembers): readonly Departed[] {
   if (!members.has(item.id) && !isDocument(item)) return [];
   members.leave(item.id);
@@ -97,7 +97,7 @@ export function isPresent(outcome: PageOutcome["outcome"]): boolean {
   return outcome === "new" || outcome === "changed" || outcome === "unchanged";
 }
 
-/** Nobody was asked, so there is nothing to say of it. What was asked before in vain has failed all the same. */
+/** Whether the visit was postponed without a request, so there is nothing to report. Earlier failures still count as failed. */
 export function wasDeferred({ isDeferred = false, item }: Pick<Visit, "isDeferred" | "item">): boolean {
   return isDeferred && item.scheduling.failureCount === 0;
 }

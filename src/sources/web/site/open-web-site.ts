@@ -16,7 +16,7 @@ import { isListName } from "./seeds.ts";
 import { openCrawl, SiteCrawl, warnOfSecrets } from "./site-crawl.ts";
 import { SiteScope } from "./site-scope.ts";
 
-/** What a web source works with. */
+/** Dependencies of a web source. */
 export interface WebTools {
   readonly domainId: DomainId;
   readonly client: WebClient;
@@ -24,17 +24,17 @@ export interface WebTools {
   readonly registry: Registry;
   readonly members: Members;
   readonly rules: IdentityRules;
-  /** What the source remembers between and during crawls. */
+  /** Opens the state kept between and during crawls. */
   readonly openMemory: (head: CrawlHead) => Promise<SiteMemory>;
-  /** Nothing may be written, neither to the registry nor to disk. */
+  /** Writes nothing, neither to the registry nor to disk. */
   readonly dryRun: boolean;
-  /** Ask for every page regardless of what is known. */
+  /** Requests every page unconditionally. */
   readonly force: boolean;
   readonly pagesAtOnce: number;
   readonly log: (line: string) => void;
 }
 
-/** A web site: what can be reached from its start addresses. To list it is to crawl it. */
+/** Opens a web site: all pages that can be reached from its start URLs. Listing it crawls it. */
 export function openWebSite(given: WebSourceConfig, tools: WebTools): Source {
   const config = { ...given, startUrls: given.startUrls.map(withoutAddressSecrets) };
   return {
@@ -47,18 +47,18 @@ export function openWebSite(given: WebSourceConfig, tools: WebTools): Source {
     async fetch({ itemId }, signal) {
       const known = (await tools.registry.get(itemId))?.item;
       const document = known && (await tools.visitor.document(known, signal));
-      return document ? { status: "fetched", body: only(document) } : { status: "gone" };
+      return document ? { status: "fetched", body: singleChunk(document) } : { status: "gone" };
     },
-    diagnose: (signal) => examineSite(config, tools, signal),
+    diagnose: (signal) => diagnoseSite(config, tools, signal),
   };
 }
 
-async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Looks at each start address and for sitemaps, and remembers nothing. */
-async function* examineSite(
+/** Checks each start URL and the sitemaps; stores nothing. */
+async function* diagnoseSite(
   config: WebSourceConfig,
   tools: WebTools,
   signal: AbortSignal,
@@ -66,15 +66,15 @@ async function* examineSite(
   const scope = new SiteScope(config);
   for (const url of config.startUrls) {
     yield isListName(url)
-      ? await examineList(url, scope, tools, signal)
-      : await examineStart(url, scope, tools, signal);
+      ? await diagnoseList(url, scope, tools, signal)
+      : await diagnoseStart(url, scope, tools, signal);
   }
   for (const origin of new Set(config.startUrls.map((url) => new URL(url).origin))) {
-    yield await examineSitemaps(origin, scope, tools, signal);
+    yield await diagnoseSitemaps(origin, scope, tools, signal);
   }
 }
 
-async function examineStart(url: string, scope: SiteScope, tools: WebTools, signal: AbortSignal): Promise<Finding> {
+async function diagnoseStart(url: string, scope: SiteScope, tools: WebTools, signal: AbortSignal): Promise<Finding> {
   const subject = `Start address ${url}`;
   try {
     const inScope = (target: string): boolean => scope.isOfSite(target);
@@ -88,12 +88,12 @@ async function examineStart(url: string, scope: SiteScope, tools: WebTools, sign
       return { subject, outcome: reason ? "problem" : "ok", detail, remedy: "" };
     }
     const isList = outcome === "refused" && /xml|json/.test(item.content.mimeType);
-    if (isList) return await examineList(url, scope, tools, signal);
+    if (isList) return await diagnoseList(url, scope, tools, signal);
     const { statusCode } = item.http;
-    // Nobody waits here to see whether it comes back.
+    // The diagnosis does not wait for further crawls to confirm that the page is missing.
     const isMissing = outcome === "missing" || outcome === "gone";
-    const said = isMissing ? `The address answers ${statusCode}: there is no such page.` : reason;
-    return { subject, ...problemOf(outcome, said) };
+    const detail = isMissing ? `The address answers ${statusCode}: there is no such page.` : reason;
+    return { subject, ...problemOf(outcome, detail) };
   } catch (error) {
     return { subject, outcome: "problem", detail: explain(error), remedy: "" };
   }
@@ -115,7 +115,7 @@ function problemOf(outcome: string, reason: string): Pick<Finding, "outcome" | "
   return { outcome: "problem", detail: reason, remedy };
 }
 
-async function examineList(url: string, scope: SiteScope, tools: WebTools, signal: AbortSignal): Promise<Finding> {
+async function diagnoseList(url: string, scope: SiteScope, tools: WebTools, signal: AbortSignal): Promise<Finding> {
   const subject = `Start address ${url}`;
   const list = await readAddressList(url, {
     client: tools.client,
@@ -130,7 +130,7 @@ async function examineList(url: string, scope: SiteScope, tools: WebTools, signa
   return { subject, outcome: "ok", detail: `Names ${named.join(" and ")}.`, remedy: "" };
 }
 
-async function examineSitemaps(
+async function diagnoseSitemaps(
   origin: string,
   scope: SiteScope,
   { client }: WebTools,
@@ -151,8 +151,8 @@ async function examineSitemaps(
 }
 
 /**
- * Lists Markdown at the end: an `llms.txt` names it early, and the page whose text it is may come long after. What turned out to
- * be another page's by then is not listed at all.
+ * Lists Markdown files last: `llms.txt` names them early, and the page with the same text may be found much later. A
+ * Markdown file that turned out to be a variant of a page is not listed.
  */
 async function* markdownLast(listing: Listing): Listing {
   const held = new Map<ItemId, Sighting>();
@@ -163,21 +163,21 @@ async function* markdownLast(listing: Listing): Listing {
         if (held.size > 0) yield [...held.values()];
         return value;
       }
-      const rest = value.filter((each) => !isMarkdown(each));
-      for (const each of value) if (isMarkdown(each)) held.set(each.itemId, each);
+      const rest = value.filter((entry) => !isMarkdown(entry));
+      for (const entry of value) if (isMarkdown(entry)) held.set(entry.itemId, entry);
       for (const { itemId } of rest.filter(isDeparted)) held.delete(itemId);
       yield rest;
     }
   } finally {
-    // Whoever stops listening stops the crawl, too.
+    // A consumer that stops early also ends the crawl.
     await listing.return("partial");
   }
 }
 
-function isMarkdown(each: Listed): each is Sighting {
-  return each.kind === "sighting" && /\.(md|markdown)$/i.test(new URL(each.url).pathname);
+function isMarkdown(entry: Listed): entry is Sighting {
+  return entry.kind === "sighting" && /\.(md|markdown)$/i.test(new URL(entry.url).pathname);
 }
 
-function isDeparted(each: Listed): each is Departed {
-  return each.kind === "departed";
+function isDeparted(entry: Listed): entry is Departed {
+  return entry.kind === "departed";
 }

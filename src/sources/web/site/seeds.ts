@@ -6,25 +6,25 @@ import { isPresent, withoutPeriod } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
 import type { SiteScope } from "./site-scope.ts";
 
-/** Sitemaps name sitemaps; so many are read. */
+/** Limit for sitemaps, which may name further ones, and feeds. */
 const MAX_LISTS = 1000;
 const MAX_FEEDS = 20;
 const UNTAGGED = { etag: "", lastModified: "" };
 
-/** A name that nobody gives to a page. */
+/** Whether the file name is one of a sitemap or feed, never of a page. */
 export function isListName(url: string): boolean {
   const name = new URL(url).pathname.split("/").at(-1) ?? "";
   return /\.(xml|xml\.gz|rss|atom)$/i.test(name) || (/\.txt(\.gz)?$/i.test(name) && /sitemap|urls|urllist/i.test(name));
 }
 
 export interface Seeds {
-  /** Pages that somebody wrote down. */
+  /** Receives the URLs of a list. */
   readonly onAddresses: (urls: readonly string[], dates?: readonly string[]) => Promise<void>;
-  /** A list that could not be read now: pages may be missing. */
+  /** A list could not be read: pages may be missing. */
   readonly onProblem: (problem: string) => void;
 }
 
-/** Reads sitemaps, those they name, feeds and `llms.txt`. Each is read once. */
+/** Reads sitemaps, the sitemaps they name, feeds and `llms.txt`. Reads each once. */
 export class SeedReader {
   readonly #tools: Pick<WebTools, "client" | "visitor" | "log">;
   readonly #scope: SiteScope;
@@ -45,7 +45,7 @@ export class SeedReader {
     this.#signal = signal;
   }
 
-  /** What the first one is; the others are only reported. */
+  /** Reads a list and those it names. Returns the kind of the first one. */
   async read(url: string, seeds: Seeds): Promise<AddressList["kind"]> {
     const waiting = [url];
     let first: AddressList["kind"] | undefined;
@@ -60,16 +60,14 @@ export class SeedReader {
       first ??= list.kind;
       if (list.kind === "failed") seeds.onProblem(`${at} could not be read: ${list.reason}`);
       if (list.known?.isCut)
-        seeds.onProblem(
-          `${at} names more than ${MAX_ADDRESSES} addresses, of which the rest was passed over, or breaks off`,
-        );
+        seeds.onProblem(`${at} names more than ${MAX_ADDRESSES} addresses (the rest is skipped), or is truncated`);
       await seeds.onAddresses(list.known?.addresses ?? [], list.known?.dates);
       waiting.push(...(list.known?.lists ?? []));
     }
     return first ?? "none";
   }
 
-  /** Pages that are only named in a list which cannot be read now are still named there. */
+  /** Reads one list. If it fails, the URLs remembered from last time are used: they are still valid seeds. */
   async #readList(url: string): Promise<AddressList & { readonly known?: ReadList | undefined }> {
     const known = await this.#memory.recallList(url);
     const isOfSite = (target: string): boolean => this.#scope.isOfSite(target);
@@ -89,7 +87,7 @@ export class SeedReader {
     return { addresses: own.map(({ link }) => link), dates: own.map(({ date }) => date) };
   }
 
-  /** Feeds that pages name. Some sites have one for each page: the first ones are those of the site. */
+  /** Reads feeds that pages name. Some sites have one per page: the first ones are the site's. */
   async readFeeds(urls: readonly string[], seeds: Seeds): Promise<void> {
     for (const url of urls) {
       if (this.#feeds.size >= MAX_FEEDS) return;
@@ -98,7 +96,7 @@ export class SeedReader {
     }
   }
 
-  /** What the hosts of the start addresses offer without being linked to: sitemaps, and an `llms.txt`. */
+  /** Reads what the start hosts offer without a link: sitemaps and `llms.txt`. */
   async discover(starts: readonly string[], seeds: Seeds): Promise<void> {
     for (const origin of new Set(starts.map((url) => new URL(url).origin))) {
       for (const url of [...(await this.#named(origin, seeds)), `${origin}/sitemap.xml`]) await this.read(url, seeds);
@@ -116,7 +114,7 @@ export class SeedReader {
     }
   }
 
-  /** By its headers alone: if it is another one, the visitor reads it. */
+  /** Whether the file is unchanged, by a HEAD request. If not, the visitor reads it. */
   async #isAsKnown({ url, etag, lastModified }: ReadList): Promise<boolean> {
     if (etag === "" && lastModified === "") return false;
     const request = { url, method: "HEAD", etag, lastModified, maxBytes: 0, signal: this.#signal } as const;
@@ -126,7 +124,7 @@ export class SeedReader {
     return answer.status === 304 || (answer.status === 200 && etag !== "" && answer.headers.get("etag") === etag);
   }
 
-  /** A table of contents: what it names is worth finding, it is not. */
+  /** Reads `llms.txt`, a table of contents: its links are followed, the file itself is not indexed. */
   async #readText(url: string, { onAddresses, onProblem }: Seeds): Promise<void> {
     const known = await this.#memory.recallList(url);
     if (known && (await this.#isAsKnown(known))) {
@@ -140,8 +138,8 @@ export class SeedReader {
     const isNone = outcome === "missing" || outcome === "gone" || (!known && !isHostFailure);
     if (!isText && isNone) return;
     if (!isText) onProblem(`${url} could not be read: ${withoutPeriod(reason) || "it is no text"}`);
-    const found = [...links.values()].flatMap((each) => each ?? []).slice(0, MAX_ADDRESSES);
-    // Behind a redirect the validators are another address's.
+    const found = [...links.values()].flatMap((urls) => urls ?? []).slice(0, MAX_ADDRESSES);
+    // After a redirect the validators belong to another URL.
     const { etag, lastModified } = item.foundSource === url ? item.http : UNTAGGED;
     const read = { url, etag, lastModified, addresses: this.#scope.linksOf(found), dates: [], lists: [], isCut: false };
     const list = isText ? read : known;

@@ -31,10 +31,10 @@ import { isListName, SeedReader, type Seeds } from "./seeds.ts";
 import { SiteMembers, UNLINKED_LIMIT } from "./site-members.ts";
 import { SiteScope } from "./site-scope.ts";
 
-/** Handed over together: a page of the listing. */
+/** Pages per batch of the listing. */
 const PAGE_OF_LISTING = 32;
 
-/** One crawl of a web site: every page that can be reached from the start addresses, each looked at once. */
+/** One crawl of a web site: visits every page that can be reached from the start URLs once. */
 export class SiteCrawl {
   readonly #config: WebSourceConfig;
   readonly #tools: WebTools;
@@ -47,7 +47,7 @@ export class SiteCrawl {
   readonly #progress: CrawlProgress;
   readonly #limits: CrawlLimits;
   readonly #breaker = new CircuitBreaker();
-  /** Addresses that need no further look, aliases and the items they stand for included. */
+  /** Visited items: requested URLs, their redirect targets and aliases. */
   readonly #visited = new Set<ItemId>();
   readonly #sighted = new Set<ItemId>();
   #hasDeparted = false;
@@ -77,11 +77,11 @@ export class SiteCrawl {
     this.#isBlind = beginning.memory.isBlind;
     this.#limits = new CrawlLimits(config);
     this.#calendars = new Calendars(config);
-    this.#frontier = new Frontier(tools.rules, this.#limits.room);
+    this.#frontier = new Frontier(tools.rules, this.#limits.visitLimit);
     this.#seeds = new SeedReader(tools, this.#scope, beginning.memory, signal);
     const isFresh = (id: ItemId): boolean => this.#visited.has(id);
     this.#visitor = new CrawlVisitor(config, tools, this.#scope, beginning, { isFresh, signal });
-    this.#skipped = new SkippedVariants(this.#limits.room, this.#visitor.variants, this.#frontier);
+    this.#skipped = new SkippedVariants(this.#limits.visitLimit, this.#visitor.variants, this.#frontier);
     this.#progress = new CrawlProgress(tools.log, () => this.#frontier.waiting);
   }
 
@@ -109,7 +109,7 @@ export class SiteCrawl {
     return "partial";
   }
 
-  /** Pages of the crawl that was cut off, as the registry knows them. */
+  /** Lists the pages that an interrupted crawl has visited, from the registry. */
   async *#recallPages(): AsyncGenerator<readonly Listed[]> {
     for await (const pages of recallPages(this.#memory, this.#tools.registry, this.#config.startUrls)) {
       for (const { id, aliases, item } of pages) this.#noteVisit([id, ...aliases, item.id]);
@@ -128,14 +128,14 @@ export class SiteCrawl {
       if (!isList) this.#add(url, 0);
     }
     yield* this.#visitTwice(({ isIdle }) => this.#frontier.take({ isIdle, upTo: 0 }));
-    const isNothing = this.#sighted.size === 0 && !this.#hasDeparted;
-    const hasNone = this.#startProblems.length >= startUrls.length && isNothing;
-    if (hasNone && !this.#isForbidden) {
-      throw new RemoteError(`no start address could be looked at: ${this.#startProblems.join("; ")}`);
+    const hasListedNothing = this.#sighted.size === 0 && !this.#hasDeparted;
+    const haveAllFailed = this.#startProblems.length >= startUrls.length && hasListedNothing;
+    if (haveAllFailed && !this.#isForbidden) {
+      throw new RemoteError(`no start address could be visited: ${this.#startProblems.join("; ")}`);
     }
   }
 
-  /** Links of an earlier beginning come after the seeds: what is also a seed is not as deep as it looks. */
+  /** Visits everything that waits. Links found by the interrupted crawl are added after the seeds, so that a seed keeps its smaller depth. */
   async *#visitWaiting(): AsyncGenerator<readonly Listed[]> {
     for await (const pages of this.#memory.earlier()) {
       for (const page of pages) await this.#follow(this.#calendars.linksOf(page), page.depth + 1);
@@ -148,7 +148,7 @@ export class SiteCrawl {
     }
   }
 
-  /** What they link to is known by now, unless they are as they were. */
+  /** Resumes suspended visits, then visits pages that only they link to. */
   async *#resumeVisits(): AsyncGenerator<readonly Listed[]> {
     yield* this.#handOver(() => {
       const page = this.#suspended.shift();
@@ -157,7 +157,7 @@ export class SiteCrawl {
     yield* this.#visitTwice(this.#take);
   }
 
-  /** What failed is tried once more when the rest was looked at; what it links to then may be new. */
+  /** Visits everything `take` returns, then retries failed pages once, then visits what those link to. */
   async *#visitTwice(take: TakePage): AsyncGenerator<readonly Listed[]> {
     const again: WaitingPage[] = [];
     this.#again = again;
@@ -181,7 +181,7 @@ export class SiteCrawl {
     });
   }
 
-  /** What seems to make no other page: the page without it is looked at first. What is known is always looked at. */
+  /** Whether a URL is skipped because its parameters seem irrelevant; the URL without them is visited instead. Members are never skipped. */
   #isVariant(page: WaitingPage): boolean {
     const instead = this.#members.has(page.id) ? undefined : this.#skipped.pass(page);
     if (instead !== undefined && this.#scope.has(instead)) this.#add(instead, page.depth);
@@ -212,11 +212,11 @@ export class SiteCrawl {
     this.#isBlind ||= read.some(({ isBlind }) => isBlind);
     this.#memory.put(pagesOf(page, { visit, read }));
     await this.#memory.flushNowAndThen();
-    const links = read.flatMap((each) => each.links);
-    const undated = read.find((each) => each.undated)?.undated ?? "";
+    const links = read.flatMap((page) => page.links);
+    const undated = read.find((page) => page.undated)?.undated ?? "";
     const worth = this.#calendars.linksOf({ ...page, outcome: visit.outcome, links, undated });
     await this.#follow(worth, depth + 1, this.#visitor.variants.isDuplicate(page.id) ? new Map() : undefined);
-    const feeds = depth < this.#config.maxDepth ? read.flatMap((each) => each.feeds) : [];
+    const feeds = depth < this.#config.maxDepth ? read.flatMap((page) => page.feeds) : [];
     await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
     if (depth === 0) await this.#judgeStart(page, visit);
     if (!wasDeferred(visit)) return this.#listed(visit);
@@ -229,17 +229,17 @@ export class SiteCrawl {
     for (const id of ids) this.#visited.add(id);
   }
 
-  /** Several addresses may lead to an item: it is listed once. */
+  /** Returns what is listed for a page. Each item is listed once, even if several URLs lead to it. */
   #listed(page: PageOutcome): readonly Listed[] {
     const { outcome, item, reason } = page;
     this.#progress.note(outcome);
     if (isPresent(outcome) && reason !== "") this.#progress.remark(item.displaySource, reason);
     if (outcome === "missing" && this.#members.has(item.id)) this.#sighted.add(item.id);
-    return listVisit(page, this.#scope, this.#members).filter((each) => {
-      this.#hasDeparted ||= each.kind === "departed";
-      if (each.kind !== "sighting") return true;
-      if (this.#sighted.has(each.itemId)) return false;
-      this.#sighted.add(each.itemId);
+    return listVisit(page, this.#scope, this.#members).filter((entry) => {
+      this.#hasDeparted ||= entry.kind === "departed";
+      if (entry.kind !== "sighting") return true;
+      if (this.#sighted.has(entry.itemId)) return false;
+      this.#sighted.add(entry.itemId);
       this.#limits.notePage();
       return true;
     });
@@ -249,7 +249,7 @@ export class SiteCrawl {
     if (!this.#config.startUrls.includes(page.url)) return;
     const mayBeList = outcome === "refused" && /xml|json/.test(item.content.mimeType);
     const isList = mayBeList && (await this.#seeds.read(page.url, this.#seedsAt(0, this.#startProblems))) === "list";
-    // One that asks not to be indexed was read all the same.
+    // A start page with `noindex` was read, too: its links count.
     if (isList || isPresent(outcome) || links.size > 0) return;
     this.#startProblems.push(`${page.url}: ${withoutPeriod(reason)}`);
     this.#isForbidden ||= outcome === "refused" && !item.http.robotsAllowed;
@@ -302,7 +302,7 @@ export class SiteCrawl {
     });
   }
 
-  /** Why something may be missing, as far as that is known by now. */
+  /** Returns why the listing may be incomplete, as far as it is known now. */
   #allProblems(): readonly string[] {
     const limits = this.#limits.problems(this.#frontier);
     return [...this.#startProblems, ...this.#problems, ...limits, ...this.#breaker.problems];
@@ -328,11 +328,11 @@ export async function openCrawl(config: WebSourceConfig, tools: WebTools): Promi
   const startedAt = toUtcMicros(new Date());
   const memory = await tools.openMemory({ digest: digest({ ...what, force: tools.force }), site, startedAt });
   const { pages, startedAt: before } = memory.resumes;
-  if (pages > 0) tools.log(`Going on with the crawl of ${before}: ${plural(pages, "page")} looked at already.`);
+  if (pages > 0) tools.log(`Resuming the crawl of ${before}: ${plural(pages, "page")} visited already.`);
   return { members, memory };
 }
 
-/** Pages of the crawl that was cut off, as the registry knows them. What an older registry knows nothing of is looked at again, and so are start addresses that were not there: a crawl has to say so. */
+/** Yields the pages of the interrupted crawl that the registry knows; others are visited again. So are start URLs that were missing: every crawl reports those. */
 async function* recallPages(
   memory: SiteMemory,
   registry: Registry,
@@ -353,7 +353,7 @@ async function* recallPages(
 export function warnOfSecrets({ startUrls }: WebSourceConfig, log: WebTools["log"]): void {
   for (const [at, url] of startUrls.entries()) {
     const secret = findAddressSecret(new URL(url));
-    if (secret) log(`WARNING: start address ${at + 1} holds ${secret}: pages are asked for without. Take it out.`);
+    if (secret) log(`WARNING: start address ${at + 1} holds ${secret}: pages are requested without it. Remove it.`);
   }
 }
 
@@ -392,7 +392,7 @@ async function* visitUnlinked(
   }
 }
 
-/** `again`: where it waits for another try if it fails. */
+/** `again`: list to which it is added for a retry if it fails. */
 async function visitItem(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Promise<readonly Listed[]> {
   const { members, scope, breaker } = tools;
   const known = (await tools.registry.get(id))?.item;
@@ -413,7 +413,7 @@ async function visitItem(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Pr
     return [];
   }
   const unlinked = members.unlinkedCount(id);
-  // By today's rules its address may be another item's: then that is its successor.
+  // Under current rules its URL may belong to another item, which is its successor then.
   const listed = tools.list({ ...visit, aliases: [...visit.aliases, id] });
   const isPresent =
     visit.item.id === id && visit.outcome !== "missing" && listed.some(({ kind }) => kind === "sighting");
@@ -424,7 +424,7 @@ async function visitItem(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Pr
   return listed;
 }
 
-/** A registry that was lost or is an older one knows nothing of it, and a page that links to it would have told. */
+/** Lists an item that the registry does not know (it was lost or restored from a backup) and no page links to. */
 function judgeLost(id: ItemId, tools: UnlinkedTools): readonly Listed[] {
   if (isTimeOver(id, tools)) {
     tools.members.remove(id);
@@ -438,15 +438,15 @@ function isTimeOver(id: ItemId, { members, isComplete }: UnlinkedTools): boolean
   return isComplete && members.unlinkedCount(id) + 1 >= UNLINKED_LIMIT;
 }
 
-const EVERY_MS = 3000;
-/** A site of which every page is odd needs no line for each. */
+const LOG_INTERVAL_MS = 3000;
+/** Remarks beyond this number are only counted. */
 const MAX_REMARKS = 20;
 
-/** Addresses that were not looked at, because they would have shown nothing new. */
+/** URLs that were not visited because they would show nothing new. */
 interface SkippedCounts {
   readonly trapped: number;
   readonly variants: number;
-  /** In sentences. */
+  /** Sentences for the log. */
   readonly calendars: readonly string[];
 }
 
@@ -463,7 +463,7 @@ class CrawlProgress {
     refused: 0,
     failed: 0,
   };
-  #toldAtMs = performance.now();
+  #loggedAtMs = performance.now();
   #remarks = 0;
 
   constructor(log: (line: string) => void, waiting: () => number) {
@@ -473,30 +473,29 @@ class CrawlProgress {
 
   note(outcome: Visit["outcome"]): void {
     this.#counts[outcome] += 1;
-    if (performance.now() - this.#toldAtMs < EVERY_MS) return;
-    this.#toldAtMs = performance.now();
+    if (performance.now() - this.#loggedAtMs < LOG_INTERVAL_MS) return;
+    this.#loggedAtMs = performance.now();
     this.#log(`${this.#sum()}, ${this.#waiting()} waiting`);
   }
 
-  /** Something about a page that is no failure, but worth knowing. */
+  /** Logs something noteworthy about a page that is no failure. */
   remark(address: string, sentence: string): void {
     this.#remarks += 1;
     if (this.#remarks <= MAX_REMARKS) this.#log(`${address}: ${sentence}`);
   }
 
   sumUp({ trapped, variants, calendars }: SkippedCounts): void {
-    if (this.#remarks > MAX_REMARKS) this.#log(`The same or the like of ${this.#remarks - MAX_REMARKS} more.`);
+    if (this.#remarks > MAX_REMARKS)
+      this.#log(`Similar remarks on ${plural(this.#remarks - MAX_REMARKS, "more page")}.`);
     this.#log(`${this.#sum()}.`);
     if (variants > 0) {
       const addresses = plural(variants, "address", "addresses");
-      this.#log(`Passed over ${addresses} whose parameters make no other page, as those that were looked at show.`);
+      this.#log(`Skipped ${addresses} whose parameters do not change the page, as samples showed.`);
     }
     for (const sentence of calendars.slice(0, MAX_REMARKS)) this.#log(sentence);
     if (trapped > 0) {
       const addresses = plural(trapped, "address", "addresses");
-      this.#log(
-        `Passed over ${addresses} that only a site without end would link to (too long, or repeating themselves).`,
-      );
+      this.#log(`Skipped ${addresses} that look endless (too long, or repeating path segments).`);
     }
   }
 

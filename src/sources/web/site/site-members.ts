@@ -2,21 +2,21 @@ import type { DomainId, ItemId, SourceId } from "../../../contracts/ids.ts";
 import type { Members } from "../../../contracts/members.ts";
 import { newMember } from "../../../plan/web/item-state.ts";
 
-/** Complete crawls in a row without a link to it after which a page leaves. */
+/** A page is removed after this many complete crawls in a row without a link to it. */
 export const UNLINKED_LIMIT = 3;
 
-/** What becomes of a member: how often in a row nobody linked to it, or that it goes, at once or when the index has nothing of it. */
+/** A count of complete crawls without a link; or removed, at once or as soon as the index no longer has it. */
 type MemberChange = number | "removed" | "leaving";
 
-/** The items of a source before a crawl, and what it makes of them. Changes wait for `flush`. */
+/** The items of a source before a crawl, and their changes. `flush` writes the changes. */
 export class SiteMembers {
   readonly #source: { readonly domainId: DomainId; readonly sourceId: SourceId };
   readonly #members: Members;
   readonly #isDry: boolean;
-  /** How often in a row nobody linked to them. No more of them is held: a site may have a million. */
+  /** Complete crawls in a row without a link, by item. Nothing else is held: a site may have a million items. */
   readonly #counts = new Map<ItemId, number>();
   readonly #changed = new Map<ItemId, MemberChange>();
-  /** Counts of this crawl, which only one that comes to its end may keep. */
+  /** Counts of this crawl; kept only if it completes. */
   readonly #unlinked = new Map<ItemId, number>();
 
   constructor(members: Members, domainId: DomainId, sourceId: SourceId, { dryRun }: { readonly dryRun: boolean }) {
@@ -44,7 +44,7 @@ export class SiteMembers {
     return this.#counts.keys();
   }
 
-  /** It is listed; `unlinked` times in a row nobody linked to it. */
+  /** Keeps a listed item with its count of crawls without a link. */
   keep(id: ItemId, { unlinked = 0 } = {}): void {
     if (this.#counts.get(id) === unlinked) return;
     this.#counts.set(id, unlinked);
@@ -55,17 +55,17 @@ export class SiteMembers {
     return this.#counts.get(id) ?? 0;
   }
 
-  /** Nobody links to it. Counts when the crawl has come to its end. */
+  /** Counts a crawl without a link to the item; effective when the crawl completes. */
   noteUnlinked(id: ItemId): void {
     this.#unlinked.set(id, this.unlinkedCount(id) + 1);
   }
 
-  /** Somebody does, as it turned out. */
+  /** Undoes `noteUnlinked`: a link was found later. */
   noteLinked(id: ItemId): void {
     this.#unlinked.delete(id);
   }
 
-  /** It leaves. What the index has of it is the engine's to take away, which may be held back: until then it is a member. */
+  /** Marks an item as leaving. It stays a member until the engine removed it from the index, which the guard may hold back. */
   leave(id: ItemId): void {
     if (this.#counts.delete(id)) this.#changed.set(id, "leaving");
   }
@@ -74,13 +74,13 @@ export class SiteMembers {
     if (this.#counts.delete(id)) this.#changed.set(id, "removed");
   }
 
-  /** The crawl came to its end, and is not gone on with: no crawl counts twice. */
+  /** Ends a crawl that will not be resumed, so each crawl counts once. */
   async finish({ isComplete }: { readonly isComplete: boolean }): Promise<void> {
     if (isComplete) for (const [id, unlinked] of this.#unlinked) this.keep(id, { unlinked });
     await this.flush();
   }
 
-  /** What is kept or removed while this writes waits for the next time. */
+  /** Writes the changes. Those made meanwhile wait for the next call. */
   async flush(): Promise<void> {
     const changed = new Map(this.#changed);
     this.#changed.clear();

@@ -7,7 +7,7 @@ const MAX_ORIGINS = 10_000;
 
 type Test = (path: string) => boolean;
 
-/** Which addresses belong to a web source. */
+/** Decides which URLs belong to a web source. */
 export class SiteScope {
   readonly #starts: readonly string[];
   readonly #include: readonly Test[];
@@ -20,9 +20,9 @@ export class SiteScope {
     this.#exclude = exclude.map(matchGlob);
   }
 
-  /** Of the registrable domain of a start address. */
+  /** Whether the URL has the registrable domain of a start URL. */
   isOfSite(url: string): boolean {
-    // Asked for every link of every page: an address is taken apart once for each host.
+    // Called for every link of every page: parses a URL once per origin.
     const end = url.indexOf("/", "https://".length);
     const origin = end < 0 ? url : url.slice(0, end);
     const known = this.#origins.get(origin);
@@ -32,25 +32,25 @@ export class SiteScope {
     return isOurs;
   }
 
-  /** Of what a page links to, what is of the site, without what nobody should write down. */
+  /** Returns the links that belong to the site, without secrets. */
   linksOf(links: readonly string[]): string[] {
     const own = links.filter((link) => this.isOfSite(link));
     return own.map((link) => (/[?@]/.test(link) ? parseAddress(link).href : link));
   }
 
-  /** Of the site, and wanted by the rules of the source. */
+  /** Whether the URL belongs to the site and passes include and exclude. */
   has(url: string): boolean {
     if (!this.isOfSite(url)) return false;
     if (this.#include.length + this.#exclude.length === 0) return true;
     const { pathname, search, href, hash } = new URL(url);
-    const path = readable(pathname);
+    const path = decodedPath(pathname);
     const forms = [path, trimEnd(path, "/") || "/", path + search, href.slice(0, href.length - hash.length)];
-    const isMet = (match: Test): boolean => forms.some((form) => match(form));
-    return (this.#include.length === 0 || this.#include.some(isMet)) && !this.#exclude.some(isMet);
+    const matches = (match: Test): boolean => forms.some((form) => match(form));
+    return (this.#include.length === 0 || this.#include.some(matches)) && !this.#exclude.some(matches);
   }
 }
 
-function readable(pathname: string): string {
+function decodedPath(pathname: string): string {
   try {
     return decodeURI(pathname);
   } catch {
