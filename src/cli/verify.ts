@@ -9,6 +9,7 @@ import type { VerifyResult } from "../engine/verify-domain.ts";
 import { plural } from "../lib/text.ts";
 import type { Call, Command } from "./command.ts";
 import { runJob } from "./run-job.ts";
+import { plainLine } from "./terminal-text.ts";
 
 const EXIT_CODES: Readonly<Record<Verdict, number>> = { agrees: 0, behind: 0, differs: 1, "could not look": 2 };
 const CHECK_EXIT_CODES: Readonly<Record<CheckedCertificate["outcome"], number>> = {
@@ -126,5 +127,6 @@ function sayChecked({ outcome, reason, fingerprint, statement, proofs }: Checked
   for (const { item_id, source_id, layer, content_hash } of proofs) {
     lines.push(`Proved: item '${item_id}' of source '${source_id}' in the ${layer}, ${content_hash}.`);
   }
-  return `${lines.join("\n")}\n`;
+  // Whoever wrote the file chose what it says.
+  return lines.map((line) => `${plainLine(line)}\n`).join("");
 }
