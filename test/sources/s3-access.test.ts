@@ -243,7 +243,7 @@ test("the role of a machine and a web identity give keys, too", async () => {
   answers.clear();
   await assert.rejects(
     (await findEnvironmentCredentials(variables(web), true))?.current() ?? Promise.resolve(),
-    /there are none in the answer \(404\)/,
+    /the response has none \(404\)/,
   );
 });
 

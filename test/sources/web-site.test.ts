@@ -383,7 +383,7 @@ test("a crawl that was cut off goes on with what is left", async () => {
   world.site.forgetRequests();
   const { pages, log, completeness } = await world.crawl();
   assert.deepEqual([pages, completeness], [["/", "/a", "/a/deep", "/b"], "complete"]);
-  assert.match(log.join("\n"), /Resuming the crawl of .*: \d pages? looked at already/);
+  assert.match(log.join("\n"), /Resuming the crawl of .*: \d pages? visited already/);
   assert.ok(!world.site.asked.includes("GET /a"), world.site.asked.join());
   const left = world.inLedger(
     "SELECT page_id FROM page WHERE crawl_no = (SELECT crawl_no FROM site_crawl WHERE finished)",
@@ -478,7 +478,7 @@ test("what an earlier release left of a crawl that was cut off is gone on with, 
   await writeFile(join(folder, "pages.jsonl"), JSON.stringify({ version: 1, ...head, digest: "other" }));
   world.site.forgetRequests();
   const crawled = await world.crawl();
-  assert.match(crawled.log.join("\n"), /Resuming the crawl of .*: 1 page looked at already/);
+  assert.match(crawled.log.join("\n"), /Resuming the crawl of .*: 1 page visited already/);
   assert.deepEqual(crawled.pages, ["/", "/a", "/a/deep", "/b"]);
   assert.ok(!world.site.asked.includes("GET /a"), world.site.asked.join());
   assert.ok(world.site.asked.includes("GET /a/deep"), world.site.asked.join());
