@@ -165,7 +165,7 @@ describe("a folder as a tree", () => {
       ["circle"],
     );
     for (const path of ["out/outside.md", "../outside.md", "in/a.md", "pipe"]) {
-      await assert.rejects(read(open(), path), /link|no file/, path);
+      await assert.rejects(read(open(), path), /link|no longer a file/, path);
     }
   });
 

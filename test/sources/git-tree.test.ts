@@ -492,7 +492,7 @@ describe("a repository by HTTP", { skip: WITHOUT_GIT }, () => {
       return true;
     });
     const repository = `${url}/handbook.git`;
-    await assert.rejects(walk(world.tree({ repository }, { idleTimeoutMs: 500 })), /said nothing for 0\.5 seconds/);
+    await assert.rejects(walk(world.tree({ repository }, { idleTimeoutMs: 500 })), /sent nothing for 0\.5 seconds/);
     posts = 0;
     asked = Promise.withResolvers<void>();
     const cancel = new AbortController();

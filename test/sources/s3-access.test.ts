@@ -157,7 +157,7 @@ test("nobody listens there, and the clear is for this machine only", async () =>
     (await refusalOf(treeOf(held, { endpoint: `http://127.0.0.1:${port}` }))).message,
     /nobody listens there/,
   );
-  assert.match((await refusalOf(treeOf(held, { endpoint: "http://example.com" }))).message, /not asked without https/);
+  assert.match((await refusalOf(treeOf(held, { endpoint: "http://example.com" }))).message, /needs https/);
 });
 
 test("without a credential: the keys of the environment, its role, then as anybody", async () => {

@@ -389,7 +389,7 @@ test("a crawl that was cut off goes on with what is left", async () => {
     "SELECT page_id FROM page WHERE crawl_no = (SELECT crawl_no FROM site_crawl WHERE finished)",
   );
   assert.equal(left.length, 6, "four pages, an alias and a dead link");
-  assert.doesNotMatch((await world.crawl()).log.join(), /Going on/, "a finished crawl is not gone on with");
+  assert.doesNotMatch((await world.crawl()).log.join(), /Resuming/, "a finished crawl is not gone on with");
 });
 
 test("who watches a crawl is told why it takes long", async () => {
@@ -413,13 +413,13 @@ test("a crawl with other rules, or an old one, starts from the beginning", async
   await world.crawl();
   world.inLedger("UPDATE site_crawl SET finished = 0");
   const other = await world.crawl({ exclude: ["/b"] });
-  assert.doesNotMatch(other.log.join("\n"), /Going on/);
+  assert.doesNotMatch(other.log.join("\n"), /Resuming/);
   await world.crawl();
   world.inLedger("UPDATE site_crawl SET finished = 0");
-  assert.match((await world.crawl()).log.join("\n"), /Going on/);
+  assert.match((await world.crawl()).log.join("\n"), /Resuming/);
   const old = new Date(Date.now() - 25 * 3600 * 1000).toISOString();
   world.inLedger("UPDATE site_crawl SET finished = 0, started_at = ?", old);
-  assert.doesNotMatch((await world.crawl()).log.join("\n"), /Going on/);
+  assert.doesNotMatch((await world.crawl()).log.join("\n"), /Resuming/);
 });
 
 test("without the memory of links a page is read again", async () => {

@@ -85,7 +85,7 @@ export async function assertSameRoot(
   const { present } = await manifest.countPresent();
   if (present === 0) return;
   throw new RemoteError(
-    `scan '${location}': it is a different folder than last time, and has none of the ${plural(present, "known file")}.  ` +
+    `scan '${location}': it is a different folder than last time, and has none of the ${plural(present, "known file")}. ` +
       "If it is a share, mount it. If the folder was replaced on purpose, give the source another source_id.",
   );
 }
