@@ -40,7 +40,7 @@ describe("lockstep doctor", () => {
       out,
       /^✗ Site .*403.*\n {4}A SharePoint Administrator.*\n {4}GET https:\/\/graph.*\n {4}POST https:\/\/graph/m,
     );
-    assert.match(out, /^– Library '\/Shared Documents': Cannot be looked at before this is solved: Site /m);
+    assert.match(out, /^– Library '\/Shared Documents': Not checked before this is solved: Site /m);
     assert.doesNotMatch(out, /PRIVATE KEY|eyJ/);
   });
 

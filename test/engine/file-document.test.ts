@@ -195,8 +195,8 @@ describe("single files", () => {
     await mkdir(at("folder.md"));
     await writeFile(at("what.exe"), "MZ");
     const expected: readonly [string, string, RegExp | undefined][] = [
-      ["link.md", "OutOfScope", /A link leads from it out/],
-      ["up/secret.md", "OutOfScope", /A link leads from it out/],
+      ["link.md", "OutOfScope", /It is a link to a place that may not be read/],
+      ["up/secret.md", "OutOfScope", /It is a link to a place that may not be read/],
       ["shown.md", "OutOfScope", /begins with a dot/],
       ["folder.md", "OutOfScope", /It is no file/],
       ["what.exe", "OutOfScope", /type 'exe' are not accepted/],

@@ -108,7 +108,7 @@ describe("a folder over HTTP", () => {
     assert.match(error, /if it is a share, is it mounted\?$/);
     assert.deepEqual([source["complete"], /is it mounted\?$/.test(String(source["error"]))], [false, true]);
     const outcome = /data-label="Outcome"><div>([\s\S]*?)<\/div>/.exec(page)?.[1] ?? assert.fail(page);
-    assert.match(outcome, /^<span class="pill bad">incomplete<\/span> <br><bdi class="error">look at the folder/);
+    assert.match(outcome, /^<span class="pill bad">incomplete<\/span> <br><bdi class="error">read the folder/);
   });
 
   it("is refused where no crawl would take it, and may be away for now", async () => {

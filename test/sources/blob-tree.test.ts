@@ -87,7 +87,7 @@ test("a blob that was changed since it was listed is an error of now, not other 
   const tree = treeOf({ prefix: "race/" });
   const [file] = (await walk(tree)).files;
   await world.put("race/a.md", "after");
-  await assert.rejects(textOf(tree, "a.md", file?.stamp), /changed while it was looked at/);
+  await assert.rejects(textOf(tree, "a.md", file?.stamp), /changed while it was read/);
   assert.equal(await textOf(tree, "a.md"), "after");
 });
 

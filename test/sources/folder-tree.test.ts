@@ -165,7 +165,7 @@ describe("a folder as a tree", () => {
       ["circle"],
     );
     for (const path of ["out/outside.md", "../outside.md", "in/a.md", "pipe"]) {
-      await assert.rejects(read(open(), path), /link|no file/, path);
+      await assert.rejects(read(open(), path), /link|no longer a file/, path);
     }
   });
 
@@ -225,9 +225,9 @@ describe("a folder as a tree", () => {
     assert.deepEqual(
       pages.flatMap(({ unreadable }) => unreadable.map(({ path, reason }) => [path, reason])),
       [
-        ["f7", "it is no folder any more"],
-        ["f8", "it vanished while it was looked at"],
-        ["f9", "it is no folder any more"],
+        ["f7", "it is no longer a folder"],
+        ["f8", "it vanished during the scan"],
+        ["f9", "it is no longer a folder"],
       ],
     );
     const heard: unknown[] = [];
@@ -238,7 +238,7 @@ describe("a folder as a tree", () => {
       );
     }
     const expected = [
-      ["gone.md", "it vanished while it was looked at"],
+      ["gone.md", "it vanished during the scan"],
       ["a.md", 7],
     ];
     assert.deepEqual(heard, [...expected, ...expected]);
@@ -295,7 +295,7 @@ describe("the root of a folder", () => {
     const [neither] = await examine(open({ include: ["*.zip"] }));
     assert.deepEqual([neither?.outcome, /^No file in it is of a type/.test(neither?.detail ?? "")], ["problem", true]);
     const [nothing] = await examine(open({ include: ["*.txt"] }));
-    assert.match(nothing?.detail ?? "", /Nothing in it is let in by include and exclude/);
+    assert.match(nothing?.detail ?? "", /Nothing in it matches include and exclude/);
   });
 
   it("says in words that it may not be read", async () => {
@@ -304,7 +304,7 @@ describe("the root of a folder", () => {
     const isAllMighty = process.geteuid?.() === 0;
     if (isAllMighty) process.seteuid?.(NOBODY);
     try {
-      await assert.rejects(walk(open()), { message: `look at the folder '${root}': no right to read it` });
+      await assert.rejects(walk(open()), { message: `read the folder '${root}': no right to read it` });
       assert.equal((await examine(open()))[0]?.detail, "No right to read it");
     } finally {
       if (isAllMighty) process.seteuid?.(0);

@@ -220,7 +220,7 @@ describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
     const among = (options: Parameters<GitWorld["checkFolder"]>[1]): FileTree =>
       world.tree({}, { checkFolder: (path) => world.checkFolder(path, options) });
     const roots = async (): Promise<string[]> => [join(world.place, "allowed")];
-    await assert.rejects(walk(among({ roots })), /is none that may be read/);
+    await assert.rejects(walk(among({ roots })), /may not be read/);
     await assert.rejects(walk(among({ storagePath: world.place })), /lies in the storage of lockstep/);
     const linked = join(world.place, "linked");
     await world.inWork("worktree", "add", "--quiet", "--detach", linked);
@@ -474,7 +474,7 @@ describe("a repository by HTTP", { skip: WITHOUT_GIT }, () => {
     await assert.rejects(walk(world.tree({ repository: `${url}/nope.git` })), /there is no such repository/);
     await assert.rejects(
       walk(world.tree({ repository: `${troubled.url}/handbook.git` })),
-      /the server has trouble itself/,
+      /the server has an error of its own/,
     );
     await stop();
     await assert.rejects(walk(world.tree({ repository: `${url}/handbook.git` })), /it cannot be reached/);
@@ -492,7 +492,7 @@ describe("a repository by HTTP", { skip: WITHOUT_GIT }, () => {
       return true;
     });
     const repository = `${url}/handbook.git`;
-    await assert.rejects(walk(world.tree({ repository }, { idleTimeoutMs: 500 })), /said nothing for 0\.5 seconds/);
+    await assert.rejects(walk(world.tree({ repository }, { idleTimeoutMs: 500 })), /sent nothing for 0\.5 seconds/);
     posts = 0;
     asked = Promise.withResolvers<void>();
     const cancel = new AbortController();

@@ -157,7 +157,7 @@ test("nobody listens there, and the clear is for this machine only", async () =>
     (await refusalOf(treeOf(held, { endpoint: `http://127.0.0.1:${port}` }))).message,
     /nobody listens there/,
   );
-  assert.match((await refusalOf(treeOf(held, { endpoint: "http://example.com" }))).message, /not asked without https/);
+  assert.match((await refusalOf(treeOf(held, { endpoint: "http://example.com" }))).message, /needs https/);
 });
 
 test("without a credential: the keys of the environment, its role, then as anybody", async () => {
@@ -243,7 +243,7 @@ test("the role of a machine and a web identity give keys, too", async () => {
   answers.clear();
   await assert.rejects(
     (await findEnvironmentCredentials(variables(web), true))?.current() ?? Promise.resolve(),
-    /there are none in the answer \(404\)/,
+    /the response has none \(404\)/,
   );
 });
 

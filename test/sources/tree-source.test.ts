@@ -365,7 +365,7 @@ describe("trouble", () => {
     let asked = 0;
     const identity = async (): Promise<string> => `1:${asked++}`;
     const tree = { ...world.openTree(), identity };
-    await assert.rejects(world.look({ tools: { tree }, listing: true }), /another folder took its place meanwhile/);
+    await assert.rejects(world.look({ tools: { tree }, listing: true }), /the folder was replaced during the scan/);
     assert.equal((await world.entryAt("a.md")).status, "active");
   });
 
@@ -405,7 +405,7 @@ describe("trouble", () => {
     await assert.rejects(world.look(), /not there/);
     await mkdir(world.root);
     await world.write("README.md", "not mounted");
-    await assert.rejects(world.look(), /another folder is there than last time, and none of the 1 known file in it/);
+    await assert.rejects(world.look(), /it is a different folder than last time, and has none of the 1 known file/);
     assert.equal((await world.entryAt("a.md")).status, "active");
     await world.write("a.md", "restored elsewhere");
     assert.deepEqual(pathsOf(await world.look()), ["README.md", "a.md"]);

@@ -223,7 +223,10 @@ describe("through the proxy of the environment", () => {
 
   it("a name that cannot be looked up here is not handed on unchecked", async () => {
     const answer = await client.send(get("http://unknown.example/"));
-    assert.match(answer.kind === "unavailable" ? answer.reason : "", /WEB_ALLOW_PRIVATE_NETWORKS=true leaves that/);
+    assert.match(
+      answer.kind === "unavailable" ? answer.reason : "",
+      /WEB_ALLOW_PRIVATE_NETWORKS=true leaves the check/,
+    );
     assert.deepEqual(asked, []);
   });
 

@@ -383,13 +383,13 @@ test("a crawl that was cut off goes on with what is left", async () => {
   world.site.forgetRequests();
   const { pages, log, completeness } = await world.crawl();
   assert.deepEqual([pages, completeness], [["/", "/a", "/a/deep", "/b"], "complete"]);
-  assert.match(log.join("\n"), /Resuming the crawl of .*: \d pages? looked at already/);
+  assert.match(log.join("\n"), /Resuming the crawl of .*: \d pages? visited already/);
   assert.ok(!world.site.asked.includes("GET /a"), world.site.asked.join());
   const left = world.inLedger(
     "SELECT page_id FROM page WHERE crawl_no = (SELECT crawl_no FROM site_crawl WHERE finished)",
   );
   assert.equal(left.length, 6, "four pages, an alias and a dead link");
-  assert.doesNotMatch((await world.crawl()).log.join(), /Going on/, "a finished crawl is not gone on with");
+  assert.doesNotMatch((await world.crawl()).log.join(), /Resuming/, "a finished crawl is not gone on with");
 });
 
 test("who watches a crawl is told why it takes long", async () => {
@@ -413,13 +413,13 @@ test("a crawl with other rules, or an old one, starts from the beginning", async
   await world.crawl();
   world.inLedger("UPDATE site_crawl SET finished = 0");
   const other = await world.crawl({ exclude: ["/b"] });
-  assert.doesNotMatch(other.log.join("\n"), /Going on/);
+  assert.doesNotMatch(other.log.join("\n"), /Resuming/);
   await world.crawl();
   world.inLedger("UPDATE site_crawl SET finished = 0");
-  assert.match((await world.crawl()).log.join("\n"), /Going on/);
+  assert.match((await world.crawl()).log.join("\n"), /Resuming/);
   const old = new Date(Date.now() - 25 * 3600 * 1000).toISOString();
   world.inLedger("UPDATE site_crawl SET finished = 0, started_at = ?", old);
-  assert.doesNotMatch((await world.crawl()).log.join("\n"), /Going on/);
+  assert.doesNotMatch((await world.crawl()).log.join("\n"), /Resuming/);
 });
 
 test("without the memory of links a page is read again", async () => {
@@ -478,7 +478,7 @@ test("what an earlier release left of a crawl that was cut off is gone on with, 
   await writeFile(join(folder, "pages.jsonl"), JSON.stringify({ version: 1, ...head, digest: "other" }));
   world.site.forgetRequests();
   const crawled = await world.crawl();
-  assert.match(crawled.log.join("\n"), /Resuming the crawl of .*: 1 page looked at already/);
+  assert.match(crawled.log.join("\n"), /Resuming the crawl of .*: 1 page visited already/);
   assert.deepEqual(crawled.pages, ["/", "/a", "/a/deep", "/b"]);
   assert.ok(!world.site.asked.includes("GET /a"), world.site.asked.join());
   assert.ok(world.site.asked.includes("GET /a/deep"), world.site.asked.join());

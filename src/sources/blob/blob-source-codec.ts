@@ -12,12 +12,12 @@ import {
   type TreeSourceConfig,
 } from "../tree/tree-source-codec.ts";
 
-/** A container of Azure Blob Storage, or what of it begins with a prefix. */
+/** A container of Azure Blob Storage, or the blobs in it with a prefix. */
 export interface BlobSourceConfig extends TreeSourceConfig {
-  /** `https://{account}.blob.core.windows.net/{container}`, without a signature. */
+  /** `https://{account}.blob.core.windows.net/{container}`, without SAS. */
   readonly containerUrl: string;
   readonly prefix: string;
-  /** The name of the environment variable that holds a SAS or a connection string; "": managed identity, then anonymous. */
+  /** Environment variable with a SAS or connection string; "": managed identity, then anonymous. */
   readonly credential: string;
 }
 
@@ -45,7 +45,7 @@ export function formatContainer(source: BlobSourceConfig, earlier: JsonObject): 
 
 const CONTAINER_EXAMPLE = "https://contoso.blob.core.windows.net/handbook";
 
-/** The sentences never repeat the address: people paste it with its signature. */
+/** Messages never repeat the URL: users paste it with its signature. */
 function readContainerUrl(value: unknown, where: string, problems: string[]): string {
   const url = typeof value === "string" ? URL.parse(value.trim()) : null;
   const problem = findContainerProblem(url);
@@ -65,10 +65,11 @@ function findContainerProblem(url: URL | null): string | undefined {
     return `must not hold a '?' or '#'. A SAS is never kept here: put it into an environment variable and give that variable's name as 'credential'.`;
   }
   const parts = url.pathname.split("/").filter((part) => part !== "");
-  // Of emulators and of addresses without names, the account is the first folder.
-  const most = /\.blob\./.test(url.hostname) ? 1 : 2;
+  // Emulators and hosts without a blob domain have the account as first segment.
+  const maxSegments = /\.blob\./.test(url.hostname) ? 1 : 2;
   if (parts.length === 0) return `must name the container, too, like "${CONTAINER_EXAMPLE}".`;
-  if (parts.length > most) return "must end with the container's name; what comes after it belongs into 'prefix'.";
+  if (parts.length > maxSegments)
+    return "must end with the container's name; what comes after it belongs into 'prefix'.";
   if (!/^(?=.{3,63}$)([a-z0-9]+(-[a-z0-9]+)*|\$root|\$web|\$logs)$/.test(parts.at(-1) ?? "")) {
     return "must end with the name of a container: 3 to 63 small letters, digits and single hyphens.";
   }

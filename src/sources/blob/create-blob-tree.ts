@@ -19,11 +19,11 @@ import {
 import { createIdleTimeout, readBlob } from "./read-blob.ts";
 
 interface BlobTreeOptions {
-  /** What the environment variable holds that `credential` names; undefined when it is not set. */
+  /** Returns the value of the variable that `credential` names; undefined if it is not set. */
   readonly credential: ReadVariable;
-  /** For containers without one: which of several identities of this machine reads them. */
+  /** Without a credential: which of several managed identities is used. */
   readonly identityClientId?: string;
-  /** Where bytes wait between being hashed and being fetched; without one, nothing is written down. */
+  /** Where content is spooled between hashing and fetching; without one, nothing is written. */
   readonly folder?: string;
 }
 
@@ -31,10 +31,10 @@ const WORDS: StoreWords = {
   store: "Container",
   object: "blob",
   setCredential:
-    "Whoever runs the server sets the variable to a shared access signature that may read and list the container, or to the connection string of its account.",
+    "Ask an administrator of the server to set the variable to a shared access signature that may read and list the container, or to the connection string of its account.",
 };
 
-/** A container as a tree of its blobs. */
+/** Opens a container as a tree of its blobs. */
 export function createBlobTree(config: BlobSourceConfig, options: BlobTreeOptions): FileTree {
   const url = plainAddress(new URL(config.containerUrl));
   const open = async (): Promise<ObjectStore> => {
@@ -49,7 +49,7 @@ export function createBlobTree(config: BlobSourceConfig, options: BlobTreeOption
   return createObjectTree(config, { location: url.href, open, folder: options.folder, words: WORDS });
 }
 
-/** Every blob whose name begins with the prefix, as many at a time as one answer has. Ends normally only when it has them all. */
+/** Lists the blobs with this prefix, one page per response. Ends normally only after the last blob. */
 async function* listBlobs(
   container: OpenContainer,
   prefix: string,
@@ -67,7 +67,7 @@ async function* listBlobs(
   }
 }
 
-/** Accounts with real folders list them as blobs. */
+/** Accounts with hierarchical namespace list folders as blobs. */
 function isFolder({ metadata }: BlobItem): boolean {
   return Object.entries(metadata ?? {}).some(
     ([key, value]) => key.toLowerCase() === "hdi_isfolder" && value === "true",

@@ -6,10 +6,10 @@ import { objectUrl } from "../tree/create-object-tree.ts";
 
 export interface OpenContainer {
   readonly client: ContainerClient;
-  /** By its name as the container spells it, whatever that is. */
+  /** `name` as in the container, unescaped. */
   blob(name: string): BlobClient;
   readonly url: URL;
-  /** What is shown to the service, for people: `the signature in REPORTS_SAS`. */
+  /** The credential in use, for messages: `the signature in REPORTS_SAS`. */
   readonly access: string;
   /** What to do when the service refuses. */
   readonly hint: string;
@@ -21,7 +21,7 @@ export type ReadVariable = (name: string) => string | undefined;
 const NO_CREDENTIAL_HINT =
   "without a credential only public containers can be read: name an environment variable in 'credential'";
 
-/** With what the variable `credential` holds; without one with the identity of this machine, or as anybody. */
+/** Opens a container with the value of the variable `credential`; without one with the managed identity, or anonymously. */
 export async function openContainer(
   url: URL,
   credential: string,
@@ -29,7 +29,7 @@ export async function openContainer(
   identityClientId = "",
 ): Promise<OpenContainer> {
   if (url.protocol !== "https:" && !isLoopbackHost(url.hostname)) {
-    throw new BadInputError(`The container ${url.href} is not asked without https: a key would travel in the clear.`);
+    throw new BadInputError(`The container ${url.href} needs https: without it, a key would be sent unencrypted.`);
   }
   if (credential === "") return await openWithoutCredential(url, identityClientId, NO_CREDENTIAL_HINT);
   const text = variable(credential)?.trim();
@@ -47,29 +47,29 @@ export function isConnectionString(text: string): boolean {
   return /(^|;)\s*(AccountName|BlobEndpoint|UseDevelopmentStorage)=/i.test(text);
 }
 
-/** Of the account that a connection string is for. */
+/** Returns the blob endpoint of a connection string's account. */
 export async function endpointOf(text: string, credential: string): Promise<URL> {
   const { pathname, origin } = new URL((await clientOf(text, "any", credential)).url);
   return new URL(origin + pathname.slice(0, pathname.lastIndexOf("/")));
 }
 
-/** As anybody reads it. */
+/** Opens it anonymously. */
 async function openPublicContainer(url: URL, hint: string): Promise<OpenContainer> {
   const { AnonymousCredential, ContainerClient } = await import("@azure/storage-blob");
   const client = new ContainerClient(url.href, new AnonymousCredential(), AZURE_RETRIES);
-  return await opened(client, url, { access: "no credential", hint });
+  return await withBlobClient(client, url, { access: "no credential", hint });
 }
 
 async function openByConnectionString(url: URL, credential: string, text: string): Promise<OpenContainer> {
   const client = await clientOf(text, containerNameOf(url), credential);
-  const own = plainAddress(new URL(client.url));
-  if (!isSameAddress(own, url)) {
+  const accountUrl = plainAddress(new URL(client.url));
+  if (!isSameAddress(accountUrl, url)) {
     throw new BadInputError(
-      `The connection string in ${credential} is that of ${own.origin}, and the container is ${url.href}.`,
+      `The connection string in ${credential} is that of ${accountUrl.origin}, and the container is ${url.href}.`,
     );
   }
   const hint = `check the key, or the rights and the end of the signature, in ${credential}`;
-  return await opened(client, url, { access: `the connection string in ${credential}`, hint });
+  return await withBlobClient(client, url, { access: `the connection string in ${credential}`, hint });
 }
 
 async function clientOf(text: string, container: string, credential: string): Promise<ContainerClient> {
@@ -77,7 +77,7 @@ async function clientOf(text: string, container: string, credential: string): Pr
   try {
     return BlobServiceClient.fromConnectionString(text, AZURE_RETRIES).getContainerClient(container);
   } catch {
-    // What the library says may hold the string.
+    // The message of the library may contain the string.
     throw new BadInputError(
       `${credential} holds no connection string of a storage account: DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net.`,
     );
@@ -104,7 +104,7 @@ async function openBySignature(url: URL, credential: string, text: string): Prom
   const { AnonymousCredential, ContainerClient } = await import("@azure/storage-blob");
   const client = new ContainerClient(`${url.href}?${query}`, new AnonymousCredential(), AZURE_RETRIES);
   const hint = adviseOn(parameters.get("se"), credential);
-  return await opened(client, url, { access: `the signature in ${credential}`, hint });
+  return await withBlobClient(client, url, { access: `the signature in ${credential}`, hint });
 }
 
 function adviseOn(end: string | null, credential: string): string {
@@ -114,7 +114,7 @@ function adviseOn(end: string | null, credential: string): string {
     : `check that the signature in ${credential} allows to read and to list this container`;
 }
 
-/** As the managed identity of this machine where it may, otherwise as anybody. The token is shown to hosts of Azure alone, and to `trusted`. */
+/** Opens it with the managed identity if that may list it, else anonymously. Sends the token only to Azure hosts and to `trusted`. */
 export async function openWithoutCredential(
   url: URL,
   identityClientId: string,
@@ -128,7 +128,7 @@ export async function openWithoutCredential(
   const role = "give the managed identity of this machine the role Storage Blob Data Reader";
   const client = new ContainerClient(url.href, identity, AZURE_RETRIES);
   return (await mayList(client))
-    ? await opened(client, url, { access: "the managed identity of this machine", hint: role })
+    ? await withBlobClient(client, url, { access: "the managed identity of this machine", hint: role })
     : await openPublicContainer(url, `${hint}, or ${role}`);
 }
 
@@ -141,47 +141,47 @@ async function mayList(client: ContainerClient): Promise<boolean> {
   }
 }
 
-async function opened(
+async function withBlobClient(
   client: ContainerClient,
   url: URL,
-  words: Pick<OpenContainer, "access" | "hint">,
+  labels: Pick<OpenContainer, "access" | "hint">,
 ): Promise<OpenContainer> {
   const { BlobClient, newPipeline } = await import("@azure/storage-blob");
   const pipeline = newPipeline(client.credential, AZURE_RETRIES);
   const { search } = new URL(client.url);
-  // The library's own way to a blob takes `..` in its name for a step out of the container.
-  return { client, url, ...words, blob: (name) => new BlobClient(objectUrl(url.href, name) + search, pipeline) };
+  // The library's own client would resolve `..` in a blob name and leave the container.
+  return { client, url, ...labels, blob: (name) => new BlobClient(objectUrl(url.href, name) + search, pipeline) };
 }
 
-/** Anonymous callers are told that there is no such container when it is only not for them. */
+/** Azure's responses to anonymous requests for a container that exists but is not public. */
 const NOT_PUBLIC: ReadonlySet<string> = new Set([
   "ResourceNotFound",
   "PublicAccessNotPermitted",
   "NoAuthenticationInformation",
 ]);
 
-/** For people, without anything that the library says: that may hold the signature. */
+/** Explains an error without the library's message, which may contain the signature. */
 export function explainContainer(error: unknown, { url, hint }: OpenContainer): RemoteError {
-  const what = `Cannot read the container ${url.href}`;
+  const message = `Cannot read the container ${url.href}`;
   const { code } = azureAnswer(error);
-  if (code === "ContainerNotFound") return new RemoteError(`${what}: there is no such container`);
-  if (code === "ContainerBeingDeleted") return new RemoteError(`${what}: it is being deleted`);
-  if (NOT_PUBLIC.has(code)) return new RemoteError(`${what}: ${hint}`);
-  return explainAzure(error, what, hint);
+  if (code === "ContainerNotFound") return new RemoteError(`${message}: there is no such container`);
+  if (code === "ContainerBeingDeleted") return new RemoteError(`${message}: it is being deleted`);
+  if (NOT_PUBLIC.has(code)) return new RemoteError(`${message}: ${hint}`);
+  return explainAzure(error, message, hint);
 }
 
-/** Only the blob's own absence is one: everything else says nothing about it. */
+/** Only BlobNotFound means that the blob is missing; other errors say nothing about it. */
 export function explainBlob(error: unknown, name: string, container: OpenContainer): Error {
   const { status, code } = azureAnswer(error);
   if (code === "BlobNotFound") return new NotFoundError(`There is no blob '${name}' in ${container.url.href}.`);
-  if (status === 412) return new RemoteError(`'${name}' was changed while it was looked at; the next run takes it.`);
+  if (status === 412) return new RemoteError(`'${name}' was changed while it was read; the next run reads it again.`);
   if (code === "BlobArchived" || code === "BlobBeingRehydrated") return new RemoteError(ARCHIVED);
   return explainContainer(error, container);
 }
 
 export const ARCHIVED = "It lies in the archive tier, where it cannot be read before it is rehydrated.";
 
-/** Where accounts of Azure, of any of its clouds, answer. A token of this machine's identity is shown to nobody else. */
+/** Blob hosts of all Azure clouds. Tokens of the managed identity are sent nowhere else. */
 const AZURE_HOST =
   /^[a-z0-9-]+(\.z\d+)?\.blob\.(core\.(windows\.net|chinacloudapi\.cn|usgovcloudapi\.net)|storage\.azure\.net)$/;
 
@@ -189,23 +189,23 @@ export function isAzureHost(host: string): boolean {
   return AZURE_HOST.test(host.toLowerCase());
 }
 
-/** The same address without query, fragment, user and the slashes at its end. */
+/** Returns the URL without query, fragment, user and trailing slashes. */
 export function plainAddress(url: URL): URL {
   const plain = new URL(url.origin);
   plain.pathname = url.pathname.replace(/\/+$/, "");
   return plain;
 }
 
-function isSameAddress(one: URL, other: URL): boolean {
-  const normalized = (url: URL): string => url.origin + readable(plainAddress(url).pathname);
-  return normalized(one) === normalized(other);
+function isSameAddress(first: URL, other: URL): boolean {
+  const normalized = (url: URL): string => url.origin + decoded(plainAddress(url).pathname);
+  return normalized(first) === normalized(other);
 }
 
 function containerNameOf(url: URL): string {
-  return readable(url.pathname.slice(url.pathname.lastIndexOf("/") + 1));
+  return decoded(url.pathname.slice(url.pathname.lastIndexOf("/") + 1));
 }
 
-function readable(path: string): string {
+function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {

@@ -3,8 +3,8 @@ import { bareEtag, readResuming } from "../tree/create-object-tree.ts";
 import { explainBlob, type OpenContainer } from "./open-container.ts";
 
 /**
- * The bytes of one blob, of one ETag from the first to the last: with `etag` of that one. Ends normally only when they all
- * came, which the library counts.
+ * Reads one version of a blob completely: the version `etag`, or the current one for "". Ends normally only after the last
+ * byte, which the library checks by the length.
  */
 export function readBlob(
   container: OpenContainer,
@@ -15,20 +15,20 @@ export function readBlob(
   const { signal: abortSignal, during, each } = createIdleTimeout(signal);
   const blob = container.blob(name);
   let version = etag;
-  const ask = async (from: number): Promise<AsyncIterable<Uint8Array>> => {
+  const download = async (from: number): Promise<AsyncIterable<Uint8Array>> => {
     try {
       const conditions = version ? { ifMatch: `"${version}"` } : {};
-      // Its own way to resume does nothing when the connection is cut.
+      // The library's own resume does not work when the connection is cut.
       const options = { abortSignal, conditions, maxRetryRequests: 0 };
-      const request = await during(() => blob.download(from, undefined, options));
-      version = bareEtag(request.etag ?? "");
-      return each((request.readableStreamBody ?? []) as AsyncIterable<Buffer>);
+      const response = await during(() => blob.download(from, undefined, options));
+      version = bareEtag(response.etag ?? "");
+      return each((response.readableStreamBody ?? []) as AsyncIterable<Buffer>);
     } catch (error) {
       abortSignal.throwIfAborted();
       throw explainBlob(error, name, container);
     }
   };
-  return readResuming(name, ask, abortSignal);
+  return readResuming(name, download, abortSignal);
 }
 
 const IDLE_MS = 60_000;

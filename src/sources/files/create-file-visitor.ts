@@ -25,13 +25,13 @@ export interface FileVisitorParts {
   readonly documents: WebDocuments;
   readonly texts: TextReader;
   readonly policy: CheckPolicy;
-  /** Extensions without dot that are worth reading. */
+  /** Extensions, without dot, of files that are read. */
   readonly acceptedTypes: ReadonlySet<string>;
   readonly maxBytes: number;
   readonly now?: () => Date;
 }
 
-/** Files and blobs that were registered one by one: asks, reads, and writes down in the registry what was learnt. */
+/** Visits files and blobs that were registered one by one, and updates their registry records. */
 export function createFileVisitor(parts: FileVisitorParts): FileVisitor {
   const now = parts.now ?? (() => new Date());
   const visit = (item: IngestItem, options: VisitOptions): Promise<Visit> => visitFile(item, options, parts, now());
@@ -42,8 +42,8 @@ export function createFileVisitor(parts: FileVisitorParts): FileVisitor {
     },
     visit,
     async document(item, signal) {
-      const kept = await parts.documents.get(item.id, item.content.contentHash);
-      if (kept) return kept;
+      const stored = await parts.documents.get(item.id, item.content.contentHash);
+      if (stored) return stored;
       const { outcome, item: found, reason } = await visit(item, { force: true, signal });
       if (outcome === "failed" || outcome === "missing") throw new RemoteError(`read ${item.displaySource}: ${reason}`);
       if (outcome === "gone" || outcome === "refused") return undefined;
@@ -94,7 +94,7 @@ async function readItem(
   if (!parts.acceptedTypes.has(documentType)) {
     const reason = documentType
       ? `Files of type '${documentType}' are not accepted.`
-      : "Its name has no extension, so nothing tells how to read it.";
+      : "Its name has no extension, so its type is unknown.";
     return { kind: "refused", reason };
   }
   const isKnown = item.content.contentHash !== "" && item.content.readerRevision === parts.texts.revision;
@@ -109,12 +109,12 @@ async function readItem(
   });
 }
 
-/** Of the name as it is shown, which is without escapes. */
+/** Returns the type by the displayed name, which is unescaped. */
 function typeOf({ displaySource }: IngestItem): string {
   return fileTypeOf(displaySource.slice(displaySource.lastIndexOf("/") + 1));
 }
 
-/** What it says is read again only when that may be something else. */
+/** Extracts the text again only if content, type or reader changed. */
 async function contentOf(
   { bytes, file }: Extract<FileResult, { kind: "read" }>,
   { content: known }: IngestItem,

@@ -12,13 +12,13 @@ import { mediaTypeOf } from "../web/content-type.ts";
 import { allOf, type FileReader, type FileRequest, type FileResult, tooLarge } from "./file-reader.ts";
 
 interface LocalFilesOptions extends Pick<FolderTreeOptions, "storagePath"> {
-  /** The folders that files may lie in; none: nowhere. */
+  /** Folders in which files may be; []: none. */
   readonly roots: readonly string[];
 }
 
 /**
- * Files on disks of this machine, below the folders that may be read. Whoever registers one need not be who chose the
- * folders, so what is hidden there stays hidden.
+ * Reads local files below the allowed folders. Hidden files are refused: the user who registers a file need not be the
+ * admin who allowed the folder.
  */
 export function createLocalFiles({ storagePath, roots }: LocalFilesOptions): FileReader {
   const options: FolderTreeOptions = { storagePath, roots: async () => roots };
@@ -33,13 +33,13 @@ export function createLocalFiles({ storagePath, roots }: LocalFilesOptions): Fil
       return "Files of the server's own disks are not read: INGEST_FILE_ROOTS names no folder that they may lie in.";
     }
     const allowed = roots.map((root) => `'${root}'`).join(", ");
-    return `This is no file that may be read: INGEST_FILE_ROOTS allows ${allowed} and what is below.`;
+    return `This file may not be read: INGEST_FILE_ROOTS allows ${allowed} and what is below.`;
   };
   return {
     refusal: async (source) => refusal(source),
     async read(request) {
       const root = rootOf(request.source);
-      // It was registered where it may be read: another machine's settings, or a slip in them, are no reason to let go of it.
+      // It was allowed when it was registered. Settings of another machine, or a mistake in them, must not remove it.
       if (root === undefined) return { kind: "failed", reason: refusal(request.source) };
       const path = pathOf(request.source) ?? "";
       if (isHidden(path, root)) return { kind: "refused", reason: HIDDEN };
@@ -55,7 +55,7 @@ export function createLocalFiles({ storagePath, roots }: LocalFilesOptions): Fil
   };
 }
 
-/** undefined: a path of another kind of machine. */
+/** Returns undefined for a path of another operating system. */
 function pathOf(source: string): string | undefined {
   try {
     const path = /^file:/i.test(source) ? fileURLToPath(source) : source;
@@ -78,13 +78,13 @@ async function readFile(path: string, root: FolderRoot, request: FileRequest): P
   const seenAtMs = Date.now();
   const real = await realFile(path, device);
   const stats = await lstat(real);
-  if (!isWithin(real, root.path)) return { kind: "refused", reason: "A link leads from it out of what may be read." };
+  if (!isWithin(real, root.path)) return { kind: "refused", reason: "It is a link to a place that may not be read." };
   if (isHidden(real, root.path)) return { kind: "refused", reason: HIDDEN };
   if (isWithin(real, root.storage)) return { kind: "refused", reason: "It lies in the storage of lockstep itself." };
   if (!stats.isFile()) return { kind: "refused", reason: "It is no file." };
   if (stats.size > maxBytes) return tooLarge(stats.size, maxBytes);
   const stamp = stampOf(stats);
-  // One that may change again without getting another time has no stamp to rely on.
+  // A file this young may change again within the same timestamp, so its stamp is not recorded.
   const known = isRacy(stats.mtimeMs, seenAtMs) ? "" : stamp;
   const file = {
     etag: known,
@@ -98,15 +98,15 @@ async function readFile(path: string, root: FolderRoot, request: FileRequest): P
 }
 
 /**
- * Throws NotFoundError when it is gone. Where a share is not mounted its folder is there, with nothing in it; an empty folder
- * on the file system that the file was on is no such place.
+ * Returns the real path; throws NotFoundError if the file is gone. If a share is not mounted, its mount point is an empty
+ * folder on another device: that is an error instead.
  */
 async function realFile(path: string, device: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
     if (!isErrno(error, "ENOENT", "ENOTDIR")) throw error;
-    const folder = await lastFolder(path);
+    const folder = await nearestFolder(path);
     if (folder.isEmpty && folder.device !== device) {
       throw new Error(`there is nothing at all in '${folder.path}'; if it is a share, is it mounted?`);
     }
@@ -114,8 +114,8 @@ async function realFile(path: string, device: string): Promise<string> {
   }
 }
 
-/** The last folder on the way to it that is there. */
-async function lastFolder(
+/** Returns the nearest existing folder above the file. */
+async function nearestFolder(
   path: string,
 ): Promise<{ readonly path: string; readonly isEmpty: boolean; readonly device: string }> {
   const folder = dirname(path);
@@ -123,10 +123,10 @@ async function lastFolder(
     const entries = await opendir(folder);
     const first = await entries.read();
     await entries.close();
-    // Asked when it was read: what was unmounted before that is not empty.
+    // Stat after listing: a share that was unmounted before that must not look like an empty folder on its own device.
     return { path: folder, isEmpty: first === null, device: `${(await stat(folder)).dev}` };
   } catch (error) {
     if (folder === path || !isErrno(error, "ENOENT", "ENOTDIR")) throw error;
-    return await lastFolder(folder);
+    return await nearestFolder(folder);
   }
 }

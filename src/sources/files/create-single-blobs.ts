@@ -21,25 +21,25 @@ import { bareEtag } from "../tree/create-object-tree.ts";
 import { allOf, type FileReader, type FileRequest, type FileResult, tooLarge } from "./file-reader.ts";
 
 export interface SingleBlobsOptions {
-  /** Names the variable with which they are read; "" for none. */
+  /** Environment variable with the credential; "" for none. */
   readonly credential: string;
   readonly variable: ReadVariable;
-  /** Which of several managed identities of this machine reads them where there is no credential; "": the one it has. */
+  /** Which of several managed identities is used without a credential; "": the default one. */
   readonly identityClientId?: string;
-  /** The account that is opened with it whatever host it is on. */
+  /** Storage account for which the managed identity is used, whatever its host. */
   readonly account?: IdentityAccount | undefined;
 }
 
-/** What the credential opens: an account, or one container of it. Nobody else is shown it. */
-interface Home {
-  readonly place: URL;
+/** What the credential opens: an account or one container. It is sent nowhere else. */
+interface CredentialScope {
+  readonly url: URL;
   readonly isContainer: boolean;
 }
 
 const HOW_TO_OPEN =
   "without a credential only public blobs can be read, and those that the managed identity of this machine may read and list: name an environment variable in INGEST_BLOB_CREDENTIAL";
 
-/** Blobs of Azure by their addresses: those of one account or container with a credential, any other as the managed identity of this machine, or as anybody reads them. */
+/** Reads Azure blobs by URL: those of one account or container with the credential, others with the managed identity or anonymously. */
 export function createSingleBlobs(options: SingleBlobsOptions): FileReader {
   return {
     async refusal(source) {
@@ -50,7 +50,7 @@ export function createSingleBlobs(options: SingleBlobsOptions): FileReader {
       try {
         const found = await locate(request.source, options);
         if ("reason" in found) return { kind: "failed", reason: found.reason };
-        return await readOne(found.name, await found.open(), request);
+        return await readFile(found.name, await found.open(), request);
       } catch (error) {
         request.signal.throwIfAborted();
         if (error instanceof NotFoundError) return { kind: "missing" };
@@ -71,16 +71,16 @@ interface LocatedBlob {
 async function locate(source: string, options: SingleBlobsOptions): Promise<LocatedBlob | { readonly reason: string }> {
   const { credential, variable, identityClientId = "" } = options;
   const url = new URL(source);
-  const home = await homeOf(options);
+  const scope = await scopeOf(options);
   const path = decodedPath(url.pathname) ?? "";
-  const isAtHome = home !== undefined && url.origin === home.place.origin && isBelow(path, home.place.pathname);
-  if (!isAtHome && !(url.protocol === "https:" && isAzureHost(url.hostname))) {
+  const isInScope = scope !== undefined && url.origin === scope.url.origin && isBelow(path, scope.url.pathname);
+  if (!isInScope && !(url.protocol === "https:" && isAzureHost(url.hostname))) {
     return {
       reason: `Blobs of Azure Storage have addresses such as https://{account}.blob.core.windows.net/{container}/{name}, and only those of INGEST_BLOB_CREDENTIAL may be elsewhere. Register other addresses as web pages.`,
     };
   }
-  const account = isAtHome && !home.isContainer ? home.place.pathname : "";
-  const depth = isAtHome && home.isContainer ? partsOf(home.place.pathname).length : partsOf(account).length + 1;
+  const account = isInScope && !scope.isContainer ? scope.url.pathname : "";
+  const depth = isInScope && scope.isContainer ? partsOf(scope.url.pathname).length : partsOf(account).length + 1;
   const parts = partsOf(path);
   const container = parts.slice(0, depth);
   const name = parts.slice(depth).join("/");
@@ -88,42 +88,42 @@ async function locate(source: string, options: SingleBlobsOptions): Promise<Loca
     return {
       reason: "This is not the address of a blob: the name of the container comes first, then that of the blob.",
     };
-  const place = plainAddress(new URL(`/${container.map(encodeURIComponent).join("/")}`, url));
+  const containerUrl = plainAddress(new URL(`/${container.map(encodeURIComponent).join("/")}`, url));
   return {
     name,
     open: () =>
-      isAtHome && credential !== ""
-        ? openContainer(place, credential, variable)
-        : openWithoutCredential(place, identityClientId, HOW_TO_OPEN, home?.place.origin),
+      isInScope && credential !== ""
+        ? openContainer(containerUrl, credential, variable)
+        : openWithoutCredential(containerUrl, identityClientId, HOW_TO_OPEN, scope?.url.origin),
   };
 }
 
-/** A signature alone does not say whose it is, and must not be shown to whichever account somebody registers a blob of. */
-async function homeOf({ credential, variable, account }: SingleBlobsOptions): Promise<Home | undefined> {
+/** Returns the account or container of the credential. A bare signature is rejected: it does not name its account, and must not be sent to the account of any registered blob. */
+async function scopeOf({ credential, variable, account }: SingleBlobsOptions): Promise<CredentialScope | undefined> {
   if (credential === "") {
-    return account && { place: plainAddress(new URL(account.endpoints.blob)), isContainer: false };
+    return account && { url: plainAddress(new URL(account.endpoints.blob)), isContainer: false };
   }
   const text = variable(credential)?.trim() ?? "";
-  if (isConnectionString(text)) return { place: await endpointOf(text, credential), isContainer: false };
+  if (isConnectionString(text)) return { url: await endpointOf(text, credential), isContainer: false };
   const address = URL.parse(text);
   if (!address || partsOf(address.pathname).length === 0) {
     throw new BadInputError(
       `INGEST_BLOB_CREDENTIAL names the variable ${credential}, which must hold a connection string or the address of a container with its signature.`,
     );
   }
-  return { place: plainAddress(address), isContainer: true };
+  return { url: plainAddress(address), isContainer: true };
 }
 
 function isBelow(path: string, folder: string): boolean {
   return folder === "/" || path.startsWith(`${folder.replace(/\/$/, "")}/`);
 }
 
-/** The first slash is none between names; the others may have nothing between them. */
+/** Splits a path after its first slash. Segments may be empty. */
 function partsOf(path: string): readonly string[] {
   return path === "" || path === "/" ? [] : path.slice(1).split("/");
 }
 
-async function readOne(name: string, container: OpenContainer, request: FileRequest): Promise<FileResult> {
+async function readFile(name: string, container: OpenContainer, request: FileRequest): Promise<FileResult> {
   const { etag: known, maxBytes, signal } = request;
   const properties = await propertiesOf(name, container, signal);
   const length = properties.contentLength ?? 0;

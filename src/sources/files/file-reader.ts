@@ -1,30 +1,30 @@
 import type { FileState } from "../../contracts/registry.ts";
 
-/** What a look at one file, wherever it lies, came to. */
+/** The result of reading one registered file. */
 export type FileResult =
   | { readonly kind: "read"; readonly bytes: Uint8Array; readonly file: FileState }
   | { readonly kind: "unchanged"; readonly file: FileState }
-  /** It is not there, while the place where it would be is. */
+  /** It does not exist, but its folder or container does. */
   | { readonly kind: "missing" }
-  /** It must not be read, or is nothing to read; looking again changes nothing. */
+  /** It must not be read, or is no file; a retry changes nothing. */
   | { readonly kind: "refused"; readonly reason: string }
-  /** Not now. Never a sign that it is gone. */
+  /** Temporary; never means that it is gone. */
   | { readonly kind: "failed"; readonly reason: string };
 
 export interface FileRequest {
-  /** As it was registered. */
+  /** Path or URL as registered. */
   readonly source: string;
-  /** The `etag` that is known: with it, "unchanged" will do. "" for nothing. */
+  /** Known `etag`, so that "unchanged" is possible; "" for none. */
   readonly etag: string;
-  /** The `device` that is known; "" for none. */
+  /** Known `device`; "" for none. */
   readonly device: string;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
 }
 
-/** A place where single files lie. */
+/** Reads single files from disk or blob storage. */
 export interface FileReader {
-  /** Why a file there must not be read, whether it is there or not; "" when it may. */
+  /** Returns why the file must not be read, whether it exists or not; "" if it may. */
   refusal(source: string): Promise<string>;
   read(request: FileRequest): Promise<FileResult>;
 }

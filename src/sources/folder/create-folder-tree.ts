@@ -4,6 +4,7 @@ import { explain } from "../../contracts/errors.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import { limitBytes, plural, trimEnd } from "../../lib/text.ts";
+import { capital } from "../tree/create-object-tree.ts";
 import { createTreeRules } from "../tree/tree-rules.ts";
 import { type FolderRoot, type FolderTreeOptions, openRoot } from "./folder-root.ts";
 import type { FolderSourceConfig } from "./folder-source-codec.ts";
@@ -11,13 +12,13 @@ import { LocalDevices } from "./local-devices.ts";
 import { readLocalFile } from "./read-local-file.ts";
 import { createStatFiles, type WalkOptions, walkFolder, walkOnly } from "./walk-folder.ts";
 
-/** A folder on a disk of this machine, or a share that is mounted on it. */
+/** Opens a local folder, or a mounted share, as a tree. */
 export function createFolderTree(config: FolderSourceConfig, options: FolderTreeOptions): FileTree {
   const { root: location, gitignore, maxFileBytes, ignoreInodes = false } = config;
   const rules = createTreeRules(config);
   const devices = new LocalDevices();
   const statFiles = createStatFiles(devices);
-  // What is read lies where it was found.
+  // Files are read below the root that was walked.
   let opened: Promise<FolderRoot> | undefined;
   const walkWith = async (signal: AbortSignal): Promise<WalkOptions> => {
     opened = openRoot(location, options);
@@ -31,7 +32,7 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
     identity: async () => (await openRoot(location, options)).identity,
     async *walk(signal, below) {
       const walk = await walkWith(signal);
-      // What a .gitignore says holds for all that is below it.
+      // A .gitignore applies to everything below it, so the folders above have to be read, too.
       return yield* below && !gitignore ? walkOnly(walk, below) : walkFolder(walk);
     },
     async *read(path, signal, stamp = "") {
@@ -49,7 +50,7 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
   return tree;
 }
 
-/** Most are what they are encoded: every sighting has its address. */
+/** Skips encoding where nothing needs it: every sighting has a URL, and most paths are plain. */
 function encodePath(path: string): string {
   if (/^[\w./-]*$/.test(path)) return path;
   return encodeURIComponent(path.toWellFormed()).replaceAll("%2F", "/");
@@ -57,7 +58,7 @@ function encodePath(path: string): string {
 
 const COUNT_TIMEOUT_MS = 2000;
 
-/** Is it there, may it be read, and is there anything in it? Gives up counting when that takes long. */
+/** Checks that the folder exists, is readable and has files. Counting stops after a time limit. */
 async function* diagnoseFolder(
   config: FolderSourceConfig,
   tree: FileTree,
@@ -69,31 +70,35 @@ async function* diagnoseFolder(
     yield { subject, ...toFinding(config, await countFiles(tree, isTaken, signal)) };
   } catch (error) {
     const remedy = "Correct 'root', mount the share, or give the account that runs lockstep the right to read it.";
-    const detail = capital(explain(error).replace(/^look at the folder '.*?': /, ""));
+    const detail = capital(explain(error).replace(/^read the folder '.*?': /, ""));
     yield { subject, outcome: "problem", detail, remedy };
   }
 }
 
-interface Counted {
+interface FileCounts {
   readonly files: number;
-  /** Those of other types. */
+  /** Files of types that are not accepted. */
   readonly others: number;
   readonly isAll: boolean;
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
   readonly unreadable: readonly { readonly path: string; readonly reason: string }[];
 }
 
-async function countFiles(tree: FileTree, isTaken: (path: string) => boolean, signal: AbortSignal): Promise<Counted> {
-  const nothing: Pick<Counted, "skipped" | "unreadable"> = { skipped: [], unreadable: [] };
+async function countFiles(
+  tree: FileTree,
+  isTaken: (path: string) => boolean,
+  signal: AbortSignal,
+): Promise<FileCounts> {
+  const nothing: Pick<FileCounts, "skipped" | "unreadable"> = { skipped: [], unreadable: [] };
   const count = { files: 0, others: 0, isAll: true, ...nothing };
-  const until = performance.now() + COUNT_TIMEOUT_MS;
+  const deadline = performance.now() + COUNT_TIMEOUT_MS;
   for await (const page of tree.walk(signal)) {
     const taken = page.files.filter(({ path }) => isTaken(path)).length;
     count.files += taken;
     count.others += page.files.length - taken;
     if (count.skipped.length === 0) count.skipped = page.skipped;
     if (count.unreadable.length === 0) count.unreadable = page.unreadable.filter(({ what }) => what !== "link");
-    if (performance.now() < until) continue;
+    if (performance.now() < deadline) continue;
     count.isAll = false;
     break;
   }
@@ -102,7 +107,7 @@ async function countFiles(tree: FileTree, isTaken: (path: string) => boolean, si
 
 function toFinding(
   { include, exclude }: FolderSourceConfig,
-  { files, others, isAll, skipped, unreadable }: Counted,
+  { files, others, isAll, skipped, unreadable }: FileCounts,
 ): Pick<Finding, "outcome" | "detail" | "remedy"> {
   const [unreadableEntry] = unreadable;
   if (unreadableEntry) {
@@ -113,27 +118,25 @@ function toFinding(
       remedy: "Give the account that runs lockstep the right to read it, or exclude it.",
     };
   }
-  const left = others > 0 ? `${plural(others, "file")} of other types ${others === 1 ? "is" : "are"} left out.` : "";
+  const skippedTypes =
+    others > 0 ? `${plural(others, "file")} of other types ${others === 1 ? "is" : "are"} left out.` : "";
   if (files === 0 && others > 0 && isAll) {
-    const detail = `No file in it is of a type that is taken; ${left}`;
+    const detail = `No file in it is of a type that is taken; ${skippedTypes}`;
     return { outcome: "problem", detail, remedy: "" };
   }
-  if (files === 0 && isAll) return { outcome: "problem", ...nothingIn(include.length + exclude.length > 0, skipped) };
+  if (files === 0 && isAll)
+    return { outcome: "problem", ...explainEmpty(include.length + exclude.length > 0, skipped) };
   const count = `${isAll ? "Has" : "Has at least"} ${plural(files, "file")} that the source takes.`;
-  return { outcome: "ok", detail: [count, left].filter(Boolean).join(" "), remedy: "" };
+  return { outcome: "ok", detail: [count, skippedTypes].filter(Boolean).join(" "), remedy: "" };
 }
 
-function nothingIn(hasRules: boolean, skipped: Counted["skipped"]): Pick<Finding, "detail" | "remedy"> {
-  const [one] = skipped;
-  if (one) return { detail: `Nothing is let in; '${one.path}' was left out: ${one.reason}`, remedy: "" };
+function explainEmpty(hasRules: boolean, skipped: FileCounts["skipped"]): Pick<Finding, "detail" | "remedy"> {
+  const [example] = skipped;
+  if (example) return { detail: `Nothing is included; '${example.path}' was left out: ${example.reason}`, remedy: "" };
   return hasRules
     ? {
-        detail: "Nothing in it is let in by include and exclude.",
+        detail: "Nothing in it matches include and exclude.",
         remedy: 'Correct them: "*.md" is every such file, "docs/**" is all below docs.',
       }
     : { detail: "There is no file in it.", remedy: "Names that begin with a dot count only with hidden=true." };
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -2,26 +2,26 @@ import { explain } from "../../contracts/errors.ts";
 
 const ERRNO_REASONS: Readonly<Record<string, string>> = {
   EACCES: "no right to read it",
-  // Windows says it of files that another program has open.
+  // On Windows, for files that another program has open.
   EPERM: "another program has locked it, or there is no right to read it",
-  ENOENT: "it vanished while it was looked at",
-  ENOTDIR: "it is no folder any more",
-  ELOOP: "links lead to it in circles",
+  ENOENT: "it vanished during the scan",
+  ENOTDIR: "it is no longer a folder",
+  ELOOP: "its links form a loop",
   EBUSY: "another program has locked it",
-  EIO: "the disk or the network cannot read it",
-  ESTALE: "the share it lies on was lost",
-  ETIMEDOUT: "the share it lies on does not answer",
+  EIO: "the disk or network reported a read error",
+  ESTALE: "its share was lost",
+  ETIMEDOUT: "its share does not respond",
   ENAMETOOLONG: "its path is too long for this system",
   EMFILE: "too many files are open",
 };
 
-/** Why a file or folder could not be looked at, for people, without the paths of system messages. */
+/** Returns why a file or folder could not be read, for users, without the paths of system messages. */
 export function explainErrno(error: unknown): string {
   const code = codeOf(error);
   return ERRNO_REASONS[code] ?? (code || explain(error));
 }
 
-/** An error of the system says it in words; any other stays what it is. */
+/** Replaces a system error by one with an explanation; returns other errors unchanged. */
 export function withErrnoExplained(error: unknown): unknown {
   return codeOf(error) === "" ? error : new Error(explainErrno(error));
 }

@@ -19,7 +19,7 @@ import { type FolderSourceConfig, formatFolder, parseFolder } from "./folder-sou
 
 interface FolderAccess {
   readonly storagePath: string;
-  /** For sources that are there, and for those that are new or being changed. */
+  /** Roots for existing sources, and for new or changed ones. */
   readonly roots: { readonly forSources: AllowedRoots; readonly forChanges: AllowedRoots };
 }
 
@@ -55,7 +55,7 @@ export function createFolderKind(access: () => FolderAccess, toolsOf: TreeToolsO
         ...(source.ignoreInodes ? ["whatever its inodes"] : []),
       ]),
     hostOf: ({ root }) => /^[\\/]{2}([^\\/]+)/.exec(root)?.[1]?.toLowerCase() ?? "file",
-    locate: (source, called) => locateIn(source, below(source, called)),
+    locate: (source, called) => locateIn(source, pathBelowRoot(source, called)),
     watch: (source) => ({ folder: { root: source.root, enters: createTreeRules(source).enters } }),
     open(run, options) {
       const { storagePath, roots } = access();
@@ -69,8 +69,8 @@ export function isFolderSource(source: SourceConfig): source is FolderSourceConf
   return source.sourceType === TYPE;
 }
 
-/** The path below the root of what may be written as a whole path; undefined: it lies elsewhere. */
-function below({ root }: FolderSourceConfig, called: string): string | undefined {
+/** Returns the path below the root for a relative or absolute path; undefined if it is outside. */
+function pathBelowRoot({ root }: FolderSourceConfig, called: string): string | undefined {
   const path = called.trim().replaceAll("\\", "/");
   const start = `${root.replaceAll("\\", "/")}/`;
   if (path.startsWith(start)) return path.slice(start.length);

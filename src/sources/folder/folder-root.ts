@@ -6,30 +6,30 @@ import { isErrno } from "../../lib/atomic-file.ts";
 import { explainErrno } from "./explain-errno.ts";
 
 export interface FolderRoot {
-  /** Absolute, without links: what lies below it begins so. */
+  /** Absolute real path. */
   readonly path: string;
   /** `device:inode`. */
   readonly identity: string;
-  /** Our own storage, absolute, without links. */
+  /** Absolute real path of our own storage. */
   readonly storage: string;
-  /** The same, below the root and `/`-separated; "" when it is not there. */
+  /** Storage below the root, `/`-separated; "" if it is elsewhere. */
   readonly storageBelow: string;
 }
 
 export interface FolderTreeOptions {
-  /** Our own storage: never a source, never below one. */
+  /** Our own storage: never a source, and skipped below one. */
   readonly storagePath: string;
   readonly roots: AllowedRoots;
 }
 
-/** The folders that sources may lie in, as things stand now. */
+/** Returns the folders in which sources may be, by the current settings. */
 export type AllowedRoots = () => Promise<readonly string[] | "anywhere">;
 
-/** Throws unless it is a folder that may be read: then nothing is known of what is in it. */
+/** Throws unless it is a readable folder: without it, nothing is known about its files. */
 export async function openRoot(root: string, options: FolderTreeOptions): Promise<FolderRoot> {
-  const storage = await realOrWritten(options.storagePath);
+  const storage = await realPathIfExists(options.storagePath);
   const path = await realpath(root).catch(async (error: unknown) => {
-    // Where it may not be is the better reason, and one that holds when it is there again.
+    // Prefer the message that it is not allowed: that stays true when the folder is back.
     await assertAllowed(root, resolve(root), storage, options);
     throw unreadableFolder(root, error);
   });
@@ -45,25 +45,25 @@ export async function openRoot(root: string, options: FolderTreeOptions): Promis
 }
 
 /**
- * What can be said of a root before it is crawled: BadInputError for one that no crawl would take. A share that is not mounted, or
- * does not answer, may be there when it is crawled.
+ * Checks a root before it is saved. Throws BadInputError for one that no crawl would accept. Accepts a share that is not
+ * mounted or does not respond: it may be available later.
  */
 export async function validateRoot(root: string, options: FolderTreeOptions): Promise<void> {
-  const looking = openRoot(root, options).catch((error: unknown) => {
+  const check = openRoot(root, options).catch((error: unknown) => {
     if (error instanceof BadInputError) throw error;
   });
-  await Promise.race([looking, setTimeout(CHECK_TIMEOUT_MS, undefined, { ref: false })]);
+  await Promise.race([check, setTimeout(CHECK_TIMEOUT_MS, undefined, { ref: false })]);
 }
 
 const CHECK_TIMEOUT_MS = 2000;
 
-/** `path` is what `root` really is. */
+/** `path`: real path of `root`. */
 async function assertAllowed(root: string, path: string, storage: string, options: FolderTreeOptions): Promise<void> {
   const roots = await options.roots();
   if (roots !== "anywhere") {
-    const allowed = await Promise.all(roots.map(realOrWritten));
+    const allowed = await Promise.all(roots.map(realPathIfExists));
     if (!allowed.some((folder) => isWithin(path, folder))) {
-      throw new BadInputError(`The folder '${root}' is none that may be read: ${sayAllowed(root, roots)}`);
+      throw new BadInputError(`The folder '${root}' may not be read: ${explainRoots(root, roots)}`);
     }
   }
   if (isWithin(path, storage)) {
@@ -73,7 +73,7 @@ async function assertAllowed(root: string, path: string, storage: string, option
   }
 }
 
-function sayAllowed(root: string, roots: readonly string[]): string {
+function explainRoots(root: string, roots: readonly string[]): string {
   const add = `Set FOLDER_ROOTS to '${root}', or a folder above it, beside what it names already ('${delimiter}' between folders), and start lockstep again.`;
   if (roots.length === 0) return `since there are keys, FOLDER_ROOTS has to allow it, and names no folder. ${add}`;
   return `only ${roots.map((each) => `'${each}'`).join(", ")} and what is below may. ${add}`;
@@ -83,13 +83,13 @@ export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }
 
-/** Without its cause, which would say the same once more in the system's words. */
+/** Leaves out the cause, which repeats the reason in the system's words. */
 export function unreadableFolder(root: string, error: unknown): RemoteError {
   const why = isErrno(error, "ENOENT") ? "it is not there; if it is a share, is it mounted?" : explainErrno(error);
-  return new RemoteError(`look at the folder '${root}': ${why}`);
+  return new RemoteError(`read the folder '${root}': ${why}`);
 }
 
-/** What is not there yet has no real path. */
-async function realOrWritten(path: string): Promise<string> {
+/** Returns the real path, or the absolute path if it does not exist. */
+async function realPathIfExists(path: string): Promise<string> {
   return await realpath(path).catch(() => resolve(path));
 }

@@ -5,11 +5,11 @@ import { readFlag, unusualFields } from "../../lib/read-fields.ts";
 import { trimEnd } from "../../lib/text.ts";
 import { fileFields, globFields, readTreeRules, type TreeSourceConfig } from "../tree/tree-source-codec.ts";
 
-/** A folder on a disk of this machine, or a share that is mounted on it. */
+/** A local folder, or a mounted share. */
 export interface FolderSourceConfig extends TreeSourceConfig {
   /** Absolute. */
   readonly root: string;
-  /** What `.gitignore` files in it leave out is left out. */
+  /** Whether `.gitignore` files in it apply. */
   readonly gitignore: boolean;
 }
 
@@ -41,24 +41,24 @@ function readRoot(value: unknown, where: string, problems: string[]): string {
     problems.push(`${where} must be the path of a folder, like "${ROOT_EXAMPLE}".`);
   } else if (CONTROL.test(text)) {
     problems.push(`${where} must not hold line ends or other control characters.`);
-  } else if (!isWhole(text)) {
+  } else if (!isFullPath(text)) {
     problems.push(
       `${where} must be an absolute path on the machine that crawls, like "${ROOT_EXAMPLE}"; '${text.slice(0, 100)}' is none.`,
     );
   } else if (text.split(/[/\\]/).includes("..")) {
     problems.push(`${where} must not hold ".." as a folder; write where it leads.`);
   } else {
-    return withoutEnd(normalize(text));
+    return withoutTrailingSlash(normalize(text));
   }
   return "";
 }
 
-/** A Windows path without its drive means another folder with each drive. */
-function isWhole(path: string): boolean {
+/** Whether the path is absolute. On Windows, one without drive is not. */
+function isFullPath(path: string): boolean {
   return isAbsolute(path) && (process.platform !== "win32" || /^([a-z]:[/\\]|[/\\]{2}[^/\\])/i.test(path));
 }
 
-/** A slash is all there is of the root of a disk. */
-function withoutEnd(path: string): string {
+/** Removes trailing slashes, except of the root of a disk. */
+function withoutTrailingSlash(path: string): string {
   return process.platform === "win32" ? path.replace(/(?<![:\\])\\+$/, "") : trimEnd(path, "/") || "/";
 }

@@ -20,51 +20,51 @@ import { withErrnoExplained } from "./explain-errno.ts";
 import { isWithin } from "./folder-root.ts";
 import type { LocalDevices } from "./local-devices.ts";
 
-const soon = { open: promisify(open), close: promisify(closeSoon), fstat: promisify(fstat), read: promisify(read) };
+const asyncFs = { open: promisify(open), close: promisify(closeSoon), fstat: promisify(fstat), read: promisify(read) };
 const path = { lstat: promisify(lstat), real: promisify(realpath.native) };
 
 const CHUNK_BYTES = 256 * 1024;
-/** A pipe that took the place of a file must not make us wait. */
+/** Non-blocking, so that a pipe in the place of a file does not block us. */
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 interface ReadOptions {
   readonly root: string;
-  /** What the file has to have; "": anything. */
+  /** Required stamp of the file; "": any. */
   readonly stamp: string;
-  /** As the stamp was made. */
+  /** As for the stamp. */
   readonly ignoreInodes?: boolean;
-  /** Where files are read in fewer, synchronous calls; without it nowhere. */
+  /** Allows synchronous calls on local disks; without it, none are made. */
   readonly devices?: LocalDevices;
   readonly signal: AbortSignal;
 }
 
-/** The bytes of a file below the root. Throws when they are not of one moment, or when a link leads to them. */
+/** Reads a file below the root. Throws if it changes meanwhile, or is reached through a link. */
 export async function* readLocalFile(absolute: string, options: ReadOptions): AsyncGenerator<Uint8Array, void> {
   options.signal.throwIfAborted();
   let isLocal = options.devices?.holds(absolute) ?? false;
-  const fd = await openFile(absolute, { now: isLocal });
+  const fd = await openFile(absolute, { sync: isLocal });
   try {
-    const before = isLocal ? fstatSync(fd) : await soon.fstat(fd);
-    if (!before.isFile()) throw new Error("it is no file any more");
+    const before = isLocal ? fstatSync(fd) : await asyncFs.fstat(fd);
+    if (!before.isFile()) throw new Error("it is no longer a file");
     isLocal = (await options.devices?.has(before.dev, absolute)) ?? false;
     await refuseLinks(absolute, options.root, { fd, stats: before });
     if (options.stamp !== "" && stampOf(before, options) !== options.stamp)
       throw new Error("it changed since it was listed");
     const isSmall = isLocal && before.size <= CHUNK_BYTES;
     const size = isSmall ? yield* readSmall(fd, before.size) : yield* readAll(fd, before.size, options.signal);
-    const after = isLocal ? fstatSync(fd) : await soon.fstat(fd);
+    const after = isLocal ? fstatSync(fd) : await asyncFs.fstat(fd);
     if (size !== before.size || stampOf(after) !== stampOf(before)) throw new Error("it was changed while it was read");
   } catch (error) {
     throw withErrnoExplained(error);
   } finally {
     if (isLocal) closeSync(fd);
-    else await soon.close(fd);
+    else await asyncFs.close(fd);
   }
 }
 
-async function openFile(absolute: string, { now }: { readonly now: boolean }): Promise<number> {
+async function openFile(absolute: string, { sync }: { readonly sync: boolean }): Promise<number> {
   try {
-    return now ? openSync(absolute, FLAGS) : await soon.open(absolute, FLAGS);
+    return sync ? openSync(absolute, FLAGS) : await asyncFs.open(absolute, FLAGS);
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR")) throw new NotFoundError("it is not there any more", { cause: error });
     if (isErrno(error, "ELOOP")) throw new Error("it is a link now, and links are not followed", { cause: error });
@@ -72,7 +72,7 @@ async function openFile(absolute: string, { now }: { readonly now: boolean }): P
   }
 }
 
-/** Asked when the file is open: whoever puts a link into the way afterwards changes nothing. */
+/** Checks the path after the file was opened, so that links added later have no effect. */
 async function refuseLinks(
   absolute: string,
   root: string,
@@ -86,19 +86,19 @@ async function refuseLinks(
     throw new Error("a link leads to it now, and links are not followed");
 }
 
-/** "" when another file has the path by now. */
+/** Returns "" if another file is at the path by now. */
 async function realPathOf(absolute: string, opened: Stats): Promise<string> {
-  const [real, there] = await Promise.all([path.real(absolute), path.lstat(absolute)]);
-  return there.ino === opened.ino && there.dev === opened.dev ? real : "";
+  const [real, current] = await Promise.all([path.real(absolute), path.lstat(absolute)]);
+  return current.ino === opened.ino && current.dev === opened.dev ? real : "";
 }
 
-/** Returns how many bytes there were; a file that grew is told by its stamp. */
+/** Returns the number of bytes read. A file that grew meanwhile is noticed by its stamp. */
 async function* readAll(fd: number, expected: number, signal: AbortSignal): AsyncGenerator<Uint8Array, number> {
   let size = 0;
   while (size < expected) {
     signal.throwIfAborted();
-    const room = Math.min(expected - size, CHUNK_BYTES);
-    const { bytesRead, buffer } = await soon.read(fd, Buffer.allocUnsafe(room), 0, room, null);
+    const length = Math.min(expected - size, CHUNK_BYTES);
+    const { bytesRead, buffer } = await asyncFs.read(fd, Buffer.allocUnsafe(length), 0, length, null);
     if (bytesRead === 0) break;
     size += bytesRead;
     yield buffer.subarray(0, bytesRead);
@@ -106,7 +106,7 @@ async function* readAll(fd: number, expected: number, signal: AbortSignal): Asyn
   return size;
 }
 
-/** The same in one call. */
+/** Like `readAll`, in one synchronous call. */
 function* readSmall(fd: number, expected: number): Generator<Uint8Array, number> {
   const bytes = Buffer.allocUnsafe(expected);
   const size = readSync(fd, bytes, 0, expected, null);
@@ -114,24 +114,24 @@ function* readSmall(fd: number, expected: number): Generator<Uint8Array, number>
   return size;
 }
 
-/** What a file system tells of a file. Numbers beyond 2^53 (inodes of some shares) lose their end, which only ever means reading a file once more. */
+/** File stats. Numbers beyond 2^53 (inodes of some shares) are rounded; at worst a file is read once more. */
 export interface FileStats {
   readonly size: number;
-  /** With its fraction: a quarter of a microsecond, which is as much as a number holds. */
+  /** With fraction: precise to a quarter of a microsecond, the limit of a number. */
   readonly mtimeMs: number;
   readonly ino: number;
 }
 
-/** `ignoreInodes`: where they change although the file does not. */
+/** Returns the stamp of a file. `ignoreInodes`: for file systems whose inodes change without reason. */
 export function stampOf({ size, mtimeMs, ino }: FileStats, { ignoreInodes = false } = {}): string {
   return ignoreInodes ? `${size}-${mtimeMs}` : `${size}-${mtimeMs}-${ino}`;
 }
 
-/** File systems count time in steps, of up to two seconds. */
-const STEP_MS = 2000;
+/** Coarsest time resolution of file systems. */
+const RESOLUTION_MS = 2000;
 const DAY_MS = 86_400_000;
 
-/** So young that it may be changed again without getting another time. A time far in the future is not one that is being written now. */
+/** Whether a file is so young that it may change again within the same timestamp. A time far in the future does not count. */
 export function isRacy(mtimeMs: number, seenAtMs: number): boolean {
-  return mtimeMs > seenAtMs - STEP_MS && mtimeMs < seenAtMs + DAY_MS;
+  return mtimeMs > seenAtMs - RESOLUTION_MS && mtimeMs < seenAtMs + DAY_MS;
 }

@@ -28,14 +28,14 @@ export interface WalkOptions {
 
 interface PendingFolder {
   readonly folder: string;
-  /** What the folders above say. */
+  /** `.gitignore` rules of the folders above. */
   readonly levels: IgnoreLevels;
-  /** It is on a disk of this machine for certain: the folder it lies in is, and nothing is mounted on it. To ask any other one may be to wait for a share. */
+  /** Whether it is certainly on a local disk: its parent is, and nothing is mounted on it. Calls on other folders may wait for a share. */
   readonly isLocal: boolean;
   opened?: Promise<FolderEntries>;
 }
 
-/** A folder as it is read, before any file of it is looked at. */
+/** A folder listing, before its files are examined. */
 interface FolderEntries {
   readonly entries: readonly Dirent[];
   readonly device: number;
@@ -45,7 +45,7 @@ interface FolderEntries {
 /** Folders read ahead on network shares. */
 const AHEAD = 4;
 
-/** A page for every folder, the ones in a folder after it, in the order of their names. Links are not followed: what they lead to is found where it lies. */
+/** Yields a page per folder, parents first, in order of names. Links are not followed: their targets are found where they are. */
 export async function* walkFolder(options: WalkOptions): AsyncGenerator<TreePage, Completeness> {
   const pending: PendingFolder[] = [{ folder: "", levels: [], isLocal: false }];
   const mounts = await readMountPoints();
@@ -66,7 +66,7 @@ export async function* walkFolder(options: WalkOptions): AsyncGenerator<TreePage
   return "complete";
 }
 
-/** Only these folders, as far as they are there and the rules let them in. Not for trees whose own files say what is left out. */
+/** Yields only these folders, if they exist and are included. Not for trees with `.gitignore` rules. */
 export async function* walkOnly(
   options: WalkOptions,
   folders: ReadonlySet<string>,
@@ -82,14 +82,14 @@ export async function* walkOnly(
   return "complete";
 }
 
-/** The folders in one, and what holds for them: its rules, and whether it is on a disk of this machine. */
+/** Subfolders of a folder, their ignore rules, and whether they are on a local disk. */
 interface Subfolders {
   readonly folders: readonly string[];
   readonly levels: IgnoreLevels;
   readonly isLocal: boolean;
 }
 
-/** Calls `onSubfolders` as soon as the folders in it are known. */
+/** Reads a folder. Calls `onSubfolders` as soon as its subfolders are known. */
 async function readFolder(
   options: WalkOptions,
   pending: PendingFolder,
@@ -107,7 +107,7 @@ async function readFolder(
     for (const name of links) await skipLink(name, absolute, page);
     await options.statFiles(absolute, device, files, (name, found) => {
       if (typeof found === "string") page.cannotRead(name, found, "file");
-      else if (!found.isFile()) page.cannotRead(name, "it is no file any more", "file");
+      else if (!found.isFile()) page.cannotRead(name, "it is no longer a file", "file");
       else if (found.size > options.maxFileBytes) {
         page.addSkipped(name, `It has ${found.size} bytes; the limit is ${options.maxFileBytes}.`);
       } else page.add(name, found);
@@ -122,18 +122,18 @@ async function readFolder(
   }
 }
 
-/** Asked for its device when it was read: what was unmounted before that must not look like an empty folder of it. */
+/** Stats the folder after listing it: one that was unmounted before must not look like an empty folder of the share. */
 async function openFolder({ root }: WalkOptions, { folder, isLocal }: PendingFolder): Promise<FolderEntries> {
   const absolute = join(root.path, folder);
   const seenAtMs = Date.now();
   const types = { withFileTypes: true } as const;
   const entries = isLocal ? readdirSync(absolute, types) : await readdir(absolute, types);
   const stats = isLocal ? lstatSync(absolute) : await lstat(absolute);
-  if (!stats.isDirectory()) throw new Error("it is no folder any more");
+  if (!stats.isDirectory()) throw new Error("it is no longer a folder");
   return { entries: entries.sort(byName), device: stats.dev, seenAtMs };
 }
 
-/** Failures are reported when the result is awaited. */
+/** Opens a folder ahead of time. An error is thrown when the result is awaited. */
 function openAhead(options: WalkOptions, pending: PendingFolder): Promise<FolderEntries> {
   const opened = openFolder(options, pending);
   opened.catch(() => undefined);
@@ -144,7 +144,7 @@ function byName(a: Dirent, b: Dirent): number {
   return a.name < b.name ? -1 : 1;
 }
 
-/** What is neither file nor link goes to the page; returns the names of those that are. */
+/** Sorts entries. Adds folders and unusable entries to the page; returns the names of files and links. */
 function classifyEntries(
   entries: readonly Dirent[],
   page: FolderPage,
@@ -153,17 +153,17 @@ function classifyEntries(
 ): { readonly files: readonly string[]; readonly links: readonly string[] } {
   const files: string[] = [];
   const links: string[] = [];
-  const takes = options.rules.within(page.folder);
+  const isIncluded = options.rules.within(page.folder);
   let last = "";
   for (const entry of entries) {
     const { name } = entry;
     const kind = entry.isDirectory() ? "folder" : "file";
-    const isIn = kind === "folder" ? mayEnter(page.pathOf(name), name, options) : takes(name);
-    if (!isIn || (levels.length > 0 && isIgnored(levels, page.pathOf(name), kind))) continue;
-    // Names that are no UTF-8 are read with this character in the place of what cannot be read.
-    const isUnclear = name === last && name.includes("\ufffd");
+    const isWanted = kind === "folder" ? mayEnter(page.pathOf(name), name, options) : isIncluded(name);
+    if (!isWanted || (levels.length > 0 && isIgnored(levels, page.pathOf(name), kind))) continue;
+    // Node replaces invalid UTF-8 by this character, so two names may become equal.
+    const isAmbiguous = name === last && name.includes("\ufffd");
     last = name;
-    if (isUnclear) page.cannotRead(name, "its name is not valid UTF-8", entry.isFile() ? "file" : undefined);
+    if (isAmbiguous) page.cannotRead(name, "its name is not valid UTF-8", entry.isFile() ? "file" : undefined);
     else if (kind === "folder") page.folders.push(name);
     else if (entry.isFile()) files.push(name);
     else if (entry.isSymbolicLink()) links.push(name);
@@ -172,7 +172,7 @@ function classifyEntries(
   return { files, links };
 }
 
-/** Whether it leads to something that could be read at all is worth knowing: a link that cannot be resolved may stand for anything. */
+/** Skips a link. One that cannot be resolved is unreadable: it may stand for any known file. */
 async function skipLink(name: string, folder: string, page: FolderPage): Promise<void> {
   try {
     await stat(join(folder, name));
@@ -188,7 +188,7 @@ function mayEnter(path: string, name: string, { root, rules, gitignore }: WalkOp
   return rules.enters(path);
 }
 
-/** What is in one folder, as it is found. */
+/** Collects the entries of one folder. */
 class FolderPage {
   readonly folder: string;
   readonly #device: number | undefined;
@@ -199,7 +199,7 @@ class FolderPage {
   readonly unreadable: UnreadableEntry[] = [];
   readonly skipped: { readonly path: string; readonly reason: string }[] = [];
 
-  /** `device`: undefined when the folder itself could not be looked at. `seenAtMs`: before the first file was looked at. */
+  /** `device`: undefined if the folder could not be read. `seenAtMs`: time before the first file was examined. */
   constructor(folder: string, device: number | undefined, seenAtMs: number, { ignoreInodes = false } = {}) {
     this.folder = folder;
     this.#ignoreInodes = ignoreInodes;
@@ -245,13 +245,13 @@ class FolderPage {
 }
 
 const FILE = ".gitignore";
-/** Nobody writes longer ones by hand. */
+/** Larger files are rejected: they are not written by hand. */
 const MAX_BYTES = 1024 * 1024;
 
-/** The `.gitignore` files from the root down to a folder. */
+/** `.gitignore` rules from the root down to a folder. */
 type IgnoreLevels = readonly { readonly folder: string; readonly rules: Ignore }[];
 
-/** Those above, and the one of the folder itself. Throws when there is one that cannot be read: whatever it leaves out must not get in. */
+/** Adds the rules of the folder itself. Throws if its `.gitignore` cannot be read, because ignored files must not be included. */
 async function withLevel(above: IgnoreLevels, folder: string, absolute: string): Promise<IgnoreLevels> {
   const text = await readRules(`${absolute}/${FILE}`);
   if (text === undefined) return above;
@@ -259,7 +259,7 @@ async function withLevel(above: IgnoreLevels, folder: string, absolute: string):
   return [...above, { folder, rules }];
 }
 
-/** The rules nearest to a file have the last word. */
+/** The rules nearest to a file win. */
 function isIgnored(levels: IgnoreLevels, path: string, kind: "file" | "folder"): boolean {
   let ignored = false;
   for (const { folder, rules } of levels) {
@@ -271,7 +271,7 @@ function isIgnored(levels: IgnoreLevels, path: string, kind: "file" | "folder"):
   return ignored;
 }
 
-/** git does not follow a link here either. */
+/** Returns undefined if there is none. Does not follow a link, like git. */
 async function readRules(path: string): Promise<string | undefined> {
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -289,16 +289,16 @@ async function readRules(path: string): Promise<string | undefined> {
   }
 }
 
-/** The folders that a file system is mounted on, as the kernel tells it now; undefined where there is no such list. */
+/** Returns the current mount points from the kernel; undefined where there is no such list. */
 export async function readMountPoints(): Promise<ReadonlySet<string> | undefined> {
   const text = await readFile("/proc/self/mountinfo", "utf8").catch(() => undefined);
   return text === undefined ? undefined : mountPointsIn(text);
 }
 
-/** The fifth field of every line, in which spaces and the like are written as `\040`. */
+/** Returns the fifth field of each line; blanks in it are escaped as `\040`. */
 export function mountPointsIn(mountinfo: string): ReadonlySet<string> {
-  const places = mountinfo.split("\n").flatMap((line) => line.split(" ")[4] ?? []);
-  return new Set(places.map((place) => place.replace(/\\([0-7]{3})/g, (_, code: string) => fromOctal(code))));
+  const paths = mountinfo.split("\n").flatMap((line) => line.split(" ")[4] ?? []);
+  return new Set(paths.map((path) => path.replace(/\\([0-7]{3})/g, (_, code: string) => fromOctal(code))));
 }
 
 function fromOctal(code: string): string {
@@ -323,13 +323,13 @@ export function createStatFiles(devices: LocalDevices): StatFiles {
     if (!isLocal) return await statConcurrently(folder, names, onFile);
     const timeSlice = new TimeSlice();
     for (const name of names) {
-      onFile(name, statNow(`${folder}/${name}`, name));
+      onFile(name, statLocal(`${folder}/${name}`, name));
       if (timeSlice.isOver()) await timeSlice.next();
     }
   };
 }
 
-function statNow(path: string, name: string): Stats | string {
+function statLocal(path: string, name: string): Stats | string {
   try {
     return lstatSync(path);
   } catch (error) {
@@ -349,7 +349,7 @@ async function statConcurrently(
   for (const name of names) onFile(name, found.get(name) ?? "");
 }
 
-/** A name that is no UTF-8 cannot be asked for as it was read. */
+/** Explains a failed stat. A name that is no valid UTF-8 cannot be passed back to the system. */
 function explainStatError(error: unknown, name: string): string {
   const why = explainErrno(error);
   return name.includes("\ufffd") ? `its name is not valid UTF-8, or ${why}` : why;

@@ -1,10 +1,12 @@
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
-import { BadInputError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
+import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { FileTree, TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { limitBytes } from "../../lib/text.ts";
+import { sentenceOf } from "../tree/create-object-tree.ts";
+import { decoded } from "../tree/tree-kind.ts";
 import { createTreeRules } from "../tree/tree-rules.ts";
 import { fileAddress, type GitAddress, parseGitAddress } from "./git-address.ts";
 import { GitClone, MissingObjectError, type TreeEntry } from "./git-clone.ts";
@@ -12,27 +14,27 @@ import type { GitTreeConfig } from "./git-source-codec.ts";
 import { Git, GitFailure } from "./run-git.ts";
 
 export interface GitTreeOptions {
-  /** Throws unless there is a folder at this path that sources may lie in. */
+  /** Throws unless the path is an existing folder in which sources may be. */
   readonly checkFolder: (path: string) => Promise<void>;
-  /** What an environment variable holds; undefined when it is not set. */
+  /** Returns the value of an environment variable; undefined if it is not set. */
   readonly variable: (name: string) => string | undefined;
-  /** The copy of the repository is kept in it; a dry run only reads there. */
+  /** Folder of the clone; a dry run only reads there. */
   readonly folder: string;
   readonly dryRun: boolean;
-  /** How long a server may say nothing; tests have less patience. */
+  /** How long a server may be silent; shorter in tests. */
   readonly idleTimeoutMs?: number;
 }
 
 const FILES_PER_PAGE = 1000;
 const LINK = "120000";
 const SUBMODULE = "160000";
-/** Pointers of Git LFS are shorter, and longer than the least that they have to say. */
+/** Possible sizes of Git LFS pointers. */
 const POINTER_BYTES = { min: 100, max: 1024 };
 const POINTER = "version https://git-lfs.github.com/spec/";
 
 /**
- * A branch of a repository as a tree: the files of its last commit, with the ids of their blobs as stamps, so that only what is at
- * a new path or has new content is read. The date of a file is that of the commit in which it was first seen so.
+ * Opens a branch of a repository as a tree: the files of its last commit. Their blob ids are the stamps, so that only files at
+ * new paths or with new content are read. The date of a file is that of the commit in which it was first seen so.
  */
 export function createGitTree(config: GitTreeConfig, options: GitTreeOptions): FileTree {
   const { repository, branch } = config;
@@ -118,7 +120,7 @@ function addressOf(repository: string): GitAddress {
   return address;
 }
 
-/** What a working tree points to may lie in a folder that sources may not. */
+/** Refuses a linked working tree: its repository may be in a folder in which sources may not be. */
 async function refuseLinkedWorkingTree(path: string): Promise<void> {
   const inner = await lstat(join(path, ".git")).catch(() => undefined);
   if (inner && !inner.isDirectory()) {
@@ -136,7 +138,7 @@ function createPaging(
   modifiedAtMs: number,
   signal: AbortSignal,
 ): (entries: readonly TreeEntry[]) => Promise<TreePage> {
-  const isLetIn = createTreeRules(config);
+  const isIncluded = createTreeRules(config);
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   return async (entries) => {
     const files: TreeFile[] = [];
@@ -144,7 +146,7 @@ function createPaging(
     const skipped: { path: string; reason: string }[] = [];
     for (const entry of entries) {
       const path = decoder.decode(entry.path);
-      if (!isLetIn(path)) continue;
+      if (!isIncluded(path)) continue;
       try {
         const reason = findReason(entry, path, config) ?? ((await isPointer(entry, clone, signal)) ? IS_POINTER : "");
         if (reason) skipped.push({ path, reason });
@@ -160,19 +162,18 @@ function createPaging(
 
 const IS_POINTER = "It is a pointer of Git LFS; the document itself is not in the repository.";
 
-/** Why it is left out, as far as the listing tells. */
+/** Returns why an entry is skipped, as far as the listing shows. */
 function findReason({ mode, size, path: bytes }: TreeEntry, path: string, config: GitTreeConfig): string | undefined {
   if (mode === LINK) return "It is a link, and links are not followed.";
   if (mode === SUBMODULE) return "It is a submodule; make it a source of its own.";
   if (!Buffer.from(path).equals(bytes)) return "Its name is not valid UTF-8.";
-  // Only made by hand, or by somebody who wants to write elsewhere.
-  if (path.split("/").some((part) => part === "" || part === "." || part === ".."))
-    return "Its path is no path of files.";
+  // Such paths are only made by hand, to write outside of a working tree.
+  if (path.split("/").some((part) => part === "" || part === "." || part === "..")) return "Its path is invalid.";
   const isLarge = size !== undefined && size > config.maxFileBytes;
   return isLarge ? `It has ${size} bytes; the limit is ${config.maxFileBytes}.` : undefined;
 }
 
-/** Also throws when git cannot tell how large it is: then it cannot be read, either. */
+/** Whether it is a pointer of Git LFS. Throws if the object is missing, also when git does not know its size. */
 async function isPointer(
   { id, size = POINTER_BYTES.max }: TreeEntry,
   clone: GitClone,
@@ -185,28 +186,28 @@ async function isPointer(
   return false;
 }
 
-interface Questions {
-  /** Is there a git, a token, and a folder that may be read? */
+interface RepositoryChecks {
+  /** Checks git, the token and the folder. */
   open(signal: AbortSignal): Promise<unknown>;
   readTip(signal: AbortSignal): Promise<RemoteTip>;
   explain(error: unknown): unknown;
   readonly signal: AbortSignal;
 }
 
-/** Everything between the program and the last commit. Nothing is fetched: that may be gigabytes. */
+/** Checks git, access and branch. Fetches nothing: a repository may have gigabytes. */
 async function* diagnoseRepository(
   { repository, credential }: GitTreeConfig,
-  { open, readTip, explain: explained, signal }: Questions,
+  { open, readTip, explain: explainError, signal }: RepositoryChecks,
 ): AsyncGenerator<Finding, void> {
   const subject = `Repository ${repository}`;
   try {
     await open(signal);
   } catch (error) {
-    const detail = sentenceOf(explained(error));
+    const detail = sentenceOf(explainError(error));
     const remedy = /^(There is no git|The git on) /.test(detail) ? INSTALL_GIT : "";
     yield { subject: remedy ? "Git" : subject, outcome: "problem", detail, remedy };
     if (remedy)
-      yield { subject, outcome: "not checked", detail: "Cannot be looked at before this is solved: Git.", remedy: "" };
+      yield { subject, outcome: "not checked", detail: "Not checked before this is solved: Git.", remedy: "" };
     return;
   }
   try {
@@ -219,63 +220,52 @@ async function* diagnoseRepository(
     yield { subject, outcome: "ok", detail, remedy: "" };
   } catch (error) {
     signal.throwIfAborted();
-    yield { subject, outcome: "problem", detail: sentenceOf(explained(error)), remedy: CORRECT };
+    yield { subject, outcome: "problem", detail: sentenceOf(explainError(error)), remedy: CORRECT };
   }
 }
 
 const INSTALL_GIT =
-  "Whoever runs the server installs git 2.32 or later, where the PATH of lockstep has it, and starts lockstep again.";
+  "Ask an administrator of the server to install git 2.32 or later in the PATH of lockstep, and to restart lockstep.";
 const CORRECT =
   "Correct 'repository', 'branch' or 'credential' in the domain's sources, or let the account that runs lockstep read it.";
 
-/** Never throws for what it finds, and other errors are none of its business. */
-function sentenceOf(error: unknown): string {
-  if (!(error instanceof RemoteError || error instanceof BadInputError)) throw error;
-  const text = explain(error);
-  const capital = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
-}
-
-/** What git (in English, as it is told to speak) and the programs it starts say, and what people are told. The first match counts. */
+/** Messages of git (in English) and of the programs it starts, with explanations. The first match counts. */
 const REASONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [
     /dubious ownership/,
     "it belongs to another account, and git does not read such repositories. Give it to the account that runs lockstep, or reach it by ssh:// or https://",
   ],
   [/could not resolve host/i, "there is no such host"],
-  [
-    /host key verification failed/i,
-    "the host is none that the account that runs lockstep knows: add it to its known_hosts",
-  ],
+  [/host key verification failed/i, "its host key is unknown to the account that runs lockstep: add it to known_hosts"],
   [
     /permission denied \(|too many authentication failures/i,
     "the host takes none of the ssh keys of the account that runs lockstep",
   ],
   [/cannot run ssh/i, "there is no ssh on this machine"],
-  [/certificate|SSL|TLS/, "its certificate cannot be trusted, or its encryption not be used"],
+  [/certificate|SSL|TLS/, "the TLS connection failed (certificate or protocol)"],
   [
     /redirect|returned error: 30\d/i,
     "it answers with a redirect, which is not followed. Write the address that it leads to; often that is the same one with .git at its end",
   ],
-  [/returned error: 5\d\d/i, "the server has trouble itself, and may answer later"],
-  [/returned error: 429/i, "the server was asked too often, and may answer later"],
+  [/returned error: 5\d\d/i, "the server has an error of its own; try again later"],
+  [/returned error: 429/i, "too many requests; try again later"],
   [
     /failed to connect|couldn't connect|connection (refused|timed out|reset|closed)|network is unreachable/i,
     "it cannot be reached",
   ],
   [/no space left on device|disk quota exceeded/i, "the disk is full"],
-  [/couldn't find remote ref/, "the branch went away while it was looked at"],
+  [/couldn't find remote ref/, "the branch was deleted during the fetch"],
 ];
 
 const REFUSED =
   /authentication failed|could not read (username|password)|terminal prompts disabled|returned error: 40[13]|access denied|not authorized/i;
 const ABSENT = /does not appear to be a git repository|not a git repository|not found|returned error: 404/i;
 
-/** For people; what git itself said only where nothing better is known. An error that is no failure of git is returned as it is. */
+/** Explains a failure of git for users; quotes git only if the cause is unknown. Returns other errors unchanged. */
 export function explainGit(error: unknown, location: string, { protocol, credential }: AccessUsed): unknown {
   const what = `Cannot read the repository ${location}`;
   if (error instanceof RemoteError) {
-    return new RemoteError(`${what}: ${error.message.replace(/^look at the folder '.*?': |\.$/g, "")}.`);
+    return new RemoteError(`${what}: ${error.message.replace(/^read the folder '.*?': |\.$/g, "")}.`);
   }
   if (!(error instanceof GitFailure)) return error;
   const stderr = error.message;
@@ -285,7 +275,7 @@ export function explainGit(error: unknown, location: string, { protocol, credent
 
 interface AccessUsed {
   readonly protocol: string;
-  /** The name of the variable that holds the token; "": none was shown. */
+  /** Environment variable with the token; "": no token was sent. */
   readonly credential: string;
 }
 
@@ -309,7 +299,7 @@ function reasonOf(stderr: string, protocol: string, credential: string): string 
   return `git says '${last.replace(/^(fatal|error): /, "").slice(0, 300)}'`;
 }
 
-/** Hosts whose owners do not pass tokens on to whoever has a repository there. */
+/** Hosts that do not pass tokens on to owners of repositories. */
 const WELL_KNOWN: ReadonlySet<string> = new Set([
   "github.com",
   "gitlab.com",
@@ -319,8 +309,8 @@ const WELL_KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * `token` or `user:token`, from the variable that a source names; "" for none. Whoever edits a domain could name any variable and a
- * host of their own, so that a token for another host has to say itself which one: `https://token@git.example.com`.
+ * Returns `token` or `user:token` from the variable that a source names; "" for none. An editor of a domain could name any
+ * variable and a host of their own. So a token for any other host has to name it: `https://token@git.example.com`.
  */
 export function readToken(
   credential: string,
@@ -354,40 +344,32 @@ export function readToken(
     throw new BadInputError(`The token in ${credential} is for another host than ${host}.`);
   const token = [address.username, address.password]
     .filter((part) => part !== "")
-    .map(decode)
+    .map(decoded)
     .join(":");
   if (token === "") throw new BadInputError(`${credential} must hold a token before the host: https://token@${host}.`);
   return token;
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-/** What a branch of a repository points to. */
+/** The commit a remote branch points to. */
 interface RemoteTip {
-  /** What is fetched: `HEAD`, or the branch. */
+  /** What is fetched: `HEAD` or the branch. */
   readonly ref: string;
-  /** "": the repository has no branch at all, so there is no file in it. */
+  /** "": the repository has no branch, and so no files. */
   readonly commit: string;
-  /** For people; "" where a repository does not say what its default branch is called. */
+  /** For messages; "" if the name of the default branch is unknown. */
   readonly branch: string;
 }
 
 const HEADS = "refs/heads/";
 const NAMED = 5;
 
-/** Asks the other side, and fetches nothing. `branch`: "" for the default one. */
+/** Asks the remote without fetching. `branch`: "" for the default branch. */
 async function findRemoteTip(git: Git, location: string, branch: string, signal: AbortSignal): Promise<RemoteTip> {
   const list = async (...patterns: string[]): Promise<ReadonlyMap<string, string>> => {
     const args = ["ls-remote", "--symref", "--", location, ...patterns];
     const text = (await git.run(args, { signal, isRemote: true })).toString();
     const lines = text.split("\n").map((line) => line.split("\t"));
-    // `ref: refs/heads/main` has no id, and is told of its name beside the line that has one.
+    // The line `ref: refs/heads/main<TAB>HEAD` names the default branch; another line has its commit.
     return new Map(
       lines.map(([id = "", ref = ""]) => (id.startsWith("ref: ") ? [`${ref} is`, id.slice(5)] : [ref, id])),
     );
@@ -399,7 +381,7 @@ async function findRemoteTip(git: Git, location: string, branch: string, signal:
   if (commit !== undefined) return { ref, commit, branch: name };
   const branches = [...(await list()).keys()].flatMap((key) => (key.startsWith(HEADS) ? key.slice(HEADS.length) : []));
   if (branches.length === 0) return { ref, commit: "", branch: name };
-  const named = branches.slice(0, NAMED).map((each) => `'${each}'`);
+  const named = branches.slice(0, NAMED).map((name) => `'${name}'`);
   const others = branches.length > NAMED ? `, and ${branches.length - NAMED} more` : "";
   const what =
     branch === "" ? "it has no default branch, so one has to be named as 'branch'" : `it has no branch '${branch}'`;

@@ -3,25 +3,25 @@ import { fileURLToPath } from "node:url";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { trimEnd } from "../../lib/text.ts";
 
-/** Where a repository is, and the one protocol that `git` may use to reach it. */
+/** The location of a repository, and the only protocol git may use for it. */
 export interface GitAddress {
   readonly protocol: "file" | "http" | "https" | "ssh";
-  /** What `git` is given: an absolute path, a URL, or `user@host:path`. Holds no secret. */
+  /** The argument for git: an absolute path, a URL, or `user@host:path`. Contains no secret. */
   readonly location: string;
-  /** Pages that people can open begin so; "" where the host has none that is known. */
+  /** Prefix of the URLs of file pages; "" if the host has no known ones. */
   readonly filePages: string;
 }
 
 const REPOSITORY_EXAMPLE = "https://github.com/contoso/handbook.git";
 const CONTROL = /\p{Cc}/u;
-/** Neither user nor host may look like an option of ssh. */
+/** User and host must not look like an option of ssh. */
 const SCP_FORM = /^(?:[\w][\w.-]*@)?[\w][\w.-]*:(?!\/\/|:)[^\s]+$/;
-/** `fd::`, `ext::`: helpers of git that run what the address says. */
+/** `fd::`, `ext::`: git helpers that run commands from the address. */
 const HELPER = /^[\w.+-]+::/;
 
-/** Throws nothing: a text is what is wrong with it, to be read after "repository". It never repeats the address, which may hold a password. */
-export function parseGitAddress(written: string): GitAddress | string {
-  const text = written.trim();
+/** Returns the address, or a problem as text that follows "repository". The text never repeats the address, which may contain a password. */
+export function parseGitAddress(input: string): GitAddress | string {
+  const text = input.trim();
   if (text === "") return `must be the address or path of a repository, like "${REPOSITORY_EXAMPLE}".`;
   if (CONTROL.test(text)) return "must not hold line ends or other control characters.";
   if (text.startsWith("-")) return 'must not begin with "-".';
@@ -75,20 +75,20 @@ function sshAddress(location: string): GitAddress {
   return { protocol: "ssh", location, filePages: filePagesOf(host, `/${path}`, "https") };
 }
 
-/** GitHub and GitLab show files at addresses that are known, also on hosts of one's own that are called so. `HEAD` is the default branch to both. */
+/** Returns the prefix of file pages on GitHub and GitLab, also on own hosts with such names. Both understand `HEAD` as the default branch. */
 function filePagesOf(host: string, path: string, protocol: string): string {
   const repository = `${protocol}://${host}${trimEnd(path, "/").replace(/\.git$/, "")}`;
   if (/^(www\.)?github\./.test(host)) return `${repository}/blob/`;
   return /^gitlab\./.test(host) ? `${repository}/-/blob/` : "";
 }
 
-/** The host that a repository is on; "" for one in a folder. */
+/** Returns the host of a repository; "" for a local one. */
 export function hostIn(repository: string): string {
   const [, host = ""] = /^(?:(?:https?|ssh):\/\/)?(?:[^@/]*@)?([\w.-]+|\[[^\]]+\])(?=[:/])/.exec(repository) ?? [];
   return host.toLowerCase();
 }
 
-/** As `git check-ref-format` has it; "" is the default branch of the repository. A text is what is wrong, to be read after "branch". */
+/** Checks a branch name like `git check-ref-format`; "" is the default branch. Returns a problem as text that follows "branch". */
 export function findBranchProblem(branch: string): string | undefined {
   if (branch === "") return undefined;
   if (branch.startsWith("refs/")) return `must be the name of a branch alone, like "main", without "refs/heads/".`;
@@ -100,7 +100,7 @@ export function findBranchProblem(branch: string): string | undefined {
   return isBad ? `must be the name of a branch, like "main" or "docs/live"; this is none that git allows.` : undefined;
 }
 
-/** The page of a file where the host has one, otherwise the repository with the path behind `#`. */
+/** Returns the URL of a file's page; without one, the repository's with the path after `#`. */
 export function fileAddress(
   { protocol, location, filePages }: GitAddress,
   branch: string,
@@ -110,8 +110,8 @@ export function fileAddress(
     const below = `${branch || "HEAD"}/${path}`;
     return { url: filePages + encodePath(below), rawUrl: filePages + below };
   }
-  const place = protocol === "file" ? `file://${location.replaceAll("\\", "/")}` : location;
-  return { url: `${encodeURI(place)}#${encodePath(path)}`, rawUrl: `${place}#${path}` };
+  const base = protocol === "file" ? `file://${location.replaceAll("\\", "/")}` : location;
+  return { url: `${encodeURI(base)}#${encodePath(path)}`, rawUrl: `${base}#${path}` };
 }
 
 function encodePath(path: string): string {

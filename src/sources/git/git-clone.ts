@@ -6,9 +6,9 @@ import { createKeyedMutex } from "../../lib/concurrency.ts";
 import { pathExists } from "../../lib/file-system.ts";
 import { type Git, GitFailure } from "./run-git.ts";
 
-/** The only reference of a copy: the last commit of the branch, as it was fetched. */
+/** The clone's only reference: the fetched commit of the branch. */
 const TIP = "refs/lockstep/tip";
-/** Every fetch brings a pack, and leaves what was edited away since; then they are made one again. */
+/** Each fetch adds a pack and leaves unreachable objects. With more packs, `git gc` runs. */
 const MAX_PACKS = 20;
 
 /** One line of `git ls-tree`. */
@@ -16,23 +16,23 @@ export interface TreeEntry {
   /** `100644`, `120000` of a link, `160000` of a submodule. */
   readonly mode: string;
   readonly id: string;
-  /** undefined: git could not tell, since the object is missing or damaged. */
+  /** undefined: unknown to git, because the object is missing or damaged. */
   readonly size: number | undefined;
-  /** Its bytes: names need not be UTF-8. */
+  /** Bytes: paths need not be UTF-8. */
   readonly path: Buffer;
 }
 
 interface FetchOptions {
-  /** The branch, or `HEAD`, as the other side calls it. */
+  /** Remote name: a branch, or `HEAD`. */
   readonly ref: string;
-  /** The commit it was at a moment ago. */
+  /** Its commit, as just listed by the server. */
   readonly commit: string;
-  /** Where it is fetched from. */
+  /** URL or path of the remote. */
   readonly location: string;
   readonly signal: AbortSignal;
 }
 
-/** A bare repository of our own, with one commit of the other one and no history. It is a cache: without it everything is fetched again. */
+/** A shallow bare clone with one commit. It is a cache: without it, everything is fetched again. */
 export class GitClone {
   readonly #git: Git;
   readonly #folder: string;
@@ -46,12 +46,12 @@ export class GitClone {
     this.#isTemporary = isTemporary;
   }
 
-  /** The copy in this folder, which is made by the first fetch. One at a time may have it. */
+  /** Opens the clone in this folder; the first fetch creates it. Not for concurrent use. */
   static open(git: Git, folder: string): GitClone {
     return new GitClone(git, folder, false);
   }
 
-  /** One that leaves nothing behind, and reads what the copy in `folder` has without writing there. */
+  /** Opens a clone in a temporary folder, which reads objects of the clone in `folder` without writing there. */
   static async openTemporary(git: Git, folder: string, signal: AbortSignal): Promise<GitClone> {
     const clone = new GitClone(git, join(await mkdtemp(join(tmpdir(), "lockstep-git-")), "copy"), true);
     const commit = await GitClone.open(git, folder).tip(signal);
@@ -63,13 +63,13 @@ export class GitClone {
       await git.run(["update-ref", TIP, commit], { gitDir: clone.#folder, signal });
     } catch {
       signal.throwIfAborted();
-      // A crawl may be replacing it just now: then everything is fetched.
+      // A concurrent crawl may be replacing the clone: then everything is fetched.
       await rm(clone.#folder, { recursive: true, force: true });
     }
     return clone;
   }
 
-  /** The commit it has; "": none. */
+  /** Returns its commit; "" if there is none. */
   async tip(signal: AbortSignal): Promise<string> {
     if (!(await pathExists(this.#folder))) return "";
     try {
@@ -81,17 +81,17 @@ export class GitClone {
     }
   }
 
-  /** Has what the branch points to now: the commit, and when it was made. */
+  /** Fetches the branch. Returns its commit and commit time. */
   async update(options: FetchOptions): Promise<{ readonly commit: string; readonly committedAtMs: number }> {
     const { signal } = options;
     const before = await this.tip(signal);
     if (before !== options.commit) await this.#fetchNew(before, options);
     const commit = await this.tip(signal);
-    const shown = await this.#git.run(["show", "--no-patch", "--format=%ct", commit, "--"], {
+    const output = await this.#git.run(["show", "--no-patch", "--format=%ct", commit, "--"], {
       gitDir: this.#folder,
       signal,
     });
-    return { commit, committedAtMs: Number(shown.toString()) * 1000 };
+    return { commit, committedAtMs: Number(output.toString()) * 1000 };
   }
 
   async #fetchNew(before: string, options: FetchOptions): Promise<void> {
@@ -102,7 +102,7 @@ export class GitClone {
         return await this.#pack(signal);
       } catch {
         signal.throwIfAborted();
-        // Killed runs leave locks, and disks damage: whatever it was, a new copy tells whether the other side is to blame.
+        // A killed run leaves locks, and a disk may damage files. A new clone shows whether the remote is the cause.
       }
     }
     const fresh = `${this.#folder}.new`;
@@ -136,7 +136,7 @@ export class GitClone {
     await this.#git.run(["gc", "--quiet", "--prune=now"], { gitDir: this.#folder, signal });
   }
 
-  /** Every entry of a commit that is no folder, or only the one at `path`. */
+  /** Lists all entries of a commit except folders, or only the one at `path`. */
   async *entries(commit: string, signal: AbortSignal, path?: string): AsyncGenerator<TreeEntry, void> {
     const args = ["ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--", ...(path === undefined ? [] : [path])];
     let rest: Buffer = Buffer.alloc(0);
@@ -156,7 +156,7 @@ export class GitClone {
     }
   }
 
-  /** The content of a blob, whatever path it has. */
+  /** Reads a blob by id. */
   async *read(id: string, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
     this.#reader ??= new BlobReader(this.#git, this.#folder);
     try {
@@ -178,24 +178,24 @@ export class GitClone {
 function toEntry(line: Buffer): TreeEntry {
   const tab = line.indexOf("\t");
   const [mode = "", , id = "", size = ""] = line.subarray(0, tab).toString().split(/ +/);
-  // Its own memory: the line is a part of a large piece.
+  // Copied, so that it does not keep the whole chunk in memory.
   return { mode, id, size: /^\d+$/.test(size) ? Number(size) : undefined, path: Buffer.from(line.subarray(tab + 1)) };
 }
 
-/** Larger ones are read by a process of their own, piece by piece. */
+/** Larger blobs are streamed by a process of their own. */
 const MAX_BYTES = 1024 * 1024;
 const LINE_END = 10;
 
-/** The object is not in the copy of the repository, or is damaged there. */
+/** The object is missing or damaged in the clone. */
 export class MissingObjectError extends RemoteError {
   override readonly name = "MissingObjectError";
 }
 
-/** Reads blobs by their ids: small ones, one after the other, from one `git cat-file --batch` that lives until close(). */
+/** Reads blobs by id: small ones one after the other through one `git cat-file --batch`, which runs until close(). */
 class BlobReader {
   readonly #git: Git;
   readonly #gitDir: string;
-  readonly #oneAtATime = createKeyedMutex();
+  readonly #withLock = createKeyedMutex();
   readonly #closing = new AbortController();
   #batch: Batch | undefined;
 
@@ -206,8 +206,8 @@ class BlobReader {
 
   async *read(blobId: string, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
     signal.throwIfAborted();
-    // Nothing is yielded while others wait: whoever leaves it half read would stop them all.
-    const small = await this.#oneAtATime("batch", () => this.#readSmall(blobId));
+    // Nothing is yielded while the lock is held: a consumer that stops halfway would block all others.
+    const small = await this.#withLock("batch", () => this.#readSmall(blobId));
     signal.throwIfAborted();
     if (small) return yield small;
     try {
@@ -234,7 +234,7 @@ class BlobReader {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof MissingObjectError) throw error;
-      // It ended over this object; the others get another one.
+      // git exited because of this object; the next read starts a new process.
       this.#discard(batch);
       throw missing();
     }
@@ -262,10 +262,10 @@ class Batch {
     this.#chunks = (child.stdout as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   }
 
-  /** undefined: it is too large for this, and the batch of no use any more. */
+  /** Returns undefined if the blob is too large; then the batch cannot be used any more. */
   async read(blobId: string): Promise<Uint8Array | undefined> {
     this.#child.stdin.write(`${blobId}\n`);
-    while (!this.#unread.includes(LINE_END)) await this.#more();
+    while (!this.#unread.includes(LINE_END)) await this.#readMore();
     const end = this.#unread.indexOf(LINE_END);
     const header = this.#unread.subarray(0, end).toString();
     this.#unread = this.#unread.subarray(end + 1);
@@ -274,8 +274,8 @@ class Batch {
     if (size === undefined) throw new Error(`'${blobId}' is no blob`);
     if (Number(size) > MAX_BYTES) return undefined;
     const bytes = Number(size);
-    while (this.#unread.length <= bytes) await this.#more();
-    // Its own memory, so that a kept small file does not keep a large piece of the stream.
+    while (this.#unread.length <= bytes) await this.#readMore();
+    // Copied, so that a cached small file does not keep a large chunk in memory.
     const content = Uint8Array.from(this.#unread.subarray(0, bytes));
     this.#unread = this.#unread.subarray(bytes + 1);
     return content;
@@ -289,11 +289,11 @@ class Batch {
     await this.#child.ended.catch(() => undefined);
   }
 
-  async #more(): Promise<void> {
+  async #readMore(): Promise<void> {
     const { done, value } = await this.#chunks.next();
     if (done) {
       await this.#child.ended;
-      throw new Error("git ended before it answered");
+      throw new Error("git exited without a response");
     }
     this.#unread = this.#unread.length === 0 ? value : Buffer.concat([this.#unread, value]);
   }

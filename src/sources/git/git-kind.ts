@@ -2,6 +2,7 @@ import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
   CREDENTIAL_FIELD,
+  decoded,
   describeTreeRules,
   HIDDEN_FIELD,
   isAbsolutePath,
@@ -17,15 +18,15 @@ import { fileAddress, hostIn, parseGitAddress } from "./git-address.ts";
 import { formatRepository, type GitSourceConfig, parseRepository } from "./git-source-codec.ts";
 
 interface GitAccess {
-  /** What an environment variable holds; undefined when it is not set. */
+  /** Returns the value of an environment variable; undefined if it is not set. */
   readonly credential: (name: string) => string | undefined;
-  /** Throws unless there is a folder at this path that sources may lie in. */
+  /** Throws unless the path is an existing folder in which sources may be. */
   readonly checkFolder: (path: string) => Promise<void>;
-  /** The same for sources that are new or being changed: throws only for one that no crawl would take. */
+  /** For new and changed sources: throws only for a folder that no crawl would accept. */
   readonly refuseFolder: (path: string) => Promise<void>;
 }
 
-/** A server is asked where its branch is. */
+/** Each scan asks the server for the current commit. */
 const SCAN_MS = 60_000;
 
 export function createGitKind(access: () => GitAccess, toolsOf: TreeToolsOf): SourceKind<GitSourceConfig> {
@@ -55,7 +56,7 @@ export function createGitKind(access: () => GitAccess, toolsOf: TreeToolsOf): So
     links: ({ repository }) => (/^https?:/.test(repository) ? [{ url: repository, words: repository }] : []),
     describeRules: (source) => describeTreeRules(source),
     hostOf: ({ repository }) => hostIn(repository) || "file",
-    locate: (source, called) => locateIn(source, below(source, called)),
+    locate: (source, called) => locateIn(source, pathInRepository(source, called)),
     watch: () => ({ scanMs: SCAN_MS }),
     open(run, options) {
       const { credential: variable, checkFolder } = access();
@@ -66,8 +67,8 @@ export function createGitKind(access: () => GitAccess, toolsOf: TreeToolsOf): So
   };
 }
 
-/** The path below the root of what may be written as a whole address; undefined: it lies elsewhere. */
-function below({ repository, branch }: GitSourceConfig, called: string): string | undefined {
+/** Returns the path below the root for a path or URL; undefined if it is elsewhere. */
+function pathInRepository({ repository, branch }: GitSourceConfig, called: string): string | undefined {
   const path = called.trim();
   const address = parseGitAddress(repository);
   if (typeof address === "string") return undefined;
@@ -75,14 +76,6 @@ function below({ repository, branch }: GitSourceConfig, called: string): string 
   if (path.startsWith(rawUrl)) return decoded(path.slice(rawUrl.length));
   if (path.startsWith(url)) return decoded(path.slice(url.length));
   return isAbsolutePath(path) ? undefined : path;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 const FIELDS: readonly SourceField[] = [

@@ -14,9 +14,9 @@ import { findBranchProblem, parseGitAddress } from "./git-address.ts";
 export interface GitSourceConfig extends TreeSourceConfig {
   /** A URL without a secret, `user@host:path`, or an absolute path. */
   readonly repository: string;
-  /** "": the default one. */
+  /** "": the default branch. */
   readonly branch: string;
-  /** The name of the environment variable that holds a token; "": none. */
+  /** Environment variable with a token; "": none. */
   readonly credential: string;
 }
 

@@ -4,35 +4,35 @@ import type { Readable, Writable } from "node:stream";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
 import type { GitAddress } from "./git-address.ts";
 
-/** `git` ended with an error. What it said is for explainGit(), never for people as it is. */
+/** git exited with an error. Its message is input for explainGit(), and never shown as it is. */
 export class GitFailure extends Error {
   override readonly name = "GitFailure";
 }
 
 interface GitOptions {
-  /** The repository it works in; without one in none, whatever folder lockstep was started in. */
+  /** The repository; without it, git uses none, whatever the working directory. */
   readonly gitDir?: string;
   readonly signal: AbortSignal;
-  /** It talks to a server: the token goes along, and silence has an end. */
+  /** Whether it talks to a server: sends the token, and limits how long the server may be silent. */
   readonly isRemote?: true;
 }
 
 interface GitChild {
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** Rejects with GitFailure, with the reason of the signal, or because of silence. */
+  /** Rejects with GitFailure, the signal's reason, or a timeout. */
   readonly ended: Promise<void>;
   stop(): void;
 }
 
-/** Before that, `git` reads the settings of the account, and takes none from its environment. */
+/** Older versions cannot ignore the account's settings and take settings from the environment. */
 const MIN_VERSION = [2, 32] as const;
 const IDLE_TIMEOUT_MS = 120_000;
-/** How long a stopped git may take to remove its temporary files. */
+/** How long a stopped git may take to remove its temporary files before it is killed. */
 const GRACE_MS = 3000;
 const MAX_STDERR = 16_384;
 
-/** No hook, helper or other protocol runs, whatever a repository or an account has configured. Redirects would carry the token elsewhere. */
+/** Disables hooks, helpers and other protocols, whatever a repository or account configures. A redirect would send the token elsewhere. */
 const SETTINGS = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
@@ -55,7 +55,7 @@ const INHERITED_FOR: Readonly<Record<GitAddress["protocol"], readonly string[]>>
   ssh: ["HOME", "USERPROFILE", "USER", "LOGNAME", "SSH_AUTH_SOCK"],
 };
 
-/** The program `git` of this machine, for one repository: in an environment of its own, without terminal and prompts. */
+/** Runs `git` for one repository, with its own environment, without terminal and prompts. */
 export class Git {
   readonly #env: Readonly<Record<string, string>>;
   readonly #remoteEnv: Readonly<Record<string, string>>;
@@ -63,14 +63,14 @@ export class Git {
   #checked: Promise<void> | undefined;
   readonly idleTimeoutMs: number;
 
-  /** `token`: "" for none; `user:token` where the server wants a certain user. */
+  /** `token`: "" for none; `user:token` if the server needs a user name. */
   constructor(
     address: GitAddress,
     variable: (name: string) => string | undefined,
     { token = "", idleTimeoutMs = IDLE_TIMEOUT_MS } = {},
   ) {
     const env: Record<string, string> = {
-      // git would read ~/.netrc there, which is nobody's choice for this source.
+      // git must not read ~/.netrc of the account.
       HOME: tmpdir(),
       LC_ALL: "C",
       GIT_CONFIG_NOSYSTEM: "1",
@@ -103,7 +103,7 @@ export class Git {
     this.idleTimeoutMs = idleTimeoutMs;
   }
 
-  /** Throws unless there is a git on this machine that is new enough; asks once. */
+  /** Throws unless a recent git is installed. Checks once. */
   async check(signal: AbortSignal): Promise<void> {
     this.#checked ??= this.#checkVersion(signal);
     try {
@@ -123,14 +123,14 @@ export class Git {
     );
   }
 
-  /** Everything it writes. */
+  /** Returns the whole output. */
   async run(args: readonly string[], options: GitOptions): Promise<Buffer> {
     const chunks: Buffer[] = [];
     for await (const chunk of this.stream(args, options)) chunks.push(chunk);
     return Buffer.concat(chunks);
   }
 
-  /** What it writes, as it comes. Ends normally only when git did. */
+  /** Yields the output. Ends normally only if git succeeded. */
   async *stream(args: readonly string[], options: GitOptions): AsyncGenerator<Buffer, void> {
     const child = this.start(args, options);
     child.stdin.end();
@@ -146,34 +146,34 @@ export class Git {
   start(args: readonly string[], { gitDir = "/dev/null", signal, isRemote }: GitOptions): GitChild {
     signal.throwIfAborted();
     const child = spawn("git", [...SETTINGS, ...args], {
-      // A folder that is there; git is told where its repository is.
+      // Any existing folder: GIT_DIR names the repository.
       cwd: tmpdir(),
       env: { ...(isRemote ? this.#remoteEnv : this.#env), GIT_DIR: gitDir },
       stdio: ["pipe", "pipe", "pipe"],
-      // A group of its own: what git started for the network ends with it.
+      // Own process group, so that the network helpers of git are stopped with it.
       detached: process.platform !== "win32",
       windowsHide: true,
     });
-    // What was not read by a git that ended is told by its end.
+    // Ignores EPIPE: if git exits early, `ended` reports why.
     child.stdin.on("error", () => undefined);
     const ended = this.#watch(child, signal, isRemote === true);
-    // Whoever reads stdout first hears of it there, too.
+    // Avoids an unhandled rejection while the caller still reads stdout.
     ended.catch(() => undefined);
     return { stdin: child.stdin, stdout: child.stdout, ended, stop: () => stop(child) };
   }
 
   async #watch(child: Child, signal: AbortSignal, isRemote: boolean): Promise<void> {
     let stderr = "";
-    let isSilent = false;
-    const silence = isRemote
+    let isIdle = false;
+    const idleTimer = isRemote
       ? setTimeout(() => {
-          isSilent = true;
+          isIdle = true;
           stop(child);
         }, this.idleTimeoutMs)
       : undefined;
-    // Progress is told there; what servers list on stdout is short.
+    // Progress is written to stderr; the output of remote commands on stdout is short.
     child.stderr.on("data", (chunk: Buffer) => {
-      silence?.refresh();
+      idleTimer?.refresh();
       stderr = (stderr + chunk.toString()).slice(-MAX_STDERR);
     });
     const abort = (): void => stop(child);
@@ -184,19 +184,19 @@ export class Git {
         child.once("close", resolve);
       });
       signal.throwIfAborted();
-      if (isSilent) throw new RemoteError(`it said nothing for ${this.idleTimeoutMs / 1000} seconds`);
+      if (isIdle) throw new RemoteError(`it sent nothing for ${this.idleTimeoutMs / 1000} seconds`);
       if (code !== 0) throw new GitFailure(this.#withoutSecrets(stderr) || `git ended with ${code ?? "a signal"}`);
     } catch (error) {
       if (isMissing(error)) throw new BadInputError(NO_GIT);
       throw error;
     } finally {
-      clearTimeout(silence);
+      clearTimeout(idleTimer);
       signal.removeEventListener("abort", abort);
     }
   }
 
   #withoutSecrets(text: string): string {
-    return this.#secrets.reduce((left, secret) => left.replaceAll(secret, "…"), text);
+    return this.#secrets.reduce((redacted, secret) => redacted.replaceAll(secret, "…"), text);
   }
 }
 
@@ -210,18 +210,18 @@ function isMissing(error: unknown): boolean {
 
 function stop(child: Child): void {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
-  end(child, "SIGTERM");
-  const timer = setTimeout(() => end(child, "SIGKILL"), GRACE_MS);
+  kill(child, "SIGTERM");
+  const timer = setTimeout(() => kill(child, "SIGKILL"), GRACE_MS);
   child.once("close", () => clearTimeout(timer));
-  // Nobody reads it any more, and it ends only when it was read.
+  // Drained, because "close" is emitted only after stdout was read.
   child.stdout.resume();
 }
 
-function end(child: Child, signal: "SIGTERM" | "SIGKILL"): void {
+function kill(child: Child, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     if (process.platform === "win32" || child.pid === undefined) child.kill(signal);
     else process.kill(-child.pid, signal);
   } catch {
-    // It ended by itself meanwhile.
+    // It exited meanwhile.
   }
 }

@@ -22,9 +22,9 @@ import {
 import type { S3Response, S3Timing } from "./s3-client.ts";
 
 interface S3TreeOptions {
-  /** What an environment variable holds: the one that `credential` names, and those of AWS. */
+  /** Reads environment variables: the one that `credential` names, and those of AWS. */
   readonly variable: ReadVariable;
-  /** Where bytes wait between being hashed and being fetched; without one, nothing is written down. */
+  /** Where content is spooled between hashing and fetching; without one, nothing is written. */
   readonly folder?: string | undefined;
   readonly timing?: S3Timing;
 }
@@ -33,10 +33,10 @@ const WORDS: StoreWords = {
   store: "Bucket",
   object: "object",
   setCredential:
-    "Whoever runs the server sets the variable to ACCESS_KEY:SECRET, a key that may list the bucket and read its objects.",
+    "Ask an administrator of the server to set the variable to ACCESS_KEY:SECRET, a key that may list the bucket and read its objects.",
 };
 
-/** A bucket as a tree of its objects. */
+/** Opens a bucket as a tree of its objects. */
 export function createS3Tree(config: BucketSettings & ObjectRules, options: S3TreeOptions): FileTree {
   const open = async (): Promise<ObjectStore> => {
     const bucket = await openBucket(config, options.variable, options.timing);
@@ -51,7 +51,7 @@ export function createS3Tree(config: BucketSettings & ObjectRules, options: S3Tr
   return createObjectTree(config, { location, open, folder: options.folder, words: WORDS });
 }
 
-/** The bytes of one object, of one ETag from the first to the last: with `etag` of that one. Ends normally only when they all came. */
+/** Reads one version of an object completely: the version `etag`, or the current one for "". Ends normally only after the last byte. */
 function readObject(
   bucket: OpenBucket,
   key: string,
@@ -82,10 +82,11 @@ function problemWith(
   response: S3Response,
   { key, version, from }: { key: string; version: string; from: number },
 ): RemoteError | undefined {
-  // Some services do not know the condition.
+  // Some services ignore If-Match.
   if (version && etagOf(response) !== version) return changedDuringRead(key);
   const { "content-length": length, "transfer-encoding": encoding } = response.headers;
-  if (length === undefined && encoding === undefined) return new RemoteError(`The length of '${key}' is not told.`);
+  if (length === undefined && encoding === undefined)
+    return new RemoteError(`The service did not send the length of '${key}'.`);
   if (from > 0 && response.statusCode !== 206) return new RemoteError(`'${key}' was not received completely.`);
   return undefined;
 }

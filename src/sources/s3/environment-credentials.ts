@@ -7,7 +7,7 @@ import { createProxyAgent } from "../../lib/proxy-agent.ts";
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of a role; "" for keys of their own. */
+  /** Set for temporary credentials of a role, else "". */
   readonly sessionToken: string;
   readonly expiresAtMs: number;
 }
@@ -16,9 +16,9 @@ export interface AwsCredentials {
 export type ReadVariable = (name: string) => string | undefined;
 
 interface FoundCredentials {
-  /** For people: `the role of this container`. */
+  /** For messages: `the role of this container`. */
   readonly access: string;
-  /** As they are now: those of a role are asked for again before they end. */
+  /** Returns valid credentials; those of a role are renewed before they expire. */
   readonly current: () => Promise<AwsCredentials>;
 }
 
@@ -26,12 +26,12 @@ const METADATA_TIMEOUT_MS = 1000;
 const TIMEOUT_MS = 10_000;
 const RENEWED_BEFORE_MS = 5 * 60_000;
 const CONTAINER_HOST = "http://169.254.170.2";
-/** Besides loopback, where a container's role may be asked for without https: Amazon ECS and EKS. */
+/** Hosts besides loopback where a container's role is requested over HTTP: Amazon ECS and EKS. */
 const CONTAINER_HOSTS: ReadonlySet<string> = new Set(["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"]);
 
 /**
- * The keys or the role that the environment gave this process, in the order in which the tools of AWS look for them; undefined
- * where it gave none. `mayShowTokens`: the service may be shown session tokens, without which only keys of their own are left.
+ * Returns the keys or role of the environment, in the order in which AWS tools look for them; undefined if there are none.
+ * `mayShowTokens`: whether session tokens may be sent to the service. If not, only permanent keys are returned.
  */
 export async function findEnvironmentCredentials(
   variable: ReadVariable,
@@ -73,11 +73,11 @@ function cachedUntilExpiry(request: () => Promise<AwsCredentials>): () => Promis
 
 type Text = (name: string) => string;
 
-/** What Kubernetes (IRSA) and others give: a token in a file, for which the Security Token Service gives keys. */
+/** Exchanges a token file (Kubernetes IRSA and others) for credentials at the Security Token Service. */
 async function assumeWebIdentity(text: Text): Promise<AwsCredentials> {
-  const what = "get credentials for the role in AWS_ROLE_ARN";
+  const action = "get credentials for the role in AWS_ROLE_ARN";
   const token = await readFile(text("AWS_WEB_IDENTITY_TOKEN_FILE"), "utf8").catch(() => {
-    throw new RemoteError(`${what}: the file that AWS_WEB_IDENTITY_TOKEN_FILE names cannot be read`);
+    throw new RemoteError(`${action}: the file that AWS_WEB_IDENTITY_TOKEN_FILE names cannot be read`);
   });
   const region = text("AWS_REGION") || text("AWS_DEFAULT_REGION");
   const host = `sts${region && `.${region}`}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
@@ -97,73 +97,73 @@ async function assumeWebIdentity(text: Text): Promise<AwsCredentials> {
     const answer = parseJsonObject(await body.text());
     const response = answer?.["AssumeRoleWithWebIdentityResponse"];
     const result = isJsonObject(response) ? response["AssumeRoleWithWebIdentityResult"] : undefined;
-    return readCredentials(isJsonObject(result) ? result["Credentials"] : undefined, what, statusCode);
+    return readCredentials(isJsonObject(result) ? result["Credentials"] : undefined, action, statusCode);
   } catch (error) {
-    throw toRemoteError(error, what);
+    throw toRemoteError(error, action);
   } finally {
     await agent.destroy();
   }
 }
 
-/** Amazon ECS, EKS Pod Identity and others that follow them. */
+/** Amazon ECS, EKS Pod Identity and compatible services. */
 async function requestFromContainer(text: Text): Promise<AwsCredentials> {
-  const what = "get the credentials of this container's role";
+  const action = "get the credentials of this container's role";
   const relative = text("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   const url = URL.parse(relative ? `${CONTAINER_HOST}${relative}` : text("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
   const isAllowed =
     url?.protocol === "https:" || (url && (isLoopbackHost(url.hostname) || CONTAINER_HOSTS.has(url.hostname)));
   if (!isAllowed) {
-    throw new RemoteError(`${what}: AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or an address of this machine`);
+    throw new RemoteError(`${action}: AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or an address of this machine`);
   }
   try {
     const file = text("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
     const token = file ? (await readFile(file, "utf8")).trim() : text("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    return readCredentials(await fetchJson(url, token ? { authorization: token } : {}, TIMEOUT_MS), what);
+    return readCredentials(await fetchJson(url, token ? { authorization: token } : {}, TIMEOUT_MS), action);
   } catch (error) {
-    throw toRemoteError(error, what);
+    throw toRemoteError(error, action);
   }
 }
 
-/** Answers on every virtual machine of AWS that has a role, and nowhere else. */
+/** Requests the role of an EC2 instance; fails on other machines. */
 async function requestFromInstance(endpoint: string): Promise<AwsCredentials> {
-  const what = "get the credentials of this machine's role";
+  const action = "get the credentials of this machine's role";
   const at = (path: string): URL => new URL(`/latest/${path}`, endpoint);
   const roles = "meta-data/iam/security-credentials/";
-  const life = { "x-aws-ec2-metadata-token-ttl-seconds": "21600" };
+  const ttl = { "x-aws-ec2-metadata-token-ttl-seconds": "21600" };
   const options = { redirect: "error", signal: AbortSignal.timeout(METADATA_TIMEOUT_MS) } as const;
-  const given = await fetch(at("api/token"), { method: "PUT", headers: life, ...options });
-  if (!given.ok) throw new RemoteError(`${what}: its metadata service answered ${given.status}`);
-  const headers = { "x-aws-ec2-metadata-token": await given.text() };
-  const named = await fetch(at(roles), { headers, ...options });
-  if (!named.ok) throw new RemoteError(`${what}: its metadata service answered ${named.status}`);
-  const role = (await named.text()).trim().split("\n")[0] ?? "";
+  const tokenResponse = await fetch(at("api/token"), { method: "PUT", headers: ttl, ...options });
+  if (!tokenResponse.ok) throw new RemoteError(`${action}: its metadata service answered ${tokenResponse.status}`);
+  const headers = { "x-aws-ec2-metadata-token": await tokenResponse.text() };
+  const rolesResponse = await fetch(at(roles), { headers, ...options });
+  if (!rolesResponse.ok) throw new RemoteError(`${action}: its metadata service answered ${rolesResponse.status}`);
+  const role = (await rolesResponse.text()).trim().split("\n")[0] ?? "";
   return readCredentials(
     await fetchJson(at(`${roles}${encodeURIComponent(role)}`), headers, METADATA_TIMEOUT_MS),
-    what,
+    action,
   );
 }
 
-/** Not through a proxy: these are beside us. */
+/** Uses no proxy: these services are local. */
 async function fetchJson(url: URL, headers: Record<string, string>, timeoutMs: number): Promise<unknown> {
   const response = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
   return response.ok ? parseJsonObject(await response.text()) : undefined;
 }
 
-function readCredentials(value: unknown, what: string, status?: number): AwsCredentials {
+function readCredentials(value: unknown, action: string, status?: number): AwsCredentials {
   const fields = isJsonObject(value) ? value : {};
   const text = (name: string): string => (typeof fields[name] === "string" ? fields[name] : "");
   const { expiration } = { expiration: fields["Expiration"] };
-  // The token service counts seconds, the others write dates.
+  // STS returns seconds, the others ISO dates.
   const expiresAtMs = typeof expiration === "number" ? expiration * 1000 : Date.parse(text("Expiration"));
   const sessionToken = text("SessionToken") || text("Token");
   const credentials = { accessKeyId: text("AccessKeyId"), secretAccessKey: text("SecretAccessKey"), sessionToken };
   if (!credentials.accessKeyId || !credentials.secretAccessKey) {
-    throw new RemoteError(`${what}: there are none in the answer${status ? ` (${status})` : ""}`);
+    throw new RemoteError(`${action}: the response has none${status ? ` (${status})` : ""}`);
   }
   return { ...credentials, expiresAtMs: Number.isNaN(expiresAtMs) ? Number.POSITIVE_INFINITY : expiresAtMs };
 }
 
-/** Without what the network says of it: that may hold an address with a token. */
-function toRemoteError(error: unknown, what: string): RemoteError {
-  return error instanceof RemoteError ? error : new RemoteError(`${what}: no answer`);
+/** Drops the network error, which may contain a URL with a token. */
+function toRemoteError(error: unknown, action: string): RemoteError {
+  return error instanceof RemoteError ? error : new RemoteError(`${action}: no answer`);
 }

@@ -9,23 +9,23 @@ import type { S3SourceConfig } from "./s3-source-codec.ts";
 
 export interface OpenBucket {
   readonly client: S3Client;
-  /** Its address, without a slash at its end. */
+  /** Its URL, without trailing slash. */
   readonly url: string;
   readonly region: string;
-  /** What requests are signed with, for people: `the key in REPORTS_KEY`. */
+  /** The credential in use, for messages: `the key in REPORTS_KEY`. */
   readonly access: string;
   /** What to do when the service refuses. */
   readonly hint: string;
 }
 
-/** What a source says of where its bucket is. */
+/** Location and credential of a bucket. */
 export type BucketSettings = Pick<S3SourceConfig, "bucket" | "endpoint" | "region" | "credential">;
 
 const NO_CREDENTIAL_HINT =
   "without a credential only public buckets can be read: name an environment variable in 'credential'";
 const RIGHTS = "s3:ListBucket and s3:GetObject";
 
-/** With what the variable `credential` holds; without one with the keys or the role of the environment, or as anybody. */
+/** Opens a bucket with the value of the variable `credential`; without one with keys or role of the environment, or anonymously. */
 export async function openBucket(
   { bucket, endpoint, region, credential }: BucketSettings,
   variable: ReadVariable,
@@ -34,26 +34,28 @@ export async function openBucket(
   const url = bucketUrl(bucket, endpoint, region);
   const { protocol, hostname } = new URL(url);
   if (protocol !== "https:" && !isLoopbackHost(hostname)) {
-    throw new BadInputError(`The bucket ${url} is not asked without https: what it holds would travel in the clear.`);
+    throw new BadInputError(`The bucket ${url} needs https: without it, its content would be sent unencrypted.`);
   }
-  const opened = (
-    words: Pick<OpenBucket, "access" | "hint">,
+  const bucketWith = (
+    labels: Pick<OpenBucket, "access" | "hint">,
     credentials?: () => Promise<AwsCredentials>,
-  ): OpenBucket => ({ client: createS3Client({ region, credentials, timing }), url, region, ...words });
+  ): OpenBucket => ({ client: createS3Client({ region, credentials, timing }), url, region, ...labels });
   if (credential !== "") {
     const keys = readKeys(variable(credential), credential);
     const hint = `check the key in ${credential}, and that it allows ${RIGHTS} for this bucket`;
-    return opened({ access: `the key in ${credential}`, hint }, async () => keys);
+    return bucketWith({ access: `the key in ${credential}`, hint }, async () => keys);
   }
-  const found = await findEnvironmentCredentials(variable, isAwsHost(hostname) || isLoopbackHost(hostname));
-  if (!found) return opened({ access: "no credential", hint: NO_CREDENTIAL_HINT });
-  const hint = `allow ${found.access} ${RIGHTS} for this bucket`;
-  const own = opened({ access: found.access, hint }, found.current);
-  return (await isRefused(own)) ? opened({ access: "no credential", hint: `${NO_CREDENTIAL_HINT}, or ${hint}` }) : own;
+  const environment = await findEnvironmentCredentials(variable, isAwsHost(hostname) || isLoopbackHost(hostname));
+  if (!environment) return bucketWith({ access: "no credential", hint: NO_CREDENTIAL_HINT });
+  const hint = `allow ${environment.access} ${RIGHTS} for this bucket`;
+  const signed = bucketWith({ access: environment.access, hint }, environment.current);
+  return (await isRefused(signed))
+    ? bucketWith({ access: "no credential", hint: `${NO_CREDENTIAL_HINT}, or ${hint}` })
+    : signed;
 }
 
-function readKeys(held: string | undefined, credential: string): AwsCredentials {
-  const text = held?.trim();
+function readKeys(value: string | undefined, credential: string): AwsCredentials {
+  const text = value?.trim();
   if (!text) {
     throw new BadInputError(
       `The environment variable ${credential}, which the source names as its credential, is not set.`,
@@ -66,7 +68,7 @@ function readKeys(held: string | undefined, credential: string): AwsCredentials 
   return { accessKeyId, secretAccessKey, sessionToken: "", expiresAtMs: Number.POSITIVE_INFINITY };
 }
 
-/** Other trouble says nothing about rights, and comes back. */
+/** Whether the credentials may not list the bucket. Other errors say nothing about rights; the listing reports them again. */
 async function isRefused(bucket: OpenBucket): Promise<boolean> {
   try {
     await listPage(bucket, { maxKeys: 1 }, AbortSignal.timeout(60_000));
@@ -78,15 +80,15 @@ async function isRefused(bucket: OpenBucket): Promise<boolean> {
 
 interface Listing {
   readonly objects: readonly StoredObject[];
-  /** Where the next page begins; "" for the last. */
+  /** Continuation token of the next page; "" for the last. */
   readonly next: string;
 }
 
-/** A thousand keys of 1024 bytes, each written as three, and as much again for what is said of them. */
+/** A thousand keys of 1024 bytes, each byte escaped as three, and as much again for the other fields. */
 const MAX_LISTING_BYTES = 8 * 1024 * 1024;
 const ARCHIVES: ReadonlySet<unknown> = new Set(["GLACIER", "DEEP_ARCHIVE"]);
 
-/** Every object whose key begins with the prefix, as many at a time as one answer has. Ends normally only when it has them all. */
+/** Lists the objects with this prefix, one page per response. Ends normally only after the last object. */
 export async function* listObjects(
   bucket: OpenBucket,
   prefix: string,
@@ -98,7 +100,7 @@ export async function* listObjects(
     });
     yield objects;
     if (next === "") return;
-    if (next === token) throw new RemoteError(`Cannot read the bucket ${bucket.url}: its list does not go on`);
+    if (next === token) throw new RemoteError(`Cannot read the bucket ${bucket.url}: its listing repeats a page`);
     token = next;
   }
 }
@@ -112,18 +114,18 @@ async function listPage(
   const query = Object.entries({ "list-type": 2, "encoding-type": "url", "max-keys": maxKeys, prefix });
   if (token) query.push(["continuation-token", token]);
   const url = `${bucketUrl}?${query.map((pair) => pair.map(encodeURIComponent).join("=")).join("&")}`;
-  // Others may refuse what they do not know.
+  // Other services may reject unknown headers.
   const isAws = isAwsHost(new URL(bucketUrl).hostname);
   const headers = isAws ? { "x-amz-optional-object-attributes": "RestoreStatus" } : {};
   return await client.get({ url, headers }, signal, async ({ body }) => {
     const listing = readListing((await readText(body, MAX_LISTING_BYTES)) ?? "");
-    // Half a list is worth another try.
+    // A truncated response is retried.
     if (!listing) throw new S3Failure(undefined, "no list of objects");
     return listing;
   });
 }
 
-/** undefined for what is no list, or not all of one. */
+/** Returns undefined for anything but a complete listing. */
 function readListing(text: string): Listing | undefined {
   const list = parseXml(text)?.["ListBucketResult"];
   if (!isJsonObject(list)) return undefined;
@@ -140,7 +142,7 @@ function readListing(text: string): Listing | undefined {
   return { objects, next: isTruncated ? (next as string) : "" };
 }
 
-/** XML has no way to write some characters, so services are asked to write keys as forms do. Not all know how. */
+/** Decodes a key. XML cannot contain some characters, so URL encoding is requested; not all services support it. */
 function readKey(key: unknown, encoding: unknown): string | undefined {
   if (typeof key !== "string" || key === "") return undefined;
   if (encoding !== "url") return key;
@@ -162,14 +164,14 @@ function toObject(name: string, { Size, LastModified, ETag, StorageClass, Restor
   };
 }
 
-/** A copy of an archived object can be read for some days. */
+/** Returns "" if a restored copy can be read. */
 function whyArchived(restore: unknown): string {
   if (!isJsonObject(restore)) return ARCHIVED;
   if (restore["IsRestoreInProgress"] === "true") return RESTORING;
   return Date.parse(String(restore["RestoreExpiryDate"])) > Date.now() ? "" : ARCHIVED;
 }
 
-/** Codes that come with 400, too. */
+/** Error codes that may come with status 400. */
 const REFUSALS: ReadonlySet<string> = new Set(["ExpiredToken", "InvalidToken", "InvalidAccessKeyId"]);
 
 const ARCHIVED = "It lies in an archive class (Glacier), where it cannot be read before it is restored.";
@@ -179,22 +181,22 @@ function isRefusal({ status, code }: S3Failure): boolean {
   return status === 401 || status === 403 || REFUSALS.has(code);
 }
 
-/** For people. Only S3Failure is explained. */
+/** Explains an S3Failure for users; returns other errors unchanged. */
 function explainBucket(error: unknown, { url, region, hint }: OpenBucket): unknown {
   if (!(error instanceof S3Failure)) return error;
-  const what = `Cannot read the bucket ${url}`;
+  const message = `Cannot read the bucket ${url}`;
   const { status, code } = error;
   const response = [status, code].filter(Boolean).join(" ");
-  if (code === "NoSuchBucket") return new RemoteError(`${what}: there is no such bucket`);
+  if (code === "NoSuchBucket") return new RemoteError(`${message}: there is no such bucket`);
   if (error.region && error.region !== region) {
-    return new RemoteError(`${what}: it lies in the region '${error.region}'; set 'region' to that`);
+    return new RemoteError(`${message}: it lies in the region '${error.region}'; set 'region' to that`);
   }
-  if (code === "RequestTimeTooSkewed") return new RemoteError(`${what}: the clock of this machine is wrong`);
-  if (isRefusal(error)) return new RemoteError(`${what}: S3 refuses (${response}); ${hint}`);
-  return new RemoteError(`${what}: ${explainNetwork(code) ?? (response ? `S3 answered ${response}` : "no answer")}`);
+  if (code === "RequestTimeTooSkewed") return new RemoteError(`${message}: the clock of this machine is wrong`);
+  if (isRefusal(error)) return new RemoteError(`${message}: S3 refuses (${response}); ${hint}`);
+  return new RemoteError(`${message}: ${explainNetwork(code) ?? (response ? `S3 answered ${response}` : "no answer")}`);
 }
 
-/** Only the object's own absence is one: everything else says nothing about it. */
+/** Only NoSuchKey means that the object is missing; other errors say nothing about it. */
 export function explainObject(error: unknown, key: string, bucket: OpenBucket): unknown {
   if (!(error instanceof S3Failure)) return error;
   const { status, code } = error;
@@ -205,21 +207,21 @@ export function explainObject(error: unknown, key: string, bucket: OpenBucket): 
 }
 
 export function changedDuringRead(key: string): RemoteError {
-  return new RemoteError(`'${key}' was changed while it was looked at; the next run takes it.`);
+  return new RemoteError(`'${key}' was changed while it was read; the next run reads it again.`);
 }
 
-/** Where S3 itself answers, in any partition and form. Nobody else gives out names like these. */
+/** S3 hosts of all partitions and forms; only AWS assigns such names. */
 const AWS_HOST = /^([a-z0-9.-]+\.)?s3[.-]([a-z0-9-]+\.)*amazonaws\.com(\.cn)?$/;
 
-/** Session tokens of this machine's role are shown to nobody else. */
+/** Session tokens of this machine's role are sent nowhere else. */
 export function isAwsHost(host: string): boolean {
   return AWS_HOST.test(host.toLowerCase());
 }
 
-/** Where a bucket is, without a slash at its end. Other services than AWS are asked by path, which all of them understand. */
+/** Returns the URL of a bucket, without trailing slash. Services other than AWS get path-style URLs, which all support. */
 export function bucketUrl(bucket: string, endpoint: string, region: string): string {
   if (endpoint) return `${endpoint}/${bucket}`;
   const host = `s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
-  // The certificate of AWS is for one name below its host, and a name with a dot is two; one with '_' is no name of a host.
+  // AWS's wildcard certificate covers one label, so names with a dot need path style; '_' is invalid in a host name.
   return /[._]/.test(bucket) ? `https://${host}/${bucket}` : `https://${bucket}.${host}`;
 }

@@ -9,13 +9,13 @@ import { backoffMs, jitter, readRetryAfterMs, STORAGE_RETRIES } from "../../lib/
 import { sleep } from "../../lib/time.ts";
 import type { AwsCredentials } from "./environment-credentials.ts";
 
-/** What the service said instead of what was asked for; without a status, why it said nothing. Holds nothing that could be a secret. */
+/** An error response of the service; without a status, a network error. Contains no secrets. */
 export class S3Failure extends Error {
   override readonly name: string = "S3Failure";
   readonly status: number | undefined;
-  /** `NoSuchBucket`, `ENOTFOUND`; "" when there is none. */
+  /** `NoSuchBucket`, `ENOTFOUND`; "" if there is none. */
   readonly code: string;
-  /** Where the bucket is, when that is what was wrong. */
+  /** The bucket's region, if the request went to another one. */
   readonly region: string;
   readonly retryAfterMs: number | undefined;
   constructor(status: number | undefined, code: string, { region = "", retryAfterMs }: FailureHints = {}) {
@@ -34,12 +34,12 @@ interface FailureHints {
 
 interface S3ClientOptions {
   readonly region: string;
-  /** What requests are signed with, anew for each; none: they are not. */
+  /** Returns credentials for each request; without it, requests are not signed. */
   readonly credentials?: (() => Promise<AwsCredentials>) | undefined;
   readonly timing?: S3Timing | undefined;
 }
 
-/** How the service is waited for, where the usual patience does not fit: tests have none. */
+/** Replaces waiting times, for tests. */
 export interface S3Timing {
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly idleMs?: number;
@@ -48,10 +48,7 @@ export interface S3Timing {
 export type S3Response = Pick<Dispatcher.ResponseData, "statusCode" | "headers" | "body">;
 
 export interface S3Client {
-  /**
-   * GETs an address. Failures that may pass are tried again, those of `take` among them. Throws S3Failure, or
-   * what the signal was aborted with.
-   */
+  /** Sends a GET request. Retries transient failures, also those of `consume`. Throws S3Failure, or the signal's reason. */
   get<T>(request: S3Request, signal: AbortSignal, consume: (response: S3Response) => Promise<T>): Promise<T>;
 }
 
@@ -60,7 +57,7 @@ interface S3Request {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A service that wants to be left alone for longer is not waited for. */
+/** A longer Retry-After is not waited for. */
 const MAX_WAIT_MS = 5 * 60_000;
 const IDLE_MS = 60_000;
 const CONNECT_MS = 10_000;
@@ -140,12 +137,12 @@ async function readFailure({ statusCode, headers, body }: S3Response): Promise<S
   });
 }
 
-/** Only what looks like a name is repeated: whatever else a server says could be anything. */
+/** Returns text only if it looks like a code: messages of a server could contain anything. */
 function wordIn(value: unknown): string {
   return typeof value === "string" && /^[\w-]{1,64}$/.test(value) ? value : "";
 }
 
-/** undefined when there is more. */
+/** Returns undefined if the body is longer than `maxBytes`. */
 export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -158,14 +155,14 @@ export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number
 }
 
 const xml = later<typeof import("fast-xml-parser")>("fast-xml-parser");
-/** Made for the first answer. */
+/** Created for the first response. */
 let reader: XMLParser | undefined;
 
 function readXml(text: string): unknown {
   reader ??= new (xml().XMLParser)({
     parseTagValue: false,
     trimValues: false,
-    // Some services write quotes as numbers, which the parser leaves as they are.
+    // Some services write quotes as numeric entities, which the parser does not decode.
     processEntities: false,
     tagValueProcessor: (_name, text) => decodeEntities(text),
     isArray: (name) => name === "Contents",
@@ -173,7 +170,7 @@ function readXml(text: string): unknown {
   return reader.parse(text, true);
 }
 
-/** undefined for what is no XML. */
+/** Returns undefined if it is no XML. */
 export function parseXml(text: string): Record<string, unknown> | undefined {
   try {
     const parsed = readXml(text);

@@ -12,14 +12,14 @@ import {
   type TreeSourceConfig,
 } from "../tree/tree-source-codec.ts";
 
-/** A bucket of S3 or of what is compatible with it, or what of it begins with a prefix. */
+/** An S3-compatible bucket, or the objects in it with a prefix. */
 export interface S3SourceConfig extends TreeSourceConfig {
   readonly bucket: string;
   readonly prefix: string;
-  /** `https://minio.contoso.com`, without the bucket and without a slash at its end; "": AWS. */
+  /** `https://minio.contoso.com`, without bucket and trailing slash; "": AWS. */
   readonly endpoint: string;
   readonly region: string;
-  /** The name of the environment variable that holds `ACCESS_KEY:SECRET`; "": keys or role of the environment, then anonymous. */
+  /** Environment variable with `ACCESS_KEY:SECRET`; "": keys or role of the environment, then anonymous. */
   readonly credential: string;
 }
 
@@ -51,7 +51,7 @@ export function formatBucket(source: S3SourceConfig, earlier: JsonObject): JsonO
   return { bucket, ...unusualFields(fields, earlier) };
 }
 
-/** Not repeated, like all that people paste with a key in it. */
+/** The message does not repeat the value: users paste it with a key. */
 function readBucket(value: unknown, where: string, problems: string[]): string {
   const text = typeof value === "string" ? value.trim() : "";
   if (/^(?!.*\.\.)[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/.test(text)) return text;

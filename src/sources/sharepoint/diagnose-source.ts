@@ -229,7 +229,7 @@ async function* runSteps(steps: readonly Step[]): AsyncGenerator<Finding, void> 
   for (const step of steps) {
     const { subject } = step;
     const skipped = failed && !step.independent;
-    const result = skipped ? notChecked(`Cannot be looked at before this is solved: ${failed}.`) : await runStep(step);
+    const result = skipped ? notChecked(`Not checked before this is solved: ${failed}.`) : await runStep(step);
     if (result.outcome === "problem" && !step.independent) failed ||= subject;
     yield { subject, ...result };
   }

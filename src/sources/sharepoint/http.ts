@@ -110,7 +110,7 @@ const NETWORK_REASONS: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: "the connection was closed in the middle",
 };
 
-/** `attempts`: when the server or the line fails, or the server is too busy to say for how long. */
+/** `attempts`: for failures of server or network, and for throttling without Retry-After. */
 export interface RetryPolicy extends RetryLimits {
   /** How long throttling is waited for in all. A wait that the server asked for does not count as a failed attempt. */
   readonly maxWaitMs: number;

@@ -95,8 +95,8 @@ async function readChangesSince(query: FeedQuery): Promise<ChangesSince | "unsta
   if (!later || later.items.length > 0) return later && "unstable";
   if (!isContinuous(cursor, changeTokenOf(after, feed.filter))) return undefined;
 
-  const there = (item: TouchedItem): boolean => rows.has(item.itemId);
-  const grown = log.items.filter(there).length - log.items.filter((item) => !item.arrived).length;
+  const isPresent = (item: TouchedItem): boolean => rows.has(item.itemId);
+  const grown = log.items.filter(isPresent).length - log.items.filter((item) => !item.arrived).length;
   if (cursor.itemCount + grown !== after.library.itemCount) return undefined;
   if (log.items.some((item) => item.relocated && folders.has(item.itemId))) return undefined;
   const found = await splitGone(log.items, rows, query);
@@ -108,7 +108,7 @@ function isContinuous(cursor: ChangeToken, now: ChangeToken): boolean {
   return isSame && now.token !== "";
 }
 
-interface Found {
+interface FoundChanges {
   readonly touched: readonly Sighting[];
   readonly gone: readonly ItemId[];
 }
@@ -118,7 +118,7 @@ async function splitGone(
   items: readonly TouchedItem[],
   rows: ReadonlyMap<ItemId, Sighting | undefined>,
   { isKnown }: FeedQuery,
-): Promise<Found | undefined> {
+): Promise<FoundChanges | undefined> {
   const touched: Sighting[] = [];
   const gone: ItemId[] = [];
   for (const item of items) {
@@ -130,7 +130,7 @@ async function splitGone(
   return { touched, gone };
 }
 
-function toChangesSince({ feed }: FeedQuery, target: LibraryTarget, found: Found): ChangesSince {
+function toChangesSince({ feed }: FeedQuery, target: LibraryTarget, found: FoundChanges): ChangesSince {
   const { root } = scopeOf(feed.site, target);
   return {
     cursor: encodeChangeToken(changeTokenOf(target, feed.filter)),
@@ -191,16 +191,16 @@ async function readCurrentRows(
     for (const response of rowsInWindow) addRow(reader.decode(response, scopeOf(options.site, target)));
   });
   const found = [...rows.values()].filter((sighting) => sighting !== undefined);
-  for (const each of await reader.resolvePublished(found, call)) {
-    if (each.kind !== "sighting") throw new RemoteError(`look up what changed: ${each.reason}`);
-    rows.set(each.itemId, each);
+  for (const listed of await reader.resolvePublished(found, call)) {
+    if (listed.kind !== "sighting") throw new RemoteError(`look up what changed: ${listed.reason}`);
+    rows.set(listed.itemId, listed);
   }
   return { rows, folders };
 }
 
 async function readAll(query: Parameters<typeof readItems>[0]): Promise<unknown[]> {
   const rows: unknown[] = [];
-  for await (const page of readItems(query, (each) => each)) rows.push(...page);
+  for await (const page of readItems(query, (listed) => listed)) rows.push(...page);
   return rows;
 }
 

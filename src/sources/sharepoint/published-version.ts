@@ -22,7 +22,7 @@ const PUBLISHED_LEVEL = 1;
 export function publicationOf({ File: file }: { readonly File?: unknown }): Publication {
   const { UIVersion, Level } = isJsonObject(file) ? file : {};
   const [version, level] = [Number(UIVersion) || VERSIONS_PER_MAJOR, Number(Level) || PUBLISHED_LEVEL];
-  // Where something is approved before it is published, or was never checked in, the first version is 1.0 and still a draft.
+  // With approval, or before the first check-in, version 1.0 is still a draft.
   if (version < VERSIONS_PER_MAJOR || (version === VERSIONS_PER_MAJOR && level !== PUBLISHED_LEVEL))
     return "never published";
   const isPublished = version % VERSIONS_PER_MAJOR === 0 && level === PUBLISHED_LEVEL;

@@ -15,11 +15,11 @@ export interface SharePointConnectionOptions {
   readonly tenantId: string;
   readonly clientId: string;
   readonly certificate: ClientCertificate;
-  /** Replaces Microsoft's sign-in address. */
+  /** Replaces Microsoft's sign-in URL. */
   readonly tokenEndpoint?: string | undefined;
   /** Requests under way at the same time, over all sources of the tenant. */
   readonly concurrency?: number;
-  /** Who crawls, as Microsoft wants to be told it. */
+  /** Company name for the User-Agent, as Microsoft asks for it. */
   readonly company?: string | undefined;
   readonly timeouts?: Partial<Timeouts>;
   readonly retry?: Partial<RetryPolicy>;
@@ -30,11 +30,11 @@ export interface SharePointConnection {
   readonly rest: RestClient;
   readonly signIn: SignIn;
   readonly identity: { readonly tenantId: string; readonly clientId: string };
-  /** How far the servers' clock is ahead of ours, by the last answer; undefined before the first. */
+  /** How far the servers' clock is ahead of ours, by the last response; undefined before the first. */
   clockSkewMs(): number | undefined;
-  /** What was waited so far because the tenant asked for it. */
+  /** Returns how long requests have waited because of throttling. */
   waited(): Waited;
-  /** Ends what is under way. */
+  /** Cancels requests under way. */
   close(): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ export function createSharePointConnection(options: SharePointConnectionOptions)
   };
 }
 
-/** Microsoft slows down traffic that does not say who it is, in exactly this form. */
+/** Microsoft throttles traffic without a User-Agent of exactly this form. */
 function userAgent(company = "lockstep"): string {
   return `NONISV|${company}|lockstep/${releaseNumber()}`;
 }

@@ -18,7 +18,7 @@ import {
   type SitePageSourceConfig,
 } from "./sharepoint-source-codec.ts";
 
-/** Opened when the first source is: most commands never sign in. */
+/** Connects when the first source is opened: most commands never sign in. */
 type Connect = () => SharePointConnection;
 
 const ABILITIES: SourceAbilities = {
@@ -51,7 +51,7 @@ const URL_PART = {
   described: "The library or folder, for file_sources and sitepage_sources.",
 };
 
-/** What is the same for the three of them. */
+/** Common to the three kinds. */
 const COMMON = {
   abilities: ABILITIES,
   isInEveryDomain: true,
@@ -153,7 +153,7 @@ export function createSitePageKind(connect: Connect): SourceKind<SitePageSourceC
   };
 }
 
-/** An empty library or list name is let pass: what the site has is then what somebody wants to know. */
+/** Accepts an empty library or list name, so that the check can suggest what the site has. */
 function unnamed<C extends SharePointSourceConfig>(
   parse: SourceKind<C>["parse"],
   field: string,

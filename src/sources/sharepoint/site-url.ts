@@ -1,18 +1,18 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import { findSiteUrlProblem } from "../../lib/site-url.ts";
 
-/** A SharePoint site, taken apart. */
+/** The parsed URL of a SharePoint site. */
 export interface SiteAddress {
-  /** As people write it, without a trailing slash. */
+  /** As written, without trailing slash. */
   readonly text: string;
   readonly origin: string;
   /** Decoded, without a trailing slash; "" for the root site. */
   readonly path: string;
-  /** `{site}/_api/`, the folder all requests live in. */
+  /** `{site}/_api/`, the prefix of all requests. */
   readonly api: string;
 }
 
-/** Throws BadInputError unless the text can be the address of a site. */
+/** Throws BadInputError for an invalid site URL. */
 export function parseSiteUrl(text: string): SiteAddress {
   const problem = findSiteUrlProblem(text.trim());
   if (problem !== undefined) throw new BadInputError(`'site_url' ${problem}.`);
@@ -21,7 +21,7 @@ export function parseSiteUrl(text: string): SiteAddress {
   return { text: origin + path, origin, path: decodeURIComponent(path), api: `${origin}${path}/_api/` };
 }
 
-/** A text as an OData string literal inside a URL: quotes doubled, then percent-encoded, quotes around it. */
+/** Returns an OData string literal for a URL: quotes doubled, percent-encoded, in quotes. */
 export function odataLiteral(text: string): string {
   return `'${encodeURIComponent(text.toWellFormed().replaceAll("'", "''"))}'`;
 }
@@ -35,8 +35,8 @@ export function encodePath(path: string): string {
 }
 
 /**
- * What follows `root` and its slash in `path`, or undefined when the path does not lie below the root.
- * SharePoint compares paths without case and we cut by position, so nothing is decoded or spelled anew.
+ * Returns the part of `path` below `root`, or undefined if it is not below. Compares without case, as SharePoint does, and
+ * cuts by position, so that spelling and encoding stay.
  */
 export function pathBelow(root: string, path: string): string | undefined {
   if (path.slice(0, root.length).toLowerCase() !== root.toLowerCase()) return undefined;

@@ -9,18 +9,18 @@ import type { Unreadable } from "../../contracts/source.ts";
 import { limitBytes, plural } from "../../lib/text.ts";
 import { createTreeRules } from "./tree-rules.ts";
 
-/** An object as its store lists it. */
+/** An object in a listing of the store. */
 export interface StoredObject {
   readonly name: string;
   readonly size: number;
   readonly modifiedAtMs: number;
   /** Without quotes. */
   readonly etag: string;
-  /** Why its bytes cannot be had, though it is there; "" if they can. */
+  /** Why its content cannot be read although it is listed; "" if it can. */
   readonly unreadable: string;
 }
 
-/** A flat store of objects whose names hold slashes, opened with what opens it: a container of blobs, a bucket. */
+/** An open container or bucket: a flat store of objects whose names contain slashes. */
 export interface ObjectStore {
   /** The credential in use, for messages: `the signature in REPORTS_SAS`. */
   readonly access: string;
@@ -32,7 +32,7 @@ export interface ObjectStore {
   read(name: string, etag: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
-/** What a source says of the objects that it takes. */
+/** Which objects a source takes. */
 export interface ObjectRules {
   readonly prefix: string;
   readonly credential: string;
@@ -43,7 +43,7 @@ export interface ObjectRules {
 }
 
 interface ObjectTreeOptions {
-  /** The address of the store, without a slash at its end. */
+  /** URL of the store, without trailing slash. */
   readonly location: string;
   readonly open: () => Promise<ObjectStore>;
   /** Where content is spooled between hashing and fetching; without one, nothing is written. */
@@ -52,15 +52,15 @@ interface ObjectTreeOptions {
 }
 
 export interface StoreWords {
-  /** What it is called: `Container`. */
+  /** Name of the store: `Container`. */
   readonly store: string;
-  /** What is in it: `blob`. */
+  /** Name of its objects: `blob`. */
   readonly object: string;
   /** The remedy for a credential that cannot be used. */
   readonly setCredential: string;
 }
 
-/** A store as a tree: its objects are files, by their names below the last slash of the prefix. */
+/** Presents a store as a tree. Objects are files; paths begin after the last slash of the prefix. */
 export function createObjectTree(rules: ObjectRules, options: ObjectTreeOptions): FileTree {
   const { location, folder } = options;
   const root = rootOf(rules.prefix);
@@ -111,16 +111,16 @@ async function* listFiles(
 }
 
 /**
- * The address of an object. A name may hold `.` and `..` between slashes, which whoever reads addresses would take for steps
- * out of the store: there the slashes are written as escapes, which services take for the same.
+ * Returns the URL of an object. If a segment of its name is `.` or `..`, URL parsers would resolve it and leave the store:
+ * then slashes are written as `%2F`, which services treat alike.
  */
 export function objectUrl(location: string, name: string): string {
   const names = name.split("/");
-  const hasSteps = names.some((one) => one === "." || one === "..");
-  return `${location}/${names.map(encodeURIComponent).join(hasSteps ? "%2F" : "/")}`;
+  const hasDotSegments = names.some((segment) => segment === "." || segment === "..");
+  return `${location}/${names.map(encodeURIComponent).join(hasDotSegments ? "%2F" : "/")}`;
 }
 
-/** Lists have ETags without quotes or with, headers have them with. */
+/** Removes the quotes of an ETag: headers have them, listings sometimes. */
 export function bareEtag(etag: string): string {
   return etag.replace(/^(W\/)?"(.*)"$/, "$2");
 }
@@ -157,7 +157,7 @@ async function* diagnoseStore(
     store = await open();
   } catch (error) {
     yield { ...credential, outcome: "problem", detail: sentenceOf(error), remedy: words.setCredential };
-    const detail = `Cannot be looked at before this is solved: ${credential.subject}.`;
+    const detail = `Not checked before this is solved: ${credential.subject}.`;
     return yield { subject, outcome: "not checked", detail, remedy: "" };
   }
   const detail = `The ${words.store.toLowerCase()} is read with ${store.access}.`;
@@ -192,13 +192,13 @@ async function sampleObjects(
 }
 
 /** Returns expected errors as a sentence, and rethrows others. */
-function sentenceOf(error: unknown): string {
+export function sentenceOf(error: unknown): string {
   if (!(error instanceof RemoteError || error instanceof BadInputError)) throw error;
   const text = capital(explain(error));
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-function capital(text: string): string {
+export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -211,9 +211,9 @@ const SHARE_OF_FREE = 0.25;
  */
 class ReadSpool {
   readonly #folder: string;
-  /** By the key of what was read: where it is, and how long. */
+  /** By key: the spool file and its size. */
   readonly #spooled = new Map<string, { readonly file: string; readonly size: number }>();
-  #roomBytes = 0;
+  #freeBytes = 0;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -224,12 +224,12 @@ class ReadSpool {
     await this.end();
     await mkdir(this.#folder, { recursive: true });
     const { bavail, bsize } = await statfs(this.#folder);
-    this.#roomBytes = bavail * bsize * SHARE_OF_FREE;
+    this.#freeBytes = bavail * bsize * SHARE_OF_FREE;
   }
 
   async end(): Promise<void> {
     this.#spooled.clear();
-    this.#roomBytes = 0;
+    this.#freeBytes = 0;
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -238,7 +238,7 @@ class ReadSpool {
     const spool = this.#spooled.get(key);
     this.#spooled.delete(key);
     if (!spool) return yield* this.#spool(key, read());
-    this.#roomBytes += spool.size;
+    this.#freeBytes += spool.size;
     try {
       const isWhole = (await stat(spool.file).catch(() => undefined))?.size === spool.size;
       yield* isWhole ? createReadStream(spool.file) : read();
@@ -255,8 +255,8 @@ class ReadSpool {
     try {
       for await (const chunk of body) {
         size += chunk.byteLength;
-        this.#roomBytes -= chunk.byteLength;
-        if (copy && (this.#roomBytes < 0 || !(await write(copy, chunk)))) {
+        this.#freeBytes -= chunk.byteLength;
+        if (copy && (this.#freeBytes < 0 || !(await write(copy, chunk)))) {
           await copy.close();
           copy = undefined;
         }
@@ -267,14 +267,14 @@ class ReadSpool {
       await copy?.close();
       if (copy && isWhole) this.#spooled.set(key, { file, size });
       else {
-        this.#roomBytes += size;
+        this.#freeBytes += size;
         await rm(file, { force: true });
       }
     }
   }
 }
 
-/** A full disk is no reason not to read. */
+/** Returns false if the write failed: a full disk must not stop the read. */
 async function write(file: FileHandle, chunk: Uint8Array): Promise<boolean> {
   try {
     await file.writeFile(chunk);

@@ -44,7 +44,7 @@ export interface ScanResult {
 
 /** With more changes, the feed declines and everything is listed. */
 export const MAX_CHANGED = 10_000;
-/** Where nothing can have moved, identities are written after so many files. */
+/** Files per batch; identities are written after each where nothing can have moved. */
 const READ_BATCH = 5000;
 
 export interface ScanTools extends TreeTools {
@@ -85,7 +85,7 @@ export async function assertSameRoot(
   const { present } = await manifest.countPresent();
   if (present === 0) return;
   throw new RemoteError(
-    `look at '${location}': another folder is there than last time, and none of the ${plural(present, "known file")} in it. ` +
+    `scan '${location}': it is a different folder than last time, and has none of the ${plural(present, "known file")}. ` +
       "If it is a share, mount it. If the folder was replaced on purpose, give the source another source_id.",
   );
 }
@@ -151,10 +151,10 @@ class FileIdentifier {
     const failed: FailedFile[] = [];
     const before = new Map<string, ManifestEntry>();
     for (let at = 0; at < files.length; at += READ_BATCH) {
-      const some = files.slice(at, at + READ_BATCH);
-      const outcomes = await readFiles(some, this.#tools, this.#signal);
+      const batch = files.slice(at, at + READ_BATCH);
+      const outcomes = await readFiles(batch, this.#tools, this.#signal);
       const present = await this.#presentAt(
-        some.map(({ path }) => path),
+        batch.map(({ path }) => path),
         manifest,
       );
       for (const outcome of outcomes) {
@@ -257,7 +257,7 @@ class FileIdentifier {
       if (present.has(file.path)) continue;
       const why = `it may be '${file.path}' now: ${reason}`;
       for (const node of hasInode(file.node)
-        ? [...byNode.keys()].filter((one) => one === file.node || !hasInode(one))
+        ? [...byNode.keys()].filter((other) => other === file.node || !hasInode(other))
         : [...byNode.keys()]) {
         for (const entry of byNode.get(node) ?? []) {
           held.add(entry);
@@ -332,7 +332,7 @@ async function matchDocuments(
 ): Promise<MatchedDocuments> {
   const { traced, lost } = await traceWithTexts(input, tools, signal);
   const now = tools.now();
-  return { entries: traced.map((one) => asSeen(one, now, newDocId)), lost };
+  return { entries: traced.map((file) => asSeen(file, now, newDocId)), lost };
 }
 
 /** Traces by content, then by text: files that were renamed and edited at once, and files that are back at their path, edited. */
@@ -344,7 +344,7 @@ async function traceWithTexts(
   const { traced, lost } = traceLineage(input);
   const found = traced.filter(({ kind }) => kind === "found").map(({ read }) => read);
   const paths = new Set(found.map(({ file }) => file.path));
-  const placed = new Set(traced.flatMap((one) => ("entry" in one ? one.entry.docId : [])));
+  const placed = new Set(traced.flatMap((file) => ("entry" in file ? file.entry.docId : [])));
   const back = input.absent.filter(
     ({ status, path, docId }) => status === "missing" && paths.has(path) && !placed.has(docId),
   );
@@ -352,10 +352,10 @@ async function traceWithTexts(
   if (pairs.size === 0) return { traced, lost };
   const pairedIds = new Set([...pairs.values()].map(({ entry }) => entry.docId));
   return {
-    traced: traced.map((one): TracedFile => {
-      const pair = pairs.get(one.read);
-      if (!pair) return one;
-      return { kind: pair.entry.status === "missing" ? "restored" : "moved-and-edited", read: one.read, ...pair };
+    traced: traced.map((file): TracedFile => {
+      const pair = pairs.get(file.read);
+      if (!pair) return file;
+      return { kind: pair.entry.status === "missing" ? "restored" : "moved-and-edited", read: file.read, ...pair };
     }),
     lost: lost.filter(({ docId }) => !pairedIds.has(docId)),
   };
@@ -411,7 +411,7 @@ async function pairEdited(
   });
   if (compared > MAX_COMPARED) {
     tools.log(
-      `${plural(compared - MAX_COMPARED, "new file")} could not be compared with what vanished; they count as new.`,
+      `${plural(compared - MAX_COMPARED, "new file")} could not be compared with missing files; they count as new.`,
     );
   }
   for (const { appeared, vanished, score } of pairBest(scored)) {

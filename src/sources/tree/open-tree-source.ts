@@ -161,7 +161,7 @@ class TreeScan {
     const diff = partial ?? (await scanAll({ ...options, ...(this.#rotates && { isDue }) }));
     if ((await tree.identity(signal)) !== identity) {
       throw new RemoteError(
-        `look at '${tree.location}': another folder took its place meanwhile. The next run looks again.`,
+        `scan '${tree.location}': the folder was replaced during the scan. The next run scans again.`,
       );
     }
     if (!isSameRoot) await assertSameRoot(root, tree.location, manifest, diff.foundKnownFile);
@@ -174,7 +174,7 @@ class TreeScan {
   }
 }
 
-/** Stable, and spread evenly. */
+/** Returns the part of the rotation a path belongs to: stable and evenly distributed. */
 function partOf(path: string): number {
   return fastHash(path) % ROTATION_PARTS;
 }
@@ -238,7 +238,7 @@ async function recallLostEntries(
   for await (const page of mirrored()) for (const file of page) recalled.push(await entryOf(file));
   if (recalled.length > 0) {
     const what = plural(recalled.length, "document");
-    log(`WARNING: the manifest does not have ${what} of mirror and knowledge base; they are recalled.`);
+    log(`WARNING: the manifest does not have ${what} of mirror and knowledge base; they are restored from there.`);
   }
   return recalled.sort((a, b) => compareText(a.lastSeenAt, b.lastSeenAt));
 }

@@ -160,7 +160,7 @@ class Scanner {
     ]);
     const byPath = await manifest.knownAt(paths);
     for (const { folder, files, unreadable, isWhole } of pages) {
-      for (const unreadableAbove of unreadable) this.#addUnreadable(unreadableAbove, byPath);
+      for (const entry of unreadable) this.#addUnreadable(entry, byPath);
       const different = differences.get(folder);
       if (different) this.#compareDifferences(folder, files, different, byPath);
       else if (isWhole) this.#compareFolder(folder, files, whole.get(folder) ?? new Map());
@@ -169,13 +169,13 @@ class Scanner {
     }
   }
 
-  /** Files of the folder with an unchanged stamp are not read. */
+  /** Whether files of the folder with an unchanged stamp may be skipped. */
   #trustsStamps({ files, isWhole }: PendingPage): boolean {
     const { checksum, isDue } = this.#tools;
     return isWhole && !checksum && !(isDue && files.some(({ path }) => isDue(path)));
   }
 
-  /** All files of the folder but these are unchanged. */
+  /** Compares the files that differ; all others of the folder are unchanged. */
   #compareDifferences(
     folder: string,
     files: readonly TreeFile[],
@@ -187,23 +187,23 @@ class Scanner {
       if (files.length > 0) this.#foldersWithKnown.add(folder);
       return;
     }
-    const mine = new Map<string, KnownFile[]>();
+    const knownHere = new Map<string, KnownFile[]>();
     for (const path of different) {
       const file = known.get(path);
-      if (file) mine.set(path, [file]);
+      if (file) knownHere.set(path, [file]);
     }
     const seen = files.filter(({ path }) => different.has(path));
     this.#seenCount += files.length - seen.length;
     if (files.length > seen.length) this.#foldersWithKnown.add(folder);
-    this.#compareFolder(folder, seen, mine);
+    this.#compareFolder(folder, seen, knownHere);
   }
 
   #compareFolder(folder: string, files: readonly TreeFile[], known: ReadonlyMap<string, readonly KnownFile[]>): void {
     const seen = new Set<string>();
     for (const file of files) {
-      const [mine] = known.get(file.path) ?? [];
-      if (mine) seen.add(file.path);
-      this.#compare(file, mine);
+      const [knownHere] = known.get(file.path) ?? [];
+      if (knownHere) seen.add(file.path);
+      this.#compare(file, knownHere);
     }
     if (seen.size > 0) this.#foldersWithKnown.add(folder);
     for (const [path, same] of known) this.#absent.push(...(seen.has(path) ? same.slice(1) : same));
@@ -217,10 +217,10 @@ class Scanner {
   }
 
   /** An unreadable link, or file of a type that is not accepted, matters only at the path of a known document. */
-  #addUnreadable(unreadableAbove: UnreadableEntry, known: ReadonlyMap<string, KnownFile>): void {
-    const { path, reason, what } = unreadableAbove;
+  #addUnreadable(unreadable: UnreadableEntry, known: ReadonlyMap<string, KnownFile>): void {
+    const { path, reason, what } = unreadable;
     const isWanted = what === undefined || (what === "file" && this.#tools.acceptedTypes.has(fileTypeOf(nameOf(path))));
-    if (isWanted || known.has(path)) this.#unreadable.push(unreadableAbove);
+    if (isWanted || known.has(path)) this.#unreadable.push(unreadable);
     else this.#skipped.add([{ path, reason }]);
   }
 
@@ -275,8 +275,8 @@ class Scanner {
     const vanished: ManifestEntry[] = [];
     const hidden: FileBelowUnreadable[] = [];
     for (const entry of await this.#entriesOf(absent)) {
-      const unreadableAbove = unreadablePaths.above(entry.path);
-      if (unreadableAbove) hidden.push({ entry, unreadable: unreadableAbove });
+      const unreadable = unreadablePaths.above(entry.path);
+      if (unreadable) hidden.push({ entry, unreadable });
       else vanished.push(entry);
     }
     return {
@@ -317,7 +317,7 @@ function findUnmounted(
   /** Device of every folder that is there. */
   devices: ReadonlyMap<string, string>,
   /** Folders with a known file in them. */
-  familiar: ReadonlySet<string>,
+  foldersWithKnown: ReadonlySet<string>,
 ): readonly Unreadable[] {
   const mounts = new Set<string>();
   for (const { path, node } of absent) {
@@ -327,7 +327,8 @@ function findUnmounted(
   }
   if (mounts.size === 0) return [];
   const alive = new Set<string>();
-  for (const folder of familiar) for (let at = folder; at !== "" && !alive.has(at); at = folderOf(at)) alive.add(at);
+  for (const folder of foldersWithKnown)
+    for (let at = folder; at !== "" && !alive.has(at); at = folderOf(at)) alive.add(at);
   return [...mounts]
     .filter((folder) => !alive.has(folder))
     .map((path) => ({ kind: "unreadable", path, reason: UNMOUNTED_REASON }));
@@ -346,13 +347,13 @@ const MAX_NAMED = 10;
 
 /** Files that the rules skip, reported in a few log lines. */
 class SkippedFiles {
-  readonly #some: { readonly path: string; readonly reason: string }[] = [];
+  readonly #examples: { readonly path: string; readonly reason: string }[] = [];
   readonly #types = new Map<string, number>();
   #count = 0;
 
   add(skipped: readonly { readonly path: string; readonly reason: string }[]): void {
     this.#count += skipped.length;
-    this.#some.push(...skipped.slice(0, MAX_NAMED - this.#some.length));
+    this.#examples.push(...skipped.slice(0, MAX_NAMED - this.#examples.length));
   }
 
   addType(type: string): void {
@@ -360,8 +361,8 @@ class SkippedFiles {
   }
 
   *lines(): Generator<string> {
-    for (const { path, reason } of this.#some) yield `Left out '${path}': ${reason}`;
-    const more = this.#count - this.#some.length;
+    for (const { path, reason } of this.#examples) yield `Left out '${path}': ${reason}`;
+    const more = this.#count - this.#examples.length;
     if (more > 0) yield `Left out ${plural(more, "more file")} for such reasons.`;
     if (this.#types.size === 0) return;
     const most = [...this.#types].sort(([, a], [, b]) => b - a);
@@ -372,25 +373,25 @@ class SkippedFiles {
   }
 }
 
-/** What lies at or below something that could not be looked at: nobody knows whether it is there. */
+/** Finds paths at or below something unreadable: it is unknown whether these files exist. */
 export class UnreadablePaths {
-  readonly #holes: ReadonlyMap<string, Unreadable>;
+  readonly #unreadable: ReadonlyMap<string, Unreadable>;
 
   constructor(unreadable: readonly Unreadable[]) {
-    this.#holes = new Map(unreadable.map((unreadableAbove) => [unreadableAbove.path, unreadableAbove]));
+    this.#unreadable = new Map(unreadable.map((entry) => [entry.path, entry]));
   }
 
   has(path: string): boolean {
     return this.above(path) !== undefined;
   }
 
-  /** What hides it: the nearest one. */
+  /** Returns the nearest unreadable path at or above. */
   above(path: string): Unreadable | undefined {
-    if (this.#holes.size === 0) return undefined;
+    if (this.#unreadable.size === 0) return undefined;
     for (let at = path; at !== ""; at = folderOf(at)) {
-      const unreadableAbove = this.#holes.get(at);
-      if (unreadableAbove) return unreadableAbove;
+      const unreadable = this.#unreadable.get(at);
+      if (unreadable) return unreadable;
     }
-    return this.#holes.get("");
+    return this.#unreadable.get("");
   }
 }

@@ -9,7 +9,7 @@ import type { TreeTools } from "./open-tree-source.ts";
 import { createTreeRules } from "./tree-rules.ts";
 import { type TreeSourceConfig, USUAL_FILE_MB } from "./tree-source-codec.ts";
 
-/** What a run of such a source works with, besides its tree. `folder`: where it may keep something between runs; in a dry run it may only read there. */
+/** Returns the tools of a run, without its tree. `folder`: for files between runs; a dry run only reads there. */
 export type TreeToolsOf = (
   run: SourceRun<TreeSourceConfig>,
   options: SourceOptions,
@@ -25,14 +25,14 @@ const ABILITIES: SourceAbilities = {
   isTakenOnce: true,
 };
 
-/** What all kinds of places full of files have in common. */
+/** Common to all kinds of file trees. */
 export const TREE_KIND: Pick<SourceKind, "abilities" | "idPrefix" | "mayCheck"> = {
   abilities: ABILITIES,
   idPrefix: "doc_",
   mayCheck: "admin",
 };
 
-/** Their fields in the editor. */
+/** Fields of the editor. */
 export const TREE_GLOBS: readonly SourceField[] = [
   {
     name: "include",
@@ -70,7 +70,7 @@ export const MAX_FILE_FIELD: SourceField = {
   described: "Of places full of files: larger files are left out.",
 };
 
-/** Of the other rules only what is unusual; `own` comes first. */
+/** Describes the rules that differ from the defaults; `own` comes first. */
 export function describeTreeRules(
   { include, exclude, hidden, maxFileBytes }: TreeSourceConfig,
   own: readonly string[] = [],
@@ -86,7 +86,7 @@ export function describeTreeRules(
   };
 }
 
-/** `path` is below the root, undefined: elsewhere. */
+/** `path`: below the root; undefined if it is elsewhere. */
 export function locateIn(
   source: TreeSourceConfig,
   path: string | undefined,
@@ -94,15 +94,15 @@ export function locateIn(
   return path === undefined ? undefined : { path, isTaken: createTreeRules(source)(path) };
 }
 
-/** A path that begins at a root, or an address. */
+/** Whether it is an absolute path or a URL. */
 export function isAbsolutePath(path: string): boolean {
   return /^(\/|[A-Za-z]:\/|[a-z][a-z0-9+.-]*:\/\/)/i.test(path);
 }
 
-/** The path below the root of what may be written as a whole address; undefined: it lies elsewhere. */
-export function pathInStore(place: string, prefix: string, called: string): string | undefined {
+/** Returns the path below the root for a path or URL; undefined if it is outside. */
+export function pathInStore(storeUrl: string, prefix: string, called: string): string | undefined {
   const path = called.trim().replaceAll("\\", "/");
-  const start = `${place}/`;
+  const start = `${storeUrl}/`;
   const isAddress = path.startsWith(start);
   if (!isAddress && isAbsolutePath(path)) return undefined;
   const name = isAddress ? decoded(path.slice(start.length)) : path;
@@ -111,7 +111,8 @@ export function pathInStore(place: string, prefix: string, called: string): stri
   return isAddress ? undefined : name;
 }
 
-function decoded(text: string): string {
+/** Decodes percent-encoding; returns invalid text unchanged. */
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -119,7 +120,7 @@ function decoded(text: string): string {
   }
 }
 
-/** It is asked over the network, and every answer may cost money. */
+/** Every listing is a network request and may cost money. */
 export const STORE_SCAN_MS = 30_000;
 
 export const PREFIX_FIELD = {

@@ -3,30 +3,30 @@ import type { OwnFields } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { readCount, readFlag, readTexts } from "../../lib/read-fields.ts";
 
-/** What is taken of a tree of files. */
+/** Which files of a tree a source takes. */
 export interface TreeSourceConfig extends SourceConfig {
-  /** Globs over the path below the root; none: everything. */
+  /** Globs over the path below the root; [] takes everything. */
   readonly include: readonly string[];
   readonly exclude: readonly string[];
-  /** Files and folders whose name begins with a dot are taken, too. */
+  /** Also takes files and folders whose name begins with a dot. */
   readonly hidden: boolean;
-  /** Larger files are left out, and said to be. */
+  /** Larger files are skipped and reported. */
   readonly maxFileBytes: number;
-  /** What tells that files are the same changes without a reason: they are told apart without it, and a part of them is read in every run. */
+  /** For trees whose inodes change without reason: stamps leave them out, and every run reads a part of the files. */
   readonly ignoreInodes?: boolean;
 }
 
 export const USUAL_FILE_MB = 100;
 const MEGABYTE = 1024 * 1024;
 const FILE_MB = { usual: USUAL_FILE_MB, min: 1, max: 100_000 };
-/** Names of files hold blanks. */
+/** Blanks do not separate globs: file names contain them. */
 const LINE_ENDS = /[\r\n]+/;
 const CONTROL = /\p{Cc}/u;
 
-/** Of a source that nobody knows any more. */
+/** Rules of a source whose configuration is unknown. */
 export const EMPTY_RULES: OwnFields<TreeSourceConfig> = { include: [], exclude: [], hidden: false, maxFileBytes: 0 };
 
-/** Everything wrong with them goes to `problems`. */
+/** Adds every mistake to `problems`. */
 export function readTreeRules(value: JsonObject, where: string, problems: string[]): OwnFields<TreeSourceConfig> {
   return {
     include: readGlobs(value["include"], `${where}.include`, problems),
@@ -36,7 +36,7 @@ export function readTreeRules(value: JsonObject, where: string, problems: string
   };
 }
 
-/** For `unusualFields`, before the fields of the kind itself. */
+/** For `unusualFields`: the fields before those of the kind. */
 export function globFields({ include, exclude }: TreeSourceConfig): [string, unknown, unknown][] {
   return [
     ["include", [...include], []],
@@ -44,7 +44,7 @@ export function globFields({ include, exclude }: TreeSourceConfig): [string, unk
   ];
 }
 
-/** The same, after them. */
+/** For `unusualFields`: the fields after those of the kind. */
 export function fileFields({ hidden, maxFileBytes }: TreeSourceConfig): [string, unknown, unknown][] {
   return [
     ["hidden", hidden, false],
@@ -52,7 +52,7 @@ export function fileFields({ hidden, maxFileBytes }: TreeSourceConfig): [string,
   ];
 }
 
-/** Negated ones would say twice what include and exclude say already; `!(a|b)` is another thing. */
+/** Rejects negated globs, which would repeat include and exclude; extglobs like `!(a|b)` are allowed. */
 function readGlobs(value: unknown, where: string, problems: string[]): readonly string[] {
   const globs = readTexts(value, where, LINE_ENDS, problems);
   for (const [at, glob] of globs.entries()) {
@@ -72,7 +72,7 @@ function readGlobs(value: unknown, where: string, problems: string[]): readonly 
   return globs;
 }
 
-/** What the names of `objects` begin with. */
+/** Reads the prefix of object names; rejects keys and signatures. */
 export function readPrefix(value: unknown = "", where: string, objects: string, problems: string[]): string {
   if (typeof value !== "string" || value.length > 1024 || CONTROL.test(value)) {
     problems.push(`${where} must be what the names of the ${objects} begin with, like "reports/".`);
@@ -87,12 +87,12 @@ export function readPrefix(value: unknown = "", where: string, objects: string, 
   return value.trim();
 }
 
-/** How keys of AWS begin: capitals and digits like a name, but not one. */
+/** AWS access keys look like a variable name in capitals. */
 const ACCESS_KEY = /^A(KIA|SIA)[A-Z0-9]{12,}$/;
 
 /**
- * A name in capitals cannot be a signature or a secret that was pasted here; whatever it is, it is not repeated. `words`: what
- * such a variable may be called, and what it holds.
+ * Reads the name of an environment variable. Only names in capitals are accepted, so that a pasted secret is rejected; the
+ * message does not repeat it. `words`: an example, and what the variable holds.
  */
 export function readCredential(
   value: unknown = "",

@@ -87,7 +87,7 @@ async function fetchRobots(origin: string, { token, send, restMs }: RobotsCacheO
 
 /** RFC 9309: while robots.txt is unreachable, nothing may be requested. */
 function unreachable(origin: string, answer: Exclude<WebResult, { kind: "response" }>, restMs: number): FetchedRobots {
-  const reason = `fetch robots.txt of ${origin}: ${answer.reason}; no page is requested without it`;
+  const reason = `the robots.txt of ${origin} cannot be read, and without it nothing is requested: ${answer.reason}`;
   if (answer.kind === "refused") return { robots: { kind: "unavailable", reason }, forMs: restMs };
   return { robots: { ...answer, reason }, forMs: answer.retryAfterMs ?? restMs };
 }

@@ -1,25 +1,25 @@
 import type { Column } from "./list-columns.ts";
 
 /**
- * Requests that together ask for all columns of an item. SharePoint answers for at most 12 columns that look into other
- * lists at once, some of its own among them, and for addresses of limited length.
+ * Builds the requests that together read all columns of an item. SharePoint allows 12 lookup columns per request,
+ * some of its own among them, and limits the length of URLs.
  */
 const MAX_LOOKUPS = 10;
 const MAX_SELECT_LENGTH = 1500;
 
 const ITEM_FIELDS = "Id,UniqueId,FileSystemObjectType,FileRef,Created,Modified";
-/** Counts every touch of the item, and is hidden; the label does where it cannot be had. */
+/** Hidden column that counts every change of the item. The version label replaces it where it is not available. */
 export const TOUCH_COUNT = "owshiddenversion";
 export const VERSION_LABEL = "OData__UIVersionString";
-/** The hidden lookup that knows the texts of an item's terms. */
+/** Hidden lookup with the labels of an item's managed metadata terms. */
 export const TERMS = "TaxCatchAll";
 export const SHOWN_TEXTS = "FieldValuesAsText";
 
 interface GroupOptions {
-  /** Whether items of this list have attachments at all. */
+  /** Whether items of this list can have attachments. */
   readonly attachments: boolean;
   readonly touchCount: boolean;
-  /** Looked-up texts as SharePoint shows them, and people without their mail: slower, and never refused. */
+  /** Reads lookups as displayed texts, and people without e-mail address: slower, but never refused. */
   readonly safe: boolean;
 }
 
@@ -30,7 +30,7 @@ interface Group {
   lookups: number;
 }
 
-/** `$select=…&$expand=…`, ready for the URL. The first one identifies the item, the others are joined to it by `Id`. */
+/** Returns `$select=…&$expand=…` of each request. The first one identifies the item; the others are joined by `Id`. */
 export function fieldGroups(columns: readonly Column[], options: GroupOptions): string[] {
   const first = newGroup([ITEM_FIELDS, options.touchCount ? TOUCH_COUNT : VERSION_LABEL]);
   if (options.attachments) addTo(first, { select: ["AttachmentFiles"], expand: "AttachmentFiles", lookups: 0 });
@@ -81,7 +81,7 @@ function toSelection(column: Column, cautious: boolean): Selection {
   return { select: [name], expand: "", lookups: /^Taxonomy/.test(type) ? 1 : 0 };
 }
 
-/** What a lookup shows, as the JSON of the other list calls it. */
+/** Returns the displayed column of a lookup, as it is named in the JSON of the other list. */
 export function shownField(lookupField: string): string {
   const name = lookupField || "Title";
   return encodeURIComponent(name.startsWith("_") ? `OData_${name}` : name);

@@ -4,7 +4,7 @@ import { missingListError } from "../find-library.ts";
 import { type CallContext, type RestClient, SharePointError } from "../rest-client.ts";
 import { odataLiteral, type SiteAddress } from "../site-url.ts";
 
-/** Throws RemoteError when there is no such list, naming those with a title like it. */
+/** Throws RemoteError if there is no such list; it names lists with a similar title. */
 export async function findList(
   rest: RestClient,
   site: SiteAddress,
@@ -25,7 +25,7 @@ export async function findList(
   });
 }
 
-/** The list as it is now; undefined when it is gone. */
+/** Reads the list's current properties; undefined if it is gone. */
 export async function readList(
   rest: RestClient,
   site: SiteAddress,
@@ -40,7 +40,7 @@ export async function readList(
   }
 }
 
-/** All of them in one answer. Everything is asked for: which properties a column has depends on its type. */
+/** Reads all columns in one request, with all properties: which ones a column has depends on its type. */
 export async function readFields(
   rest: RestClient,
   site: SiteAddress,
@@ -54,7 +54,7 @@ export function listUrl(site: SiteAddress, listId: string): string {
   return `${site.api}web/lists(guid'${encodeURIComponent(listId)}')`;
 }
 
-/** Only with an error code in it is a 404 SharePoint's own answer, and not that of a gateway in front of it. */
+/** Whether SharePoint itself says that it is missing. A 404 without error code may come from a gateway. */
 export function isMissing(error: unknown): boolean {
   return error instanceof SharePointError && error.status === 404 && error.exception !== "";
 }
@@ -63,18 +63,18 @@ async function readTitles(rest: RestClient, site: SiteAddress, call: CallContext
   try {
     return decodeTitles(await rest.getJson(`${site.api}web/lists?$select=${TITLE_FIELDS}`, call));
   } catch (error) {
-    // A suggestion is a nicety; what matters is that the list is missing.
+    // Suggestions are optional; the error is that the list is missing.
     if (error instanceof RemoteError) return [];
     throw error;
   }
 }
 
-/** SharePoint's JSON about a list and its columns in our words. */
+/** Decodes SharePoint's JSON about lists and columns. */
 
 export interface ListRoot {
   readonly listId: string;
   readonly title: string;
-  /** As the server spells it, without a trailing slash: `/sites/demo/Lists/Tasks`. */
+  /** As the server spells it, without trailing slash: `/sites/demo/Lists/Tasks`. */
   readonly path: string;
   /** Items and folders on all levels. */
   readonly itemCount: number;
@@ -85,21 +85,21 @@ const LIST_FIELDS = "Id,Title,BaseType,ItemCount,RootFolder/ServerRelativeUrl";
 /** A column as SharePoint describes it. */
 export interface FieldDescription {
   readonly internalName: string;
-  /** What the column is called in an item's JSON. */
+  /** The column's name in the JSON of an item. */
   readonly property: string;
   readonly title: string;
   readonly type: string;
   readonly hidden: boolean;
   readonly readOnly: boolean;
-  /** The column of the other list that a lookup shows. */
+  /** The column of the other list that a lookup displays. */
   readonly lookupField: string;
   readonly dateOnly: boolean;
-  /** undefined where SharePoint does not tell. */
+  /** undefined if SharePoint does not say. */
   readonly richText: boolean | undefined;
   readonly currencyLocaleId: number;
 }
 
-/** Of SharePoint's `BaseType`; 0 is a list. */
+/** Value of SharePoint's `BaseType`; 0 is a list. */
 const LIBRARY = 1;
 
 function decodeList(response: Record<string, unknown>): ListRoot {
@@ -118,7 +118,7 @@ function decodeList(response: Record<string, unknown>): ListRoot {
 
 const TITLE_FIELDS = "Title,BaseType,Hidden";
 
-/** Titles of the lists a person would name. */
+/** Returns the titles of visible lists. */
 function decodeTitles(response: Record<string, unknown>): string[] {
   return rowsOf(response)
     .filter((list) => list["BaseType"] !== LIBRARY && list["Hidden"] !== true)
@@ -146,7 +146,7 @@ export function decodeFields(response: Record<string, unknown>): FieldDescriptio
 
 const DATE_ONLY = 0;
 
-/** By the ids of people, those who have one. */
+/** Returns e-mail addresses by user id, without empty ones. */
 export function decodeEmails(response: Record<string, unknown>): [number, string][] {
   return rowsOf(response)
     .map((user): [number, string] => [Number(user["Id"]), text(user["Email"])])

@@ -3,11 +3,11 @@ import { OWN_FROM, TAIL, UTC_MARK } from "./list-export.ts";
 
 /** A column of the export. */
 export interface Column extends FieldDescription {
-  /** Its title in the export, unlike that of any other column. */
+  /** Its unique title in the export. */
   readonly heading: string;
 }
 
-/** In the order of the export. Whatever a list lacks of the first two and the last four is there without values. */
+/** Returns the columns in the order of the export. The first two and the last four are always present, if need be without values. */
 export function chooseColumns(fields: readonly FieldDescription[]): Column[] {
   const find = (name: string, type: string, title = name): FieldDescription =>
     fields.find((field) => field.internalName === name) ?? { ...ABSENT, internalName: name, title, type };
@@ -33,7 +33,7 @@ const ABSENT: Omit<FieldDescription, "internalName" | "title" | "type"> = {
   currencyLocaleId: 0,
 };
 
-/** Columns every list has and nobody filled in. Those SharePoint fills in have their own places. */
+/** System columns that are in every list. Some of them have a fixed position in the export. */
 const NOT_OWN = new Set(
   `ID Title Created Modified Author Editor AppAuthor AppEditor Attachments CheckoutUser ComplianceAssetId ContentType
 ContentTypeId DocIcon Edit FileSizeDisplay FolderChildCount ItemChildCount LinkTitle LinkFilename LinkFilenameNoMenu
@@ -44,7 +44,7 @@ ServerRedirectedEmbedUri TaxCatchAll TaxCatchAllLabel`.split(/\s/),
 );
 const WITHOUT_TEXT = new Set(["Computed", "Attachments", "File", "ContentTypeId", "Counter", "PageSeparator"]);
 
-/** `_x65e5_…` is how SharePoint writes a title that begins with anything but a Latin letter; other underscores are its own. */
+/** SharePoint escapes a leading non-Latin letter as `_x65e5_…`; other names with a leading underscore are internal. */
 const INTERNAL = /^_(?!x[0-9a-f]{4}_)/i;
 
 function isOwn(field: FieldDescription): boolean {
@@ -53,14 +53,14 @@ function isOwn(field: FieldDescription): boolean {
   return !field.readOnly || field.type === "Calculated";
 }
 
-/** Equal in every language the server may run in, so that an export does not change with the machine. */
+/** Compares without regard to the server's locale, so that the export is the same on every machine. */
 function byTitle(a: FieldDescription, b: FieldDescription): number {
   const [left, right] = [a.title.toLowerCase(), b.title.toLowerCase()];
   if (left !== right) return left < right ? -1 : 1;
   return a.internalName < b.internalName ? -1 : 1;
 }
 
-/** Two columns may bear the same title; then SharePoint's own keeps it, or the first, and the others add their names. */
+/** Makes titles unique: the fixed column keeps a title, else the first; others get their internal name appended. */
 function withHeadings(fields: readonly FieldDescription[]): Column[] {
   const isFixed = (at: number): boolean => at < OWN_FROM || at >= fields.length - TAIL;
   const order = [...fields.keys()].toSorted((a, b) => Number(isFixed(b)) - Number(isFixed(a)) || a - b);
@@ -78,13 +78,13 @@ function withHeadings(fields: readonly FieldDescription[]): Column[] {
   return fields.map((field, at) => ({ ...field, heading: headings.get(at) ?? field.internalName }));
 }
 
-/** A day is no moment: it is the same wherever one reads it. */
+/** Appends the unit. A day has no time zone: it is the same everywhere. */
 function withUnit(title: string, field: FieldDescription): string {
   if (field.type === "DateTime" && !field.dateOnly) return `${title} ${UTC_MARK}`;
   return field.type === "Currency" ? currencyTitle(title, field.currencyLocaleId) : title;
 }
 
-/** Currencies by the locale a SharePoint column is set to. */
+/** Currencies by the locale of a SharePoint column. */
 const CURRENCIES: Readonly<Record<string, string>> = {
   AUD: "3081",
   BRL: "1046",
@@ -118,7 +118,7 @@ const CURRENCIES: Readonly<Record<string, string>> = {
 
 let known: ReadonlyMap<string, string> | undefined;
 
-/** By locale id. Made when first needed: asking Intl for them all takes as long as loading half the product. */
+/** Returns currency signs by locale id. Created on first use, because Intl is slow. */
 function signs(): ReadonlyMap<string, string> {
   known ??= new Map(
     Object.entries(CURRENCIES).flatMap(([currency, locales]) => locales.split(" ").map((id) => [id, signOf(currency)])),
@@ -126,31 +126,31 @@ function signs(): ReadonlyMap<string, string> {
   return known;
 }
 
-/** Signs that mean one currency only: `$` is the US dollar, others are `CA$` or `A$`. */
+/** Returns an unambiguous sign: `$` is the US dollar, others are `CA$` or `A$`. */
 function signOf(currency: string): string {
   const parts = new Intl.NumberFormat("en-US", { style: "currency", currency }).formatToParts(1);
   return parts.find((part) => part.type === "currency")?.value ?? currency;
 }
 
-/** The title of a currency column in the export: `Budget [€]`. Of an unknown locale nothing is said rather than a guess. */
+/** Returns the title of a currency column in the export: `Budget [€]`; for an unknown locale the title alone. */
 function currencyTitle(title: string, localeId: number): string {
   const sign = signs().get(String(localeId));
   return sign === undefined ? title : `${title} [${sign}]`;
 }
 
-/** The other way round. A column that its owner called `Price [$]` is told the same way, and rightly so. */
+/** Splits such a title. A column that its owner named `Price [$]` is split, too, which is intended. */
 export function splitCurrencyTitle(title: string): { readonly label: string; readonly sign: string } {
   const match = /^(.*\S) \[([^[\]]{1,5})\]$/s.exec(title);
   const [, label = "", sign = ""] = match ?? [];
   return sign !== "" && [...signs().values()].includes(sign) ? { label, sign } : { label: title, sign: "" };
 }
 
-/** Everything that ends a line somewhere. */
+/** All characters that may end a line. */
 const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
 const CONTROL = /[\u0000-\u0008\u000e-\u001f\u007f\u0080-\u0084\u0086-\u009f\ufeff]/g;
 
-/** The lines of a text, trimmed, without blank ones and without characters that no reader can show. */
+/** Returns the trimmed lines of a text, without blank lines and control characters. */
 export function cleanLines(text: string): string[] {
   return text
     .toWellFormed()

@@ -15,7 +15,7 @@ import {
   UTC_MARK,
 } from "./list-export.ts";
 
-/** Makes a Markdown document of each row of a list's export. */
+/** Converts each row of a list's export to a Markdown document. */
 export function createListConverter(): Converter {
   return {
     documentPath: (item) => item.name,
@@ -28,7 +28,7 @@ export function createListConverter(): Converter {
   };
 }
 
-/** Reads the export once, whatever the number of rows that are wanted of it. */
+/** Reads the export once for all requested rows. */
 async function* convertRows(
   original: string,
   items: readonly OriginalItem[],
@@ -81,12 +81,12 @@ function convertRow(
   return { document: Buffer.from(rowMarkdown(list, titles, cells)) };
 }
 
-/** A longer heading would be taken for text, and it is repeated with every passage below it. */
+/** Longer headings would count as text, and a heading is repeated with every passage below it. */
 const MAX_HEADING_PART = 200;
 
 /**
- * One row of a list as a document: a heading and a bullet for every value, empty ones left out. Values are text, whatever
- * they look like: nothing in them begins a heading, a bullet or a code block of its own.
+ * Returns a row as Markdown: a heading, and a bullet per non-empty value. Values are escaped, so that they never start a
+ * heading, bullet or code block.
  */
 export function rowMarkdown(list: string, titles: readonly string[], cells: readonly string[]): string {
   const title = oneLine(cells[TITLE_AT] ?? "") || `Item ${cells[ID_AT] ?? ""}`;
@@ -98,7 +98,7 @@ export function rowMarkdown(list: string, titles: readonly string[], cells: read
   return `${lines.join("\n").trimEnd()}\n`;
 }
 
-/** All but ID, Created and Modified: the times change with every touch, and say nothing about the content. */
+/** Returns all columns but ID, Created and Modified: the times change with every edit and say nothing about the content. */
 function shownColumns(count: number): number[] {
   const own = Array.from({ length: count - TAIL - OWN_FROM }, (_, at) => OWN_FROM + at);
   return [TITLE_AT, ...own, count - 2, count - 1];
@@ -106,7 +106,7 @@ function shownColumns(count: number): number[] {
 
 function heading(list: string, title: string): string {
   const text = `"${shorten(oneLine(list))}" - ${shorten(title)}`;
-  // `Title #` would lose its mark: at the end of a heading it counts as decoration.
+  // In `Title #`, Markdown would drop the trailing `#`.
   return `### ${text.replace(/(?<=\s)#+$/, "\\$&")}`;
 }
 
@@ -124,7 +124,7 @@ function toBullet(title: string, cell: string): string {
 
 const INSTANT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
 
-/** What the title tells about the values stands beside the value. */
+/** Moves the unit from the title to the value. */
 function toFirstLine(title: string, value: string): string {
   const bullet = (label: string, text: string): string => `- ${asText(oneLine(label))}: ${text}`;
   if (title.endsWith(` ${UTC_MARK}`) && INSTANT.test(value)) {
@@ -136,7 +136,7 @@ function toFirstLine(title: string, value: string): string {
 
 const OPENS_A_BLOCK = /^(?:#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|`{3}|~{3}|\||<|[-=:*_]{2,}|[-:][-:| ]*$)/;
 
-/** The beginning of a line marked so that it cannot open a block. */
+/** Escapes the beginning of a line so that it cannot open a block. */
 function asText(line: string): string {
   if (OPENS_A_BLOCK.test(line)) return `\\${line}`;
   return line.replace(/^(\d{1,9})(?=[.)](?:\s|$))/, "$1\\");

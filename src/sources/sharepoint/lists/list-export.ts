@@ -8,16 +8,16 @@ import { isErrno } from "../../../lib/atomic-file.ts";
 import { decodeCsvRow } from "../../../lib/csv.ts";
 
 /**
- * The export of a list: UTF-8, LF, a header of column titles. Unlike a map file it is opened in spreadsheets, so a text
- * that could be taken for a formula is quoted.
+ * The CSV export of a list: UTF-8, LF, column titles as header. Users open it in spreadsheets, so a text that looks like a
+ * formula is quoted.
  */
 
 const NEEDS_QUOTES = /[",\r\n]|^[=+\-@\t]/;
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
-/** SharePoint allows 2 GB in a multiline column; nobody writes a row of this length. */
+/** SharePoint allows 2 GB in a multiline column; a longer record means a damaged file. */
 const MAX_RECORD_LENGTH = 64 * 1024 * 1024;
 
-/** With its line end. */
+/** Returns the row with its line end. */
 export function encodeTableRow(cells: readonly string[]): string {
   return `${cells.map(encodeCell).join(",")}\n`;
 }
@@ -26,7 +26,7 @@ function encodeCell(cell: string): string {
   return NEEDS_QUOTES.test(cell) && !NUMBER.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }
 
-/** The rows of a file in its order, the header first, in handfuls. Also reads what a spreadsheet made of it (BOM, CRLF). */
+/** Yields the rows of a file in batches, header first. Also reads files saved by a spreadsheet (BOM, CRLF). */
 export async function* readTableFile(path: string, signal?: AbortSignal): AsyncGenerator<string[][], void> {
   yield* readTable(createReadStream(path, signal ? { signal } : {}));
 }
@@ -42,10 +42,10 @@ export async function* readTable(pieces: AsyncIterable<Uint8Array>): AsyncGenera
   if (rest.length > 0) yield rest;
 }
 
-/** Cuts text into records. A line end inside quotes is part of the value, and quotes inside quotes are doubled. */
+/** Splits text into records. A line end inside quotes belongs to the value; quotes inside quotes are doubled. */
 class RecordReader {
   #unread = "";
-  /** Where the search for the next line end goes on, and whether that is inside quotes. */
+  /** Offset at which the search for the next line end continues, and whether it is inside quotes. */
   #at = 0;
   #quoted = false;
 
@@ -80,20 +80,20 @@ function toRow(record: string): string[][] {
 }
 
 /**
- * The columns of an export: ID, Title, the list's own in alphabetical order, Created, Modified, Author, Editor. The six
- * are found by their places, because their titles are in the language of the site.
+ * Columns of an export: ID, Title, the list's own in alphabetical order, Created, Modified, Author, Editor. Those six are
+ * found by position, because their titles depend on the site's language.
  */
 export const ID_AT = 0;
 export const TITLE_AT = 1;
 export const OWN_FROM = 2;
-/** Created, Modified, Author and Editor, counted from the end. */
+/** Number of columns at the end: Created, Modified, Author and Editor. */
 export const TAIL = 4;
 export const MIN_COLUMNS = OWN_FROM + TAIL;
 
-/** At the end of the title of a column of moments: SharePoint shows them in the time of the site, we write them in UTC. */
+/** Suffix of the titles of time columns: SharePoint displays the site's time, the export has UTC. */
 export const UTC_MARK = "[UTC]";
 
-/** undefined when the row is not that of an item. */
+/** Returns undefined if the row is no item. */
 export function rowId(cells: readonly string[]): number | undefined {
   const id = Number(cells[ID_AT]);
   return Number.isSafeInteger(id) && id > 0 ? id : undefined;
@@ -106,9 +106,9 @@ const closeFile = promisify(close);
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * Rows on their way from a listing to its export, on disk because they may be many. The file has no name any more once
- * it is open, so that it is gone with the process, however that ends. A spool nobody closes is closed when it is
- * forgotten: a dry run lists and never exports.
+ * Holds the rows of a listing until the export, on disk because there may be many. The file is unlinked once it is open, so
+ * it disappears with the process, also after a crash. A spool that is never closed (a dry run does not export) is closed
+ * by the garbage collector.
  */
 export class RowSpool {
   readonly #file: number;
@@ -130,7 +130,7 @@ export class RowSpool {
     }
   }
 
-  /** Encoded rows, and the items they are of. */
+  /** `rows`: encoded; `ids`: their items. */
   async append(rows: string, ids: Iterable<number>): Promise<void> {
     for (const id of ids) this.#ids.add(id);
     const bytes = Buffer.from(rows);
@@ -145,7 +145,7 @@ export class RowSpool {
     return this.#ids.has(id);
   }
 
-  /** Everything appended so far, as it was. */
+  /** Yields everything appended so far. */
   async *read(): AsyncGenerator<Uint8Array, void> {
     for (let at = 0; at < this.#length; ) {
       const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, this.#length - at));
@@ -167,13 +167,13 @@ export class RowSpool {
 const forgotten = new FinalizationRegistry((file: number) => close(file));
 
 const ENDING = ".csv";
-/** As much as fits on every disk, with room for what the mirror may append. */
+/** Fits every file system, with room for suffixes of the mirror. */
 const MAX_NAME_BYTES = 200;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
 const NOT_IN_NAMES = /[\u0000-\u001f\u007f"*:<>?|\\/%]|^[. ]|[. ]$/g;
 const RESERVED_ON_WINDOWS = /^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i;
 
-/** The file of a list's export. Characters no disk allows are percent-encoded, so that the title can be read back. */
+/** Returns the file name of a list's export. Forbidden characters are percent-encoded, so that the title can be restored. */
 export function listFileName(title: string): string {
   const name = title
     .toWellFormed()
@@ -186,7 +186,7 @@ export function listFileName(title: string): string {
   return `${letters.join("").replace(/%.?$/, "")}~${hash}${ENDING}`;
 }
 
-/** The title a file is named after; shortened if it had to be. */
+/** Returns the title for a file name; truncated if the name was. */
 export function listTitleOf(fileName: string): string {
   const name = fileName.endsWith(ENDING) ? fileName.slice(0, -ENDING.length) : fileName;
   return name.replaceAll(/%([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
@@ -197,8 +197,8 @@ function percent(character: string): string {
 }
 
 /**
- * The rows of a listing as one file in the order of their ids, those to be kept from an earlier export among them. A row
- * that was listed comes from the listing, whatever is to be kept.
+ * Yields the export: listed rows and rows retained from an earlier export, in order of ids. A listed row replaces a
+ * retained one.
  */
 export async function* exportTable(
   titles: readonly string[],
@@ -230,8 +230,8 @@ interface RetainedRow {
 }
 
 /**
- * The wanted rows of an earlier export, their values below the titles of now. An export that is not there or makes no
- * sense has none: their documents are made already, and processing says so where they are not.
+ * Yields the requested rows of an earlier export under the current titles. A missing or invalid export yields none: their
+ * documents exist already, or the process step reports that they do not.
  */
 async function* readRetained(
   path: string,
@@ -258,7 +258,7 @@ async function* readRetained(
   }
 }
 
-/** SharePoint's own columns by place, because their titles follow the site's language; the list's own by title. */
+/** Maps system columns by position, because their titles depend on the site's language, and the list's own by title. */
 function columnMapper(before: readonly string[], now: readonly string[]): (cells: readonly string[]) => string[] {
   const byTitle = new Map(before.slice(OWN_FROM, -TAIL).map((title, at) => [title, at + OWN_FROM]));
   const positions = now.map((title, at) => {

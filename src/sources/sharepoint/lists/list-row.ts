@@ -12,15 +12,15 @@ import { text } from "./find-list.ts";
 import type { Column } from "./list-columns.ts";
 import { rowMarkdown } from "./list-converter.ts";
 
-/** What the rows of a listing have in common. */
+/** Common to all rows of a listing. */
 export interface RowContext {
   readonly origin: string;
   /** The path of the list's root folder. */
   readonly root: string;
-  /** The list as its documents call it. */
+  /** The list's title in its documents. */
   readonly title: string;
   readonly columns: readonly Column[];
-  /** Whether attachments were asked for. */
+  /** Whether attachments were requested. */
   readonly attachments: boolean;
 }
 
@@ -28,13 +28,13 @@ export type RawRow = Readonly<Record<string, unknown>>;
 
 interface ItemRow {
   readonly id: number;
-  /** Of its line in the export. */
+  /** Cells of its row in the export. */
   readonly cells: readonly string[];
-  /** The row itself, then its attachments. */
+  /** The item, then its attachments. */
   readonly found: readonly (Sighting | Unreadable)[];
 }
 
-/** The list item id of a row; undefined when it makes no sense. */
+/** Returns the list item id of a row; undefined if it is invalid. */
 export function listItemIdOf(row: RawRow): number | undefined {
   const id = row["Id"] ?? row["ID"];
   return typeof id === "number" && Number.isSafeInteger(id) && id > 0 ? id : undefined;
@@ -44,7 +44,7 @@ export function isFolder(row: RawRow): boolean {
   return row["FileSystemObjectType"] === 1;
 }
 
-/** "" when the row has none. */
+/** Returns "" if the row has none. */
 export function uniqueIdOf(row: RawRow): string {
   const id = text(row["UniqueId"]).replaceAll(/[{}]/g, "").toLowerCase();
   return GUID.test(id) ? id : "";
@@ -74,8 +74,8 @@ export function decodeItem(id: number, row: RawRow, context: RowContext, texts: 
 }
 
 /**
- * Whatever is known of the item, its attachments included, is kept. What is known is told by its place at the source.
- * Without an id nobody can tell which item this is, so any may be missing.
+ * Marks an item and its attachments as unreadable, so that they are kept; they are found by their server path. Without an
+ * id it is unknown which item this is, so the whole listing counts as incomplete.
  */
 function unreadableItem(id: number, uniqueId: string, reason: string): Unreadable[] {
   if (!uniqueId) return [{ kind: "unreadable", path: "", reason: `row ${id}: ${reason}` }];
@@ -85,12 +85,12 @@ function unreadableItem(id: number, uniqueId: string, reason: string): Unreadabl
   ];
 }
 
-/** Where SharePoint keeps the attachments of an item, below the list. */
+/** The attachment folder of an item, below the list. */
 function attachmentFolder(id: number): string {
   return `Attachments/${id}`;
 }
 
-/** What the document says: a looked-up text or a column's title can change without a touch of the item. */
+/** Hash of the document: a looked-up text or a column title can change without an edit of the item. */
 function contentVersion(context: RowContext, cells: readonly string[]): string {
   const titles = context.columns.map((column) => column.heading);
   return createHash("sha256")
@@ -99,7 +99,7 @@ function contentVersion(context: RowContext, cells: readonly string[]): string {
     .slice(0, 32);
 }
 
-/** "" when the list tells neither; then the time has to do. */
+/** Returns "" if the list has neither column; then only the modified time shows changes. */
 function versionOf(row: RawRow): string {
   const version = row[TOUCH_COUNT] ?? row[VERSION_LABEL];
   return typeof version === "number" || (typeof version === "string" && version !== "") ? `"${version}"` : "";
@@ -139,21 +139,21 @@ function attachmentPath(file: Readonly<Record<string, unknown>>): string {
   return (isJsonObject(path) ? text(path["DecodedUrl"]) : "") || text(file["ServerRelativeUrl"]);
 }
 
-/** "" when it is none. */
+/** Returns "" for an invalid time. */
 function toInstant(time: string): string {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);
 }
 
-/** What rows do not tell themselves. */
+/** Texts that rows do not contain. */
 interface LookupTexts {
-  /** Texts of terms by the number that single-valued columns show instead. */
+  /** Labels of terms by the number that single-valued columns have instead. */
   readonly terms: ReadonlyMap<number, string>;
-  /** By the ids of people. */
+  /** E-mail addresses by user id. */
   readonly emails: ReadonlyMap<number, string>;
 }
 
-/** What a person reads in a column, "" when nothing. */
+/** Returns the displayed text of a column, "" for none. */
 export function columnText(column: Column, row: Readonly<Record<string, unknown>>, texts: LookupTexts): string {
   const value = column.property === "" ? undefined : row[column.property];
   if (value === undefined && isLookup(column)) return wellFormed(shownLookup(row, column));
@@ -190,7 +190,7 @@ function plainText(value: unknown): string {
   return isJsonObject(value) ? text(value["Label"]) || text(value["Title"]) || text(value["Url"]) : "";
 }
 
-/** One value or many, in the order SharePoint keeps them. */
+/** Renders one or several values, in SharePoint's order. */
 function each(value: unknown, render: (one: unknown) => string, separator: string): string {
   const values: readonly unknown[] = isResults(value) ? value.results : Array.isArray(value) ? value : [value];
   return values
@@ -216,14 +216,14 @@ function lookupText(value: unknown, { lookupField }: Column): string {
   return typeof shown === "string" && ISO_INSTANT.test(shown) ? `${instantText(shown)} UTC` : plainText(shown);
 }
 
-/** The text SharePoint shows. It joins several with a semicolon, which is no longer told from one within a text. */
+/** Returns the text SharePoint displays. It joins several values with a semicolon, which a value may contain, too. */
 function shownLookup(row: Readonly<Record<string, unknown>>, { internalName, type }: Column): string {
   const texts = row[SHOWN_TEXTS];
   const shown = isJsonObject(texts) ? shownText(texts, internalName) : "";
   return type === "LookupMulti" ? shown.split("; ").join("|") : shown;
 }
 
-/** There, unlike in rows, every underscore of a name is written out. */
+/** In displayed texts, unlike in rows, underscores of names are escaped. */
 export function shownText(texts: Readonly<Record<string, unknown>>, internalName: string): string {
   return text(texts[internalName] ?? texts[internalName.replaceAll("_", "_x005f_")]);
 }
@@ -233,7 +233,7 @@ function termText(value: unknown, { terms }: LookupTexts): string {
   return number === undefined ? (isJsonObject(value) ? text(value["Label"]) : "") : (terms.get(number) ?? "");
 }
 
-/** The number of a term that does not tell its text; undefined for one that does. */
+/** Returns the number of a term without label; undefined if it has one. */
 export function termNumber(value: unknown): number | undefined {
   if (!isJsonObject(value) || typeof value["WssId"] !== "number") return undefined;
   return text(value["Label"]) === String(value["WssId"]) ? value["WssId"] : undefined;
@@ -247,8 +247,8 @@ function instantText(iso: string): string {
 }
 
 /**
- * A day is stored as its midnight where the site is, which in UTC is often an hour of the day before. The UTC midnight
- * near it is the day people see, for sites from Hawaii (UTC-10) to New Zealand in summer (UTC+13).
+ * Returns the day of a date column. SharePoint stores midnight in the site's time zone, which in UTC is often on the day
+ * before. The nearest UTC midnight is the displayed day, for sites from Hawaii (UTC-10) to New Zealand in summer (UTC+13).
  */
 function dayText(iso: string): string {
   const date = new Date(iso);
@@ -258,7 +258,7 @@ function dayText(iso: string): string {
 
 const EASTERNMOST_MS = 13 * 3_600_000;
 
-/** `string;#x`, `float;#12.5000000`, `boolean;#1`, `datetime;#2024-01-01 00:00:00`, or the value as it is. */
+/** Decodes `string;#x`, `float;#12.5000000`, `boolean;#1`, `datetime;#2024-01-01 00:00:00`; other values stay as they are. */
 function calculatedText(value: unknown): string {
   const match = /^(string|float|boolean|datetime|error);#(.*)$/s.exec(text(value));
   if (!match) return plainText(value);
@@ -268,7 +268,7 @@ function calculatedText(value: unknown): string {
   return rest;
 }
 
-/** Where SharePoint does not tell, markup that fills the whole value gives it away. */
+/** Whether a note is HTML. If SharePoint does not say, a value wrapped in markup is. */
 function isRich(value: string, { richText }: Column): boolean {
   return richText ?? (/^\s*<(div|p|span|ul|ol|table|h\d)\b/i.test(value) && value.trimEnd().endsWith(">"));
 }
@@ -285,12 +285,12 @@ function nameInJson(json: string, key: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
 const UNPRINTABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 
-/** Without characters that break the files the text is written to; line ends are ours. */
+/** Removes control characters and normalises line ends. */
 function wellFormed(value: string): string {
   return value.toWellFormed().replaceAll(/\r\n?/g, "\n").replaceAll(UNPRINTABLE, "").trim();
 }
 
-/** What a person reads of a rich text column, a line for every block. */
+/** Returns the text of a rich text column, one line per block. */
 function noteText(html: string): string {
   const { root } = parseHtml(html, () => undefined);
   return textOf(root)
@@ -300,9 +300,9 @@ function noteText(html: string): string {
     .trim();
 }
 
-/** Recursion is safe: the tree is of bounded depth. */
+/** Recursion is safe: the depth of the tree is limited. */
 function textOf(node: HtmlNode): string {
-  // Line ends in the source of a page are blanks like any other.
+  // Line ends in HTML are blanks.
   if (typeof node === "string") return node.replaceAll(/\s+/g, " ");
   const { tag, attributes } = node;
   if (tag === "br") return "\n";

@@ -43,10 +43,10 @@ interface SharePointListOptions {
   readonly pageSize?: number;
 }
 
-/** Rows come with all their columns, long notes among them: fewer at a time than files. */
+/** Smaller than for files: rows have all their columns, also long notes. */
 const DEFAULT_PAGE_SIZE = 500;
 
-/** The items of a list and their attachments as a source. Throws BadInputError when the site's address is none. */
+/** Opens the items of a list and their attachments as a source. Throws BadInputError for an invalid site URL. */
 export function openSharePointList(
   config: ListSourceConfig,
   connection: SharePointConnection,
@@ -122,22 +122,22 @@ interface OpenListOptions {
   readonly filter: string;
   readonly pageSize: number;
   readonly call: CallContext;
-  /** What a person is told when nothing could be listed at all. */
+  /** Adds advice to the error when nothing could be listed. */
   advise(error: RemoteError): RemoteError;
 }
 
-/** A list that was found, and what is asked about its items. */
+/** A found list, and the query of its items. */
 interface OpenList {
   readonly list: ListRoot;
   readonly context: RowContext;
   readonly query: Omit<ItemsQuery, "fields">;
-  /** By the ids of people, where rows do not tell. */
+  /** E-mail addresses by user id, for rows without them. */
   readonly emails: ReadonlyMap<number, string>;
   readonly pages: AsyncGenerator<unknown[], void>;
   readonly first: IteratorResult<unknown[], void>;
 }
 
-/** Throws, with advice, when not even the first page of items came. */
+/** Throws, with advice, if not even the first page of items arrived. */
 async function openList(options: OpenListOptions): Promise<OpenList> {
   const { rest, site, call } = options;
   try {
@@ -157,8 +157,8 @@ async function openList(options: OpenListOptions): Promise<OpenList> {
 }
 
 /**
- * Every item and attachment of the list, page by page, and their rows into the spool. At the end `hidden` has the number of rows that we are not shown. The listing is no snapshot: an
- * item that shows up twice counts once.
+ * Lists every item and attachment, page by page, and appends the rows to the spool. At the end, `hidden` has the number of
+ * rows that are not shown to us. The listing is no snapshot: an item that appears twice counts once.
  */
 async function* listItems(open: OpenList, spool: RowSpool, hidden: { rows: number }): Listing {
   hidden.rows = 0;
@@ -169,7 +169,7 @@ async function* listItems(open: OpenList, spool: RowSpool, hidden: { rows: numbe
   while (!step.done) {
     try {
       const found = await decodeRows(step.value, open, state);
-      if (found.some((each) => each.kind === "unreadable" && each.path === "")) completeness = "partial";
+      if (found.some((entry) => entry.kind === "unreadable" && entry.path === "")) completeness = "partial";
       yield found;
       step = await open.pages.next();
     } catch (error) {
@@ -236,7 +236,7 @@ function decodeRow(row: unknown, context: RowContext, state: ListingState): Retu
   return decodeItem(id, row, context, state);
 }
 
-/** How many rows are hidden. Throws when rows may be missing. */
+/** Returns how many rows are hidden. Throws if rows may be missing. */
 async function checkNothingMissing({ list, query }: OpenList, keys: ReadonlySet<string>): Promise<number> {
   const { rest, site, listId, call } = query;
   return await confirmListing({
@@ -253,13 +253,13 @@ interface RowsQuery {
   readonly fields: readonly FieldDescription[];
   readonly columns: readonly Column[];
   readonly attachments: boolean;
-  /** By the ids of people; filled when rows do not tell. */
+  /** E-mail addresses by user id; filled if rows have none. */
   readonly emails: Map<number, string>;
 }
 
 /**
- * The rows of a list, asked for in the best way the server bears. It refuses a whole page for one person without a mail
- * address, or for a lookup of an unusual type; then everything is asked again with more care, so rows may come twice.
+ * Reads the rows of a list with the most detailed query that the server accepts. It rejects a whole page because of one
+ * user without e-mail address, or an unusual lookup; then everything is read again with a simpler query, so rows may repeat.
  */
 async function* readRows(options: RowsQuery): AsyncGenerator<unknown[], void> {
   const { query, columns, attachments, emails } = options;
@@ -280,7 +280,7 @@ async function* readRows(options: RowsQuery): AsyncGenerator<unknown[], void> {
   }
 }
 
-/** Also how SharePoint refuses a bad filter: it will say so again. */
+/** Whether a column was rejected. A bad filter looks the same; then the next query fails, too. */
 function isColumnError(error: unknown): boolean {
   if (!(error instanceof SharePointError)) return false;
   const { status, code } = error;
@@ -292,26 +292,26 @@ const GENERAL_FAILURE = -2146232832;
 type Query = Omit<ItemsQuery, "fields">;
 type Part = ReadonlyMap<number, RawRow>;
 
-/** More than these do not change between two requests: the server's answers contradict each other. */
-const MAX_READ_AGAIN = 20;
+/** If more rows differ between two requests, the server's responses are inconsistent. */
+const MAX_REREAD = 20;
 
-/** The rows of a list page by page, each put together from as many requests as its columns need. */
+/** Yields the rows of a list page by page, each joined from as many requests as its columns need. */
 async function* joinRows(query: Query, groups: readonly string[]): AsyncGenerator<unknown[], void> {
   const [first = "", ...more] = groups;
   for await (const rows of readItems({ ...query, fields: first }, (page) => page)) {
     const ids = rows.map(idOf).filter((id) => id !== undefined);
     const parts = ids.length === 0 ? [] : await readParts(query, more, ids);
     const changed = ids.filter((id) => parts.some((part) => !part.has(id)));
-    if (changed.length > MAX_READ_AGAIN) {
+    if (changed.length > MAX_REREAD) {
       throw new RemoteError(`SharePoint told only a part of the columns of ${changed.length} items`);
     }
     const again = new Map<number, RawRow | undefined>();
-    for (const id of changed) again.set(id, await readOne(query, groups, id));
+    for (const id of changed) again.set(id, await readItem(query, groups, id));
     yield rows.map((row) => joinRow(row, parts, again)).filter((row) => row !== GONE);
   }
 }
 
-/** The further columns of the rows of one page, by their ids, a map for every request. */
+/** Returns the further columns of one page of rows, by id: a map per request. */
 async function readParts(query: Query, groups: readonly string[], ids: readonly number[]): Promise<Part[]> {
   const [low, high] = [ids.reduce((a, b) => Math.min(a, b)), ids.reduce((a, b) => Math.max(a, b))];
   const filter = windowFilter(query.filter, low - 1, high);
@@ -326,8 +326,8 @@ async function readParts(query: Query, groups: readonly string[], ids: readonly 
   );
 }
 
-/** One item that was touched between two requests, as it is now; undefined when it is gone. */
-async function readOne(query: Query, groups: readonly string[], id: number): Promise<RawRow | undefined> {
+/** Reads an item again that changed between two requests; undefined if it is gone. */
+async function readItem(query: Query, groups: readonly string[], id: number): Promise<RawRow | undefined> {
   const { rest, site, listId, call } = query;
   const row: Record<string, unknown> = {};
   for (const fields of groups) {
@@ -354,7 +354,7 @@ function idOf(row: unknown): number | undefined {
   return isJsonObject(row) ? listItemIdOf(row) : undefined;
 }
 
-/** The mail addresses of everybody the site knows. An app that may not read them shows people by name alone. */
+/** Loads the e-mail addresses of all users of the site. If the app may not read them, people appear by name alone. */
 async function loadEmails({ rest, site, call }: Query, emails: Map<number, string>): Promise<void> {
   try {
     const response = await rest.getJson(`${site.api}web/siteusers?$select=Id,Email`, call);
@@ -364,7 +364,7 @@ async function loadEmails({ rest, site, call }: Query, emails: Map<number, strin
   }
 }
 
-/** Learns the texts of the terms on these rows. The rows tell most of them; the rest is asked for, once a term. */
+/** Loads the labels of terms on these rows. Most are in the rows; others are requested, once per term. */
 async function loadTerms(
   rows: readonly RawRow[],
   columns: readonly Column[],
@@ -392,7 +392,7 @@ function termsIn(row: RawRow): [number, string][] {
   });
 }
 
-/** What SharePoint itself shows of the value; slow, but never at a loss. */
+/** Returns the text SharePoint displays for the value; slow, but always available. */
 async function readShownText({ rest, site, listId, call }: Query, id: number, internalName: string): Promise<string> {
   return shownText(await rest.getJson(`${listUrl(site, listId)}/items(${id})/${SHOWN_TEXTS}`, call), internalName);
 }

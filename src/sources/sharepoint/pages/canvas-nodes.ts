@@ -1,14 +1,14 @@
 import { BLOCK_TAGS, type HtmlElement, type HtmlNode, parseHtml } from "../../../lib/html.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 
-/** Where a control stands on the page. */
+/** Position of a control on the page. */
 interface Position {
-  /** The column at the side comes after everything else. */
+  /** 1 for the column at the side, which comes last. */
   readonly aside: number;
   readonly zone: number;
   readonly column: number;
   readonly control: number;
-  /** Above sections that can be folded away; "" for none. */
+  /** Heading of a collapsible section; "" for none. */
   readonly heading: string;
 }
 
@@ -25,9 +25,9 @@ interface Context {
 const START: Position = { aside: 0, zone: 0, column: 0, control: 0, heading: "" };
 
 /**
- * The readable nodes of a canvas in the order a reader meets them. A canvas is HTML whose controls are described by JSON
- * in attributes, or JSON through and through, depending on whom one asks. What is broken in a description costs the
- * description: text is kept where it stands. Throws when JSON through and through is broken.
+ * Returns the readable nodes of a canvas in reading order. A canvas is HTML with JSON descriptions of its controls in
+ * attributes, or all JSON, depending on the API. A broken description is ignored, and the text stays where it is. Throws
+ * if an all-JSON canvas is broken.
  */
 export function canvasNodes(canvas: string, context: Context): HtmlNode[] {
   const placed = /^\s*\[\s*[{\]]/.test(canvas.slice(0, 1000))
@@ -48,7 +48,7 @@ function byPosition({ position: a }: Placed, { position: b }: Placed): number {
   return a.aside - b.aside || a.zone - b.zone || a.column - b.column || a.control - b.control;
 }
 
-/** A control that does not say where it stands, stands behind the one before it. */
+/** Returns the position of a control; without one, that of the control before it. */
 function positionOf(control: JsonObject, before: Position): Position {
   const position = control["position"];
   if (!isJsonObject(position)) return before;
@@ -81,14 +81,16 @@ function readJsonCanvas(canvas: string, { check, pageTitle }: Context): Placed[]
   return placed;
 }
 
-/** Attributes that make an element more than markup. */
-const MARKS = ["canvascontrol", "webpart", "webpartdata", "componentid", "htmlproperties"].map((it) => `data-sp-${it}`);
+/** Attributes that mark an element as a control. */
+const CONTROL_ATTRIBUTES = ["canvascontrol", "webpart", "webpartdata", "componentid", "htmlproperties"].map(
+  (it) => `data-sp-${it}`,
+);
 
 class HtmlCanvas {
   readonly #context: Context;
   readonly #placed: Placed[] = [];
-  /** Elements with a marked one below them. Markup left open nests controls into each other, so this may be any. */
-  readonly #around = new Set<HtmlElement>();
+  /** Elements that contain a marked one. Unclosed markup nests controls into each other, so it may be any element. */
+  readonly #containers = new Set<HtmlElement>();
   #position = START;
 
   constructor(context: Context) {
@@ -105,8 +107,8 @@ class HtmlCanvas {
   #survey(element: HtmlElement): boolean {
     let found = false;
     for (const child of element.children) if (typeof child !== "string" && this.#survey(child)) found = true;
-    if (found) this.#around.add(element);
-    return found || MARKS.some((mark) => element.attributes.has(mark));
+    if (found) this.#containers.add(element);
+    return found || CONTROL_ATTRIBUTES.some((mark) => element.attributes.has(mark));
   }
 
   #walk(nodes: readonly HtmlNode[]): void {
@@ -116,7 +118,7 @@ class HtmlCanvas {
       loose = [];
     };
     for (const node of nodes) {
-      if (typeof node === "string" || !(this.#around.has(node) || isMarked(node))) loose.push(node);
+      if (typeof node === "string" || !(this.#containers.has(node) || isMarked(node))) loose.push(node);
       else {
         endLoose();
         this.#marked(node);
@@ -144,7 +146,7 @@ class HtmlCanvas {
     );
     const inside = holders.flatMap((holder) => holder.children);
     const isNamed = (node: HtmlNode): node is HtmlElement =>
-      typeof node !== "string" && node.attributes.has("data-sp-prop-name") && !this.#around.has(node);
+      typeof node !== "string" && node.attributes.has("data-sp-prop-name") && !this.#containers.has(node);
     addFromElements(content, inside.filter(isNamed));
     const nodes = webPartNodes(content, this.#context.pageTitle);
     if (nodes.length > 0) this.#placed.push({ position: this.#position, nodes });
@@ -154,7 +156,7 @@ class HtmlCanvas {
 }
 
 function isMarked({ attributes }: HtmlElement): boolean {
-  return attributes.size > 0 && MARKS.some((mark) => attributes.has(mark));
+  return attributes.size > 0 && CONTROL_ATTRIBUTES.some((mark) => attributes.has(mark));
 }
 
 function parseJson(text: string | undefined): JsonObject {
@@ -165,7 +167,7 @@ function parseJson(text: string | undefined): JsonObject {
   }
 }
 
-/** What belongs together in a web part: one quick link, one person, one tile; or the web part itself. */
+/** A group of properties of a web part: one quick link, person or tile; or the web part itself. */
 interface Entry {
   readonly texts: Map<string, string>;
   readonly markup: HtmlNode[];
@@ -173,11 +175,11 @@ interface Entry {
   readonly alts: string[];
 }
 
-/** In the order of what a reader would call the thing by. */
+/** Properties that name an entry, in order of preference. */
 const LEADING_NAMES = ["title", "name", "label", "text"];
 const GUID = /^\{?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}?$/i;
 
-/** A web part's content as a reader sees it: its title, its texts and pictures, then its entries as a list. */
+/** Returns the content of a web part: its title, texts and images, then its entries as a list. */
 function webPartNodes(content: WebPartContent, pageTitle: string): HtmlNode[] {
   const entries = groupEntries(content);
   const own = entries.get("");
@@ -191,7 +193,7 @@ function webPartNodes(content: WebPartContent, pageTitle: string): HtmlNode[] {
 function groupEntries(content: WebPartContent): Map<string, Entry> {
   const entries = new Map<string, Entry>();
   const at = (name: string): { entry: Entry; name: string } => {
-    // `items[0].image.title` belongs to `items[0]`.
+    // `items[0].image.title` belongs to entry `items[0]`.
     const end = name.lastIndexOf("]") + 1;
     const key = name.slice(0, end);
     const entry = entries.get(key) ?? { texts: new Map(), markup: [], links: [], alts: [] };
@@ -214,7 +216,7 @@ function groupEntries(content: WebPartContent): Map<string, Entry> {
 function ownNodes({ texts, markup, links, alts }: Entry, pageTitle: string): HtmlNode[] {
   const [titleName, title] = [...texts].find(([name]) => /(?:^t|T)itle$/.test(name)) ?? ["", ""];
   const nodes: HtmlNode[] = [];
-  // The banner of a page repeats its title.
+  // The banner of a page repeats the page title.
   if (title && title.trim() !== pageTitle.trim()) nodes.push(makeNode("h3", [title]));
   const others = [...texts].filter(([name]) => name !== titleName);
   const captions = others.filter(([name]) => /caption/i.test(name)).map(([, text]) => text);
@@ -252,16 +254,16 @@ function linked(text: string, target: string | undefined): HtmlNode {
   return target ? makeNode("a", [text], { href: target }) : text;
 }
 
-/** What a web part shows, by the names its properties have: `title`, `items[0].description`. */
+/** Contents of a web part, by property name: `title`, `items[0].description`. */
 interface WebPartContent {
   readonly texts: Map<string, string>;
   readonly markup: Map<string, readonly HtmlNode[]>;
   readonly links: Map<string, string>;
-  /** With the texts that stand for the image. */
+  /** Alternative texts of images. */
   readonly images: Map<string, string>;
 }
 
-/** What SharePoint itself keeps of a web part for its search. Properties beside it are settings, not text. */
+/** Reads what SharePoint prepared for its own search. Other properties are settings. */
 function contentFromJson(webPart: JsonObject, check: () => void): WebPartContent {
   const processed = asObject(webPart["serverProcessedContent"]);
   const content: WebPartContent = {
@@ -273,7 +275,7 @@ function contentFromJson(webPart: JsonObject, check: () => void): WebPartContent
   for (const [name, html] of textsOf(processed["htmlStrings"])) {
     content.markup.set(name, parseHtml(html, check).root.children);
   }
-  // The Markdown web part keeps what was typed beside what it became.
+  // The Markdown web part has the source besides the rendered HTML.
   if (content.markup.has("html")) content.texts.delete("code");
   const properties = asObject(webPart["properties"]);
   for (const name of textsOf(processed["imageSources"]).keys()) {
@@ -288,7 +290,7 @@ function contentFromJson(webPart: JsonObject, check: () => void): WebPartContent
   return content;
 }
 
-/** The same, as elements inside the web part: `<div data-sp-prop-name="title" data-sp-searchableplaintext="true">`. */
+/** Reads the same from elements: `<div data-sp-prop-name="title" data-sp-searchableplaintext="true">`. */
 function addFromElements(content: WebPartContent, properties: readonly HtmlElement[]): void {
   for (const element of properties) {
     const { tag, attributes, children } = element;
@@ -314,7 +316,7 @@ function plainText(nodes: readonly HtmlNode[]): string {
   return nodes.map((node) => (typeof node === "string" ? node : plainText(node.children))).join(" ");
 }
 
-/** Order as sent; values that are no texts say nothing to a reader. */
+/** Returns the text properties in order; skips other values. */
 function textsOf(value: unknown): Map<string, string> {
   const pairs = Object.entries(asObject(value)).filter((pair): pair is [string, string] => typeof pair[1] === "string");
   return new Map(pairs);
@@ -324,7 +326,7 @@ function asObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** An element as the parser would have built it. */
+/** Builds an element like the parser's. */
 function makeNode(tag: string, children: readonly HtmlNode[], attributes?: Record<string, string>): HtmlElement {
   const hasBlock = children.some((child) => typeof child !== "string" && (child.hasBlock || BLOCK_TAGS.has(child.tag)));
   return { tag, attributes: new Map(Object.entries(attributes ?? {})), children: [...children], hasBlock };

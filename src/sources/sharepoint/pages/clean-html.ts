@@ -1,18 +1,18 @@
 import { BLOCK_TAGS, type HtmlElement, type HtmlNode, isNoise } from "../../../lib/html.ts";
 
 interface CleanOptions {
-  /** What relative links are relative to. */
+  /** Base of relative links. */
   readonly address: string;
-  /** Written once, above everything; a first heading that says the same is left out. */
+  /** Written once at the top; a first heading with the same text is left out. */
   readonly title: string;
-  /** Called now and then; may throw. */
+  /** Called regularly; may throw to cancel. */
   readonly check: () => void;
 }
 
 /**
- * Markup with nothing left but what is read: headings, paragraphs, lists, tables, quotes, code, links, texts of images.
- * Emphasis, layout, styles, scripts, ids and whatever is empty are gone. Every element is closed, every text escaped.
- * Recursion is safe: the tree is of bounded depth.
+ * Returns HTML with readable content only: headings, paragraphs, lists, tables, quotes, code, links, texts of images. Drops
+ * emphasis, layout, styles, scripts, ids and empty elements. Every element is closed, every text escaped. Recursion is
+ * safe: the depth of the tree is limited.
  */
 export function cleanHtml(nodes: readonly HtmlNode[], options: CleanOptions): string {
   const writer = new CleanWriter(options);
@@ -20,7 +20,7 @@ export function cleanHtml(nodes: readonly HtmlNode[], options: CleanOptions): st
   return writer.parts.join("");
 }
 
-/** Pieces are appended and never copied, and what turns out to be empty is taken back: linear at any depth. */
+/** Appends parts and removes empty elements again, without copying: linear at any depth. */
 class CleanWriter {
   readonly parts: string[] = [];
   readonly #options: CleanOptions;
@@ -29,7 +29,7 @@ class CleanWriter {
     this.#options = options;
   }
 
-  /** Runs of inline nodes become paragraphs. */
+  /** Writes blocks; runs of inline nodes become paragraphs. */
   blocks(nodes: readonly HtmlNode[]): void {
     this.#options.check();
     let run: HtmlNode[] = [];
@@ -64,7 +64,7 @@ class CleanWriter {
     }
   }
 
-  /** Only the page's title is an h1. Links in headings lead away from what the heading is about. */
+  /** Only the page title is an h1. Links in headings keep only their text. */
   #heading(element: HtmlElement, tag: string): void {
     const text = this.#inline(element.children, "text").replaceAll("<br>", " ");
     if (!text || (this.parts.length === 0 && sameText(text, escapeHtml(this.#options.title)))) return;
@@ -88,7 +88,7 @@ class CleanWriter {
     }
   }
 
-  /** Older pages arrange their columns with a table: that one is no table of anything. */
+  /** A layout table of an older page is no table. */
   #table(element: HtmlElement): void {
     const role = element.attributes.get("role");
     if (role === "presentation" || role === "none" || element.attributes.get("id") === "layoutsTable") {
@@ -117,7 +117,7 @@ class CleanWriter {
     }
   }
 
-  /** An empty cell stays where others in its row are not: without it they would stand in the wrong column. */
+  /** Writes the cells of a row. Empty cells stay if others are filled, so that columns match. */
   #cells(nodes: readonly HtmlNode[]): void {
     const before = this.parts.length;
     let filled = false;
@@ -135,7 +135,7 @@ class CleanWriter {
     if (!filled) this.parts.length = before;
   }
 
-  /** What stands in an item or a cell: a single paragraph needs no tag of its own there. */
+  /** Writes the content of a list item or cell; a single paragraph needs no tag there. */
   #flow(nodes: readonly HtmlNode[]): void {
     const at = this.parts.length;
     this.blocks(nodes);
@@ -148,7 +148,7 @@ class CleanWriter {
     if (text.trim()) this.parts.push(`<pre>${escapeHtml(text)}</pre>\n`);
   }
 
-  /** Images put into a text by SharePoint's own editor have their texts in attributes of the box around them. */
+  /** Writes the texts of an image of SharePoint's editor: they are attributes of the box around it. */
   #pictureOf({ attributes }: HtmlElement): void {
     if (attributes.size === 0) return;
     for (const name of ["data-alttext", "data-overlaytext", "data-captiontext"]) {
@@ -201,7 +201,7 @@ const MEANING_OF_ROLE: Readonly<Record<string, string>> = {
   listitem: "li",
 };
 
-/** What an element is, going by its role where its tag says nothing. */
+/** Returns the tag, or for a `div` the tag its role stands for. */
 function meaningOf({ tag, attributes }: HtmlElement): string {
   if (tag === "menu" || tag === "dir") return "ul";
   const role = tag === "div" ? (attributes.get("role") ?? "") : "";
@@ -210,7 +210,7 @@ function meaningOf({ tag, attributes }: HtmlElement): string {
   return /^[1-6]$/.test(level) ? `h${level}` : "h2";
 }
 
-/** As attributes, with a leading blank. */
+/** Returns `colspan` and `rowspan` as attributes, with a leading blank. */
 function spansOf({ attributes }: HtmlElement): string {
   return ["colspan", "rowspan"]
     .map((name) => [name, attributes.get(name) ?? ""] as const)
@@ -219,7 +219,7 @@ function spansOf({ attributes }: HtmlElement): string {
     .join("");
 }
 
-/** Whether links keep their targets, or only their text: in headings, and inside what is marked up already. */
+/** Whether links keep their targets, or only their text (in headings, and inside other inline markup). */
 type LinkStyle = "targets" | "text";
 
 interface InlineOptions {
@@ -227,11 +227,11 @@ interface InlineOptions {
   readonly links: LinkStyle;
 }
 
-/** Of what carries no words only these say something: line breaks, code, and raised or lowered numbers. */
+/** Inline tags that are kept, besides line breaks. */
 const KEPT_TAGS = new Set(["code", "sub", "sup"]);
 const MAX_TARGET_LENGTH = 2000;
 
-/** Markup for inside a paragraph; "" when there is nothing to read. */
+/** Returns markup for the inside of a paragraph; "" if there is no text. */
 function cleanInline(nodes: readonly HtmlNode[], options: InlineOptions): string {
   const parts: string[] = [];
   for (const node of nodes) collect(node, options, parts);
@@ -274,7 +274,7 @@ function link(element: HtmlElement, options: InlineOptions): string {
   return text && target ? `${before}<a href="${escapeHtml(target)}">${text}</a>${after}` : `${before}${text}${after}`;
 }
 
-/** "" for what leads nowhere from a search result: scripts, places on the same page, addresses that are none. */
+/** Returns "" for targets that are useless in a search result: scripts, fragments of the page, invalid URLs. */
 function absoluteTarget(href: string, address: string): string {
   const trimmed = href.trim();
   if (!trimmed || trimmed.startsWith("#") || trimmed.length > MAX_TARGET_LENGTH) return "";
@@ -282,12 +282,12 @@ function absoluteTarget(href: string, address: string): string {
   return url && /^(?:https?|mailto|tel):$/.test(url.protocol) ? url.href : "";
 }
 
-/** Text without line feeds, control characters and signs nobody sees; those for line breaks are ours alone. */
+/** Replaces line ends and control characters by blanks and removes invisible characters. Line breaks are written as `<br>` only. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\u00ad\u200b\ufeff]/g, "").replaceAll(/[\s\p{Cc}]+/gu, " ");
 }
 
-/** One blank at most, none at the ends of lines, no empty lines. */
+/** Collapses blanks, and removes those at line ends and empty lines. */
 function collapse(text: string): string {
   return text
     .replaceAll(/ {2,}/g, " ")

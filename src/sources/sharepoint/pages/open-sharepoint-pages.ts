@@ -29,7 +29,7 @@ import {
 import { writePageOriginal } from "./page-original.ts";
 
 interface SharePointPagesOptions {
-  /** Told when requests wait; once per pause, not per request. */
+  /** Called when requests wait; once per pause, not per request. */
   readonly onWait?: OnWait;
   readonly pageSize?: number;
 }
@@ -38,8 +38,8 @@ const DEFAULT_URL_PART = "/SitePages";
 const DEFAULT_PAGE_SIZE = 2000;
 
 /**
- * The published pages of a site, or of one folder of its pages, as a source. Their text comes from the page's columns:
- * the page itself is a program that shows nothing without a browser. Throws BadInputError when the site's address is none.
+ * Opens the published pages of a site, or of one folder, as a source. The text comes from columns: the page itself is an
+ * application that shows nothing without a browser. Throws BadInputError for an invalid site URL.
  */
 export function openSharePointPages(
   config: SitePageSourceConfig,
@@ -54,7 +54,7 @@ export function openSharePointPages(
   const onWait = oncePerPause(options.onWait);
   const advise = (error: RemoteError): RemoteError =>
     new RemoteError(`list '${urlPart}' of ${site.text}: ${withAdvice(error, filter)}`, { cause: error });
-  /** As the last listing found it. */
+  /** From the last listing. */
   let pageLibrary: PageLibrary | undefined;
   let hidden = 0;
 
@@ -99,7 +99,7 @@ export function openSharePointPages(
   };
 }
 
-/** The page as readers see it now, as one HTML file. What is no longer this page, or no longer published, is gone. */
+/** Fetches the published page as one HTML file. Returns "gone" if it is another page now, or unpublished. */
 async function fetchPage(library: PageLibrary, item: ItemRef, call: CallContext): Promise<Fetched> {
   try {
     const original = await readOriginal(library, item, call);
@@ -113,7 +113,7 @@ async function fetchPage(library: PageLibrary, item: ItemRef, call: CallContext)
   }
 }
 
-/** undefined: gone. */
+/** Returns undefined if it is gone. */
 async function readOriginal(library: PageLibrary, item: ItemRef, call: CallContext): Promise<string | undefined> {
   const { rest, site, columns } = library;
   if (!Number.isSafeInteger(item.listItemId) || item.listItemId < 1) {
@@ -133,10 +133,7 @@ async function* asStream(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-/**
- * Every page that readers see, as they see it: an unpublished edit of a page changes nothing about it. `onFound` is told
- * the library before the first page of the listing.
- */
+/** Lists every page in its published version; unpublished edits have no effect. Calls `onFound` before the first page. */
 async function* listPages(
   options: Omit<LibraryListingOptions, "chooseDecoder">,
   onFound: (library: PageLibrary) => void,
@@ -165,7 +162,7 @@ async function* listPages(
   return step.value;
 }
 
-/** A library of pages that was found. */
+/** A found library of pages. */
 interface PageLibrary extends VersionedLibrary {
   readonly listId: string;
   readonly columns: PageColumns;
@@ -181,7 +178,7 @@ async function openPageLibrary(
   return { ...base, columns: decodeColumns(await rest.getJson(url, call)) };
 }
 
-/** The columns of that version. */
+/** Reads the columns of this version. */
 async function readPublishedTexts(
   library: PageLibrary,
   listItemId: number,
@@ -195,7 +192,7 @@ async function readPublishedTexts(
     return await rest.getJson(`${versions}(${version})?$select=${["VersionId", ...columns.texts].join()}`, call);
   } catch (error) {
     if (!(error instanceof SharePointError) || error.status !== 400) throw error;
-    // A column may be younger than the version, or not to be chosen there: then all there are, of this one version.
+    // A column may be newer than the version, or not selectable: then read all columns of this version.
     return await rest.getJson(`${versions}(${version})`, call);
   }
 }

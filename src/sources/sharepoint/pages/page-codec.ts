@@ -7,14 +7,14 @@ import { pathBelow } from "../site-url.ts";
 import { MARKUP_COLUMNS } from "./page-converter.ts";
 import type { PageOriginal } from "./page-original.ts";
 
-/** SharePoint's JSON about pages in our words: the only file of this folder that knows its field names. */
+/** Decodes SharePoint's JSON about pages; the only file here that knows its field names. */
 
 const FLAGS = "OData__SPSitePageFlags";
 const TEXT_COLUMNS = ["Title", "Description", ...MARKUP_COLUMNS];
 
 export const COLUMN_NAME_FIELDS = "EntityPropertyName";
 
-/** Which of the columns we would like are there: asking for one that is not fails the whole question. */
+/** The columns that exist: a request for a missing one would fail. */
 export interface PageColumns {
   readonly listing: readonly string[];
   readonly texts: readonly string[];
@@ -30,12 +30,12 @@ export function decodeColumns(response: JsonObject): PageColumns {
   };
 }
 
-/** Without such a column every page would be a title at most. */
+/** Whether a column has the text of pages. Without one, only titles are left. */
 export function holdsText({ texts }: PageColumns): boolean {
   return MARKUP_COLUMNS.some((name) => texts.includes(name));
 }
 
-/** What is no page, or none that readers see, counts but is no item. */
+/** Decodes a row. Anything but a published page counts as a row, but is no item. */
 export function decodePageRow(
   value: unknown,
   scope: LibraryScope,
@@ -60,8 +60,8 @@ function isTemplate(row: JsonObject, { serverPath }: Sighting, scope: LibrarySco
 }
 
 /**
- * The version stands for the content: whatever is published makes a new one. The content tag would not do, since the
- * text of a page lies in columns, and columns may change without it.
+ * The published version stands for the content. The content tag does not: the text of a page is in columns, which change
+ * without it.
  */
 export function pageSighting(
   sighting: Sighting,
@@ -79,12 +79,12 @@ export function pageSighting(
 
 export const ITEM_VERSION_FIELDS = "VersionId,IsCurrentVersion";
 
-/** The same of an item's versions, which are counted alike but come with its columns; only the number is read. */
+/** Returns the newest published version number of an item. Item versions are numbered like file versions, and contain the columns. */
 export function decodePublishedItemVersion(response: JsonObject, approved?: ReadonlySet<number>): number | undefined {
   return newestMajor(response, "VersionId", approved)?.version;
 }
 
-/** For the question about one page; whether it is still the same item, and published. */
+/** Fields of a request for one page: whether it is still the same item, and published. */
 export const PAGE_FIELDS: readonly string[] = [
   "Id",
   "UniqueId",
@@ -99,7 +99,7 @@ export function decodePageIdentity(row: JsonObject): { readonly key: string; rea
   return { key: id.replaceAll(/[{}]/g, "").toLowerCase(), serverPath: path };
 }
 
-/** From an item or from one of its versions: both have the columns under the same names. */
+/** Decodes an item or one of its versions: both name the columns alike. */
 export function decodePageTexts(row: JsonObject, address: string): PageOriginal {
   const text = (name: string): string => {
     const value = row[name];

@@ -6,12 +6,12 @@ import { canvasNodes } from "./canvas-nodes.ts";
 import { cleanHtml, escapeHtml } from "./clean-html.ts";
 import { type PageOriginal, readPageOriginal } from "./page-original.ts";
 
-/** SharePoint refuses to save a page long before this; beyond it, somebody put another file there. */
+/** SharePoint saves no page of this size; a larger file is no page. */
 const MAX_ORIGINAL_BYTES = 32 * 1024 * 1024;
-/** Time and memory go by elements, not by bytes. */
+/** Time and memory depend on the number of elements, not bytes. */
 const MAX_ELEMENTS = 400_000;
 
-/** Makes of a site page's original the HTML that is embedded. It lies at the same path: `News/Home.aspx.html`. */
+/** Converts the original of a site page to the HTML that is embedded, at the same path: `News/Home.aspx.html`. */
 export function createPageConverter(): Converter {
   return {
     documentPath: (_item, original) => original,
@@ -31,7 +31,7 @@ async function convertFile(file: string, signal: AbortSignal): Promise<Outcome> 
 
 type Outcome = { readonly document: Uint8Array } | { readonly problem: string };
 
-/** Never throws for what is in the page, only when the signal aborts. */
+/** Reports problems of the page as a value; throws only when the signal aborts. */
 function convertPage(text: string, signal: AbortSignal): Outcome {
   signal.throwIfAborted();
   if (countElements(text) > MAX_ELEMENTS) return { problem: `The page has more than ${MAX_ELEMENTS} elements.` };
@@ -47,25 +47,25 @@ function convertPage(text: string, signal: AbortSignal): Outcome {
   }
 }
 
-/** Above the canvas: the banner's texts. */
+/** The banner above the canvas. */
 const BANNER = "LayoutWebpartsContent";
 const CANVAS = "CanvasContent1";
-/** What a page shows that has no canvas, the older kinds of pages. */
+/** Columns of older pages without a canvas. */
 const PLAIN_MARKUP = ["WikiField", "PublishingPageContent"];
 
-/** By their names at the source. */
+/** Names of the columns in SharePoint. */
 export const MARKUP_COLUMNS: readonly string[] = [BANNER, CANVAS, ...PLAIN_MARKUP];
 
 function pageNodes({ columns, title }: PageOriginal, check: () => void): HtmlNode[] {
   const context = { pageTitle: title, check };
   const banner = canvasNodes(columns.get(BANNER) ?? "", context);
   const canvas = columns.get(CANVAS) ?? "";
-  // A page that was turned into a modern one may keep its old text, which nobody sees any more.
+  // A page converted to a modern one may still have its old text, which is no longer displayed.
   if (canvas.trim()) return [...banner, ...canvasNodes(canvas, context)];
   return [...banner, ...PLAIN_MARKUP.flatMap((name) => parseHtml(columns.get(name) ?? "", check).root.children)];
 }
 
-/** "" when there is nothing to read. */
+/** Returns "" if there is nothing to read. */
 function writeDocument({ title, description }: PageOriginal, body: string): string {
   const [heading, summary] = [escapeHtml(title.trim()), escapeHtml(description.trim())];
   if (!heading && !summary && !body) return "";
@@ -78,7 +78,7 @@ function writeDocument({ title, description }: PageOriginal, body: string): stri
   return parts.join("");
 }
 
-/** Unless somebody writes one, SharePoint makes the description of the first words of the page. */
+/** Whether the body contains the summary: by default, SharePoint's description is the first words of the page. */
 function saysAlready(body: string, summary: string): boolean {
   const words = (markup: string): string =>
     markup
@@ -88,7 +88,7 @@ function saysAlready(body: string, summary: string): boolean {
   return words(body.slice(0, 20_000)).includes(words(summary));
 }
 
-/** Also those that are written as text inside attributes or JSON: they are read as markup later. */
+/** Also counts elements escaped in attributes or JSON: they are parsed later. */
 function countElements(text: string): number {
   const opening = /(?:<|&lt;|&#60;|&#x3c;|\\u003c)[a-z]/gi;
   let count = 0;

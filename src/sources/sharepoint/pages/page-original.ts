@@ -1,13 +1,13 @@
 import { type HtmlElement, parseHtml } from "../../../lib/html.ts";
 import { escapeHtml } from "./clean-html.ts";
 
-/** A page as SharePoint keeps it: everything its document is made of. */
+/** A page as stored in SharePoint: everything its document is made of. */
 export interface PageOriginal {
   readonly title: string;
   readonly description: string;
-  /** Where the page was when it was fetched: what its relative links are relative to. */
+  /** URL of the page when it was fetched: base of its relative links. */
   readonly address: string;
-  /** Columns with markup, exactly as they came, by their name at the source. Empty ones may be left out. */
+  /** Columns with markup, unchanged, by their name in SharePoint. Empty ones may be missing. */
   readonly columns: ReadonlyMap<string, string>;
 }
 
@@ -15,8 +15,8 @@ const BODY = "\n<body>\n";
 const COLUMN = /<!-- (\w+): (\d+) characters -->\n/y;
 
 /**
- * One HTML file that a browser shows, too. The markup of a column is whatever somebody typed, and may close or open
- * anything; that is why its length, and not a tag, says where it ends.
+ * Writes a page as one HTML file that a browser can show. A column may contain unbalanced markup, so its length, not a
+ * tag, marks its end.
  */
 export function writePageOriginal(page: PageOriginal): string {
   const parts = [
@@ -25,14 +25,14 @@ export function writePageOriginal(page: PageOriginal): string {
     `<base href="${escapeHtml(page.address)}">\n</head>${BODY}`,
   ];
   for (const [name, markup] of page.columns) {
-    // Written as UTF-8, half a surrogate pair becomes one other character: the length stays.
+    // An unpaired surrogate becomes one replacement character in UTF-8, so the length stays.
     if (markup) parts.push(`<!-- ${name}: ${markup.length} characters -->\n`, markup.toWellFormed(), "\n");
   }
   parts.push("</body>\n</html>\n");
   return parts.join("").toWellFormed();
 }
 
-/** Throws when the text is not what writePageOriginal wrote, or was cut. */
+/** Throws if the text was not written by writePageOriginal, or is truncated. */
 export function readPageOriginal(text: string): PageOriginal {
   const body = text.indexOf(BODY);
   if (body === -1) throw new Error("read the page's original: it has no body");

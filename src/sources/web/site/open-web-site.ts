@@ -108,7 +108,7 @@ const NOTHING_WANTED = {
 function problemOf(outcome: string, reason: string): Pick<Finding, "outcome" | "detail" | "remedy"> {
   const remedy =
     outcome === "refused"
-      ? "Ask whoever runs the site to let the robot 'lockstep' in, or take another start address."
+      ? "Ask the owner of the site to let the robot 'lockstep' in, or take another start address."
       : outcome === "failed"
         ? "Try again later. If it stays so, open the address in a browser from the same network."
         : "Correct start_urls of the source.";
