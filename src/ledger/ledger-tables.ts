@@ -13,8 +13,12 @@ export function ledgerTables(dialect: Sql["dialect"]): Schema {
   const serial = sqlite ? "INTEGER PRIMARY KEY" : "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
   const strict = sqlite ? "STRICT" : "";
   return {
-    version: 2,
-    upgrades: new Map([[1, planTables(dialect)]]),
+    version: 3,
+    // Plans of format 2 do not say whether their dry run came to its end, so no run may keep to them.
+    upgrades: new Map([
+      [1, planTables(dialect)],
+      [2, `DROP TABLE plan_item; DROP TABLE plan; ${planTables(dialect)}`],
+    ]),
     sql: `${planTables(dialect)}
 -- A row for each source, and one of kind 'domain' for the domain itself.
 CREATE TABLE source (

@@ -58,6 +58,25 @@ test("what is judged again is written in batches, not one by one", async () => {
   await db.close();
 });
 
+test("a ledger of format 2 gets tables of plans that say whether they are complete; its own plans are gone", async () => {
+  const folder = join(root, "crawler", "EARLIER");
+  await mkdir(folder, { recursive: true });
+  const old = new DatabaseSync(join(folder, "ledger.sqlite"));
+  const { ledgerTables } = await import("../../src/ledger/ledger-tables.ts");
+  old.exec(ledgerTables("sqlite").sql);
+  const columns = "plan_id, domain_id, kind, source_id, made_at";
+  old.exec(`ALTER TABLE plan DROP COLUMN completed_at; PRAGMA user_version = 2;
+    INSERT INTO plan (${columns}) VALUES ('plan_1', 'EARLIER', '', '', '')`);
+  old.close();
+  const earlier = { ...source, domainId: parseDomainId("EARLIER") };
+  await (await ledgers.open(earlier, { readOnly: false })).close();
+  assert.equal(await ledgers.planState(earlier.domainId, "plan_1"), "none");
+  await (await ledgers.storePlan(earlier, "plan_2")).close();
+  assert.equal(await ledgers.planState(earlier.domainId, "plan_2"), "incomplete");
+  await ledgers.completePlan(earlier.domainId, "plan_2");
+  assert.equal(await ledgers.planState(earlier.domainId, "plan_2"), "complete");
+});
+
 test("a ledger of format 1 gets the tables of plans; an unknown plan is none; a forgotten source has none", async () => {
   const folder = join(root, "crawler", "OLD");
   await mkdir(folder, { recursive: true });
