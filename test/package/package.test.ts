@@ -17,7 +17,8 @@ const MANIFEST: {
 const OLDEST = MANIFEST.engines.node.replace(">=", "");
 /** Whoever wants what they do installs them; a sentence says so. */
 const BY_USERS = ["playwright-core"];
-const IMPORTS = /(?:^(?:import|export|\}) (?:.* )?from |^import |\bimport\(|\(import\.meta\.url\)\()"([^"]+)"/gm;
+const IMPORTS =
+  /(?:^(?:import|export|\}) (?:.* )?from |^import |\bimport\(|\blater\(|\(import\.meta\.url\)\()"([^"]+)"/gm;
 
 let folder: string;
 /** Where a user installed the tarball: nothing there comes from the checkout but the packages that `npm install` would bring. */
