@@ -152,7 +152,7 @@ async function* visitDue(
   if (due.length > 0) {
     const unasked = counts.unasked > 0 ? `, ${counts.unasked} not asked for now` : "";
     const counted = `${counts.changed} new or changed, ${counts.failed} failed${unasked}`;
-    tools.log(`Looked at ${plural(due.length, "address", "addresses")}: ${counted}.`);
+    tools.log(`Visited ${plural(due.length, "address", "addresses")}: ${counted}.`);
   }
   return previewed;
 }
