@@ -95,7 +95,7 @@ interface BodyOptions {
 const MAX_RESUMES = 5;
 
 /**
- * Ends normally only after the last byte. A body that nobody begins to read is dropped after the idle time, because it
+ * Ends normally only after the last byte. A body that is not read is dropped after the idle time, because it
  * holds a slot that other downloads wait for. An interrupted body is resumed if the server tells its version.
  */
 function completeBody(response: StreamedResponse, item: ItemRef, options: BodyOptions): AsyncIterable<Uint8Array> {
