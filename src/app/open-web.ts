@@ -32,7 +32,7 @@ import { createSingleBlobs } from "../sources/files/create-single-blobs.ts";
 import type { FileReader } from "../sources/files/file-reader.ts";
 import { snapshotsInAzure } from "../sources/web/azure-snapshots.ts";
 import { createPageVisitor } from "../sources/web/page-visitor.ts";
-import { createPageRenderer, examineBrowser, type PageRendererOptions } from "../sources/web/render-page.ts";
+import { createPageRenderer, diagnoseBrowser, type PageRendererOptions } from "../sources/web/render-page.ts";
 import { createWebClient } from "../sources/web/web-client.ts";
 import { createWebDocuments, type SnapshotStore } from "../sources/web/web-documents.ts";
 import { createWebImages } from "../sources/web/web-images.ts";
@@ -132,7 +132,7 @@ export function openWeb(
     for (const part of opened.reverse()) await part.close();
   };
   async function* examine(): AsyncGenerator<Finding> {
-    if (render.enabled) yield await examineBrowser(render.browserPath);
+    if (render.enabled) yield await diagnoseBrowser(render.browserPath);
   }
   return Object.assign(parts, {
     members,

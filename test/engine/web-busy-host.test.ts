@@ -63,7 +63,7 @@ test("three addresses that ask to wait speak for their host: the others are not 
   const { error, source } = await story.crawl();
   const asked = story.site.asked.filter((line) => /\/p\d+$/.test(line));
   assert.deepEqual(asked, ["GET /p0", "GET /p1", "GET /p2", "GET /p3"]);
-  assert.match(error, /127\.0\.0\.1:\d+ answered 429 and asks to wait.*8 addresses not looked at/);
+  assert.match(error, /127\.0\.0\.1:\d+ answered 429 and asks to wait.*8 addresses not visited/);
   assert.doesNotMatch(error, /robots/);
   assert.equal(source.complete, false);
   const now = await states();

@@ -54,7 +54,7 @@ describe("a tenant with a budget", () => {
     world.strike({ url: "_api" }, { status: 503, headers: { "retry-after": "7200" } });
     await assert.rejects(listAll(source), /answered 503/);
     const asked = world.sandbox.state.log.entries().length;
-    await assert.rejects(listAll(source), /wants no requests for another 120 minutes/);
+    await assert.rejects(listAll(source), /accepts no requests for another 120 minutes/);
     assert.equal(world.sandbox.state.log.entries().length, asked);
   });
 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import type { PageRenderer, WebClient } from "../../src/contracts/web.ts";
 import { createWebPageReader } from "../../src/extract/web/create-web-page-reader.ts";
-import { createPageRenderer, examineBrowser, launchBrowser } from "../../src/sources/web/render-page.ts";
+import { createPageRenderer, diagnoseBrowser, launchBrowser } from "../../src/sources/web/render-page.ts";
 import { chromiumPath } from "../browser/open-browser.ts";
 import { closeOpened, forever, openClient, startSite } from "./web-client-world.ts";
 
@@ -182,9 +182,9 @@ test("the browser gets nothing of our environment that it does not need", async 
 });
 
 test("doctor starts the browser, and says whether there is a sandbox", async () => {
-  const missing = await examineBrowser("/no/browser");
+  const missing = await diagnoseBrowser("/no/browser");
   assert.deepEqual([missing.outcome, /names no file/.test(missing.detail)], ["problem", true]);
-  const { outcome, detail, remedy } = await examineBrowser(browserPath);
+  const { outcome, detail, remedy } = await diagnoseBrowser(browserPath);
   assert.equal(outcome, "ok");
   assert.match(detail, /\(version \d+\..*(in its|without a) sandbox/);
   // Chromium has none for root.

@@ -70,7 +70,7 @@ test("a host that stops answering is left alone; the others are crawled, and tha
   const crawled = await world.crawl({ startUrls });
   assert.deepEqual(crawled.pages, ["/", "/a", "/alive", "/b"]);
   assert.equal(crawled.completeness, "partial");
-  assert.match(problemsOf(crawled), /^localhost:\d+ stopped answering: \d+ addresses not looked at$/);
+  assert.match(problemsOf(crawled), /^localhost:\d+ stopped answering: \d+ addresses not visited$/);
   assert.ok(world.site.asked.filter((line) => line.includes("/dead/")).length < 40);
   assert.deepEqual(
     world.inLedger("SELECT finished FROM site_crawl").map((row) => row["finished"]),
@@ -88,7 +88,7 @@ test("a server that dies while pages nobody links to are looked at is left alone
   world.site.forgetRequests();
   const crawled = await world.crawl();
   assert.deepEqual([crawled.completeness, crawled.departed], ["partial", []]);
-  assert.match(problemsOf(crawled), /stopped answering: \d+ addresses not looked at/);
+  assert.match(problemsOf(crawled), /stopped answering: \d+ addresses not visited/);
   assert.ok(world.site.asked.length < 50, `${world.site.asked.length} requests`);
 });
 

@@ -157,7 +157,7 @@ test("limits make the listing partial, and the sentence says which one", async (
   plainSite();
   const shallow = await world.crawl({ maxDepth: 1 });
   assert.deepEqual([shallow.completeness, shallow.pages], ["partial", ["/", "/a", "/b"]]);
-  assert.match(JSON.stringify(shallow.listed.at(-1)), /max_depth \(1\) was reached: \d addresses not looked at/);
+  assert.match(JSON.stringify(shallow.listed.at(-1)), /max_depth \(1\) was reached: \d addresses not visited/);
   const few = await world.crawl({ maxPages: 2 });
   assert.equal(few.completeness, "partial");
   assert.match(JSON.stringify(few.listed.at(-1)), /max_pages \(2\) was reached/);
@@ -358,7 +358,7 @@ test("a site that stops answering is left alone, and the next crawl goes on from
   };
   const { completeness, listed } = await world.crawl();
   assert.equal(completeness, "partial");
-  assert.match(JSON.stringify(listed.at(-1)), /stopped answering: \d+ addresses not looked at/);
+  assert.match(JSON.stringify(listed.at(-1)), /stopped answering: \d+ addresses not visited/);
   // Answers that were on their way begin the count of failures anew.
   assert.ok(world.site.asked.length < 200, `${world.site.asked.length} requests`);
   world.site.onRequest = () => undefined;

@@ -31,7 +31,7 @@ export async function confirmListing(seen: ListedRows): Promise<number> {
   if (query.filter) {
     if (await matchesReverseListing(seen)) return 0;
     throw new RemoteError(
-      `two looks at the ${what} with the filter "${query.filter}" did not show the same rows. ${NEXT_CRAWL}`,
+      `two listings of the ${what} with the filter "${query.filter}" did not show the same rows. ${NEXT_CRAWL}`,
     );
   }
   if (keys.size >= countBefore) return 0;

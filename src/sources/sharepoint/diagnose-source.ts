@@ -143,7 +143,7 @@ const UNREACHABLE =
 const MAX_SKEW_MS = 4 * 60_000;
 
 function checkClock(skewMs: number | undefined): StepResult {
-  if (skewMs === undefined) return notChecked("No answer told the time.");
+  if (skewMs === undefined) return notChecked("No response had a date.");
   const seconds = Math.round(Math.abs(skewMs) / 1000);
   // Date headers have whole seconds and took some time to arrive.
   if (seconds <= 5) return ok("This machine agrees with Microsoft about the time.");

@@ -95,14 +95,14 @@ interface BodyOptions {
 const MAX_RESUMES = 5;
 
 /**
- * Ends normally only after the last byte. A body that nobody begins to read is dropped after the idle time, because it
+ * Ends normally only after the last byte. A body that is not read is dropped after the idle time, because it
  * holds a slot that other downloads wait for. An interrupted body is resumed if the server tells its version.
  */
 function completeBody(response: StreamedResponse, item: ItemRef, options: BodyOptions): AsyncIterable<Uint8Array> {
   const { body, headers } = response;
   const expected = declaredLength(headers);
   const etag = firstValue(headers["etag"]);
-  const unread = setTimeout(() => body.destroy(new Error("nobody read it")), options.idleMs);
+  const unread = setTimeout(() => body.destroy(new Error("the body was not read in time")), options.idleMs);
   // Without a listener, an error before the first read would end the process. The reader still gets it.
   body.once("error", () => clearTimeout(unread));
   body.once("close", () => clearTimeout(unread));
@@ -129,8 +129,8 @@ function completeBody(response: StreamedResponse, item: ItemRef, options: BodyOp
       part = await resume(item, { received, etag, total: expected }, options);
     }
     if (expected === "chunked" || received === expected) return;
-    const promised = expected === undefined ? "a length it did not tell" : `${expected} bytes`;
-    throw new RemoteError(`download '${item.path}': ${received} bytes came, the server promised ${promised}`);
+    const promised = expected === undefined ? "no length" : `${expected} bytes`;
+    throw new RemoteError(`download '${item.path}': ${received} bytes received, the server announced ${promised}`);
   }
   return read();
 }

@@ -187,7 +187,7 @@ async function acquireSlot({ pace, signal, onWait }: RetryContext): Promise<Slot
     throw error;
   });
   if (!("waitMs" in slot)) return slot;
-  throw new RemoteError(`SharePoint wants no requests for another ${Math.ceil(slot.waitMs / 60_000)} minutes`);
+  throw new RemoteError(`SharePoint accepts no requests for another ${Math.ceil(slot.waitMs / 60_000)} minutes`);
 }
 
 /** Returns the longer of Retry-After and RateLimit-Reset (seconds), or undefined when there is neither. */

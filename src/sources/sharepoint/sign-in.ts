@@ -63,7 +63,7 @@ export function createSignIn(options: SignInOptions): SignIn {
         return token;
       })
       .finally(() => pending.delete(origin));
-    // All callers may have been cancelled: then nobody handles the failure, and it must not end the process.
+    // If all callers were cancelled, the rejection is unhandled, which would end the process.
     promise.catch(() => undefined);
     return { promise, listeners };
   }

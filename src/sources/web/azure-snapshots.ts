@@ -10,15 +10,15 @@ import {
 } from "../../lib/azure.ts";
 import { itemFolder, type SnapshotStore } from "./web-documents.ts";
 
-/** In a container of their own, which the first of them creates. */
+/** Stores snapshots in a container of their own, created with the first one. */
 export function snapshotsInAzure(account: AzureAccount, container: string): SnapshotStore {
   let opened: Promise<ContainerClient> | undefined;
-  let isThere = false;
+  let containerExists = false;
   const open = (): Promise<ContainerClient> => {
     opened ??= openContainer(account, container);
     return opened;
   };
-  /** undefined: there is no such container or blob. */
+  /** Returns undefined if there is no such container or blob. */
   const using = async <T>(what: string, work: (client: ContainerClient) => Promise<T>): Promise<T | undefined> => {
     const client = await open();
     try {
@@ -42,8 +42,8 @@ export function snapshotsInAzure(account: AzureAccount, container: string): Snap
       }));
     }
   };
-  /** One that cannot be deleted does not keep the others: the first trouble is thrown at the end. */
-  const remove = async (prefix: string, isWanted: (one: StoredBlob) => boolean): Promise<number> => {
+  /** Deletes all that match. Throws the first error at the end, so that one failure does not keep the others. */
+  const remove = async (prefix: string, isWanted: (blob: StoredBlob) => boolean): Promise<number> => {
     let removed = 0;
     let firstError: unknown;
     for await (const page of pagesOf(prefix)) {
@@ -61,17 +61,17 @@ export function snapshotsInAzure(account: AzureAccount, container: string): Snap
   };
   return {
     async put(id, name, bytes, mimeType) {
-      // Asked first: to send a body to a container that is not there may cost the connection.
-      if (!isThere && !(await using("open", (client) => client.exists()))) {
+      // Checked first: sending a body to a missing container may break the connection.
+      if (!containerExists && !(await using("open", (client) => client.exists()))) {
         await using("create", (client) => client.createIfNotExists());
       }
-      isThere = true;
+      containerExists = true;
       const stored = await using("write to", (client) => {
         const blob = client.getBlockBlobClient(`${itemFolder(id)}/${name}`);
         return blob.uploadData(Buffer.from(bytes), { blobHTTPHeaders: { blobContentType: mimeType } });
       });
-      isThere = stored !== undefined;
-      if (!isThere) throw new RemoteError(`write to the container ${container}: it is not there any more`);
+      containerExists = stored !== undefined;
+      if (!containerExists) throw new RemoteError(`write to the container ${container}: it is not there any more`);
     },
     async of(id) {
       const stored: StoredBlob[] = [];

@@ -1,13 +1,13 @@
 import { fileTypeOf } from "../../lib/file-type.ts";
 
-/** What is to be made of an answer, told by what the server calls it and by what the address ends with. */
+/** How a response is read, by its content type and the extension of its URL. */
 export type ContentKind =
   /** HTML: its Markdown is the document. */
   | { readonly form: "page"; readonly documentType: "md" }
-  /** Text in which links may stand; a document as it comes. */
+  /** Text that may contain links; stored unchanged. */
   | { readonly form: "text"; readonly documentType: string }
   | { readonly form: "file"; readonly documentType: string }
-  /** The server does not say, so the bytes have to. */
+  /** The server sends no type: the bytes decide. */
   | { readonly form: "unknown" };
 
 const PAGE: ContentKind = { form: "page", documentType: "md" };
@@ -33,45 +33,45 @@ const TYPES: ReadonlyMap<string, string> = new Map([
   ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
   ["application/vnd.openxmlformats-officedocument.presentationml.presentation", "pptx"],
 ]);
-/** What files of a type are called; "" for one that nobody has a name for. */
+/** Returns the media type of a document type; "" if there is none. */
 export function mediaTypeOf(documentType: string): string {
   for (const [mediaType, type] of TYPES) if (type === documentType) return mediaType;
   if (PAGE_TYPES.has(documentType)) return documentType === "xhtml" ? "application/xhtml+xml" : "text/html";
   return documentType === "txt" ? "text/plain" : "";
 }
 
-/** Does this say nothing but that nobody knows? */
+/** Whether the media type says nothing about the content. */
 export function isUnknownType(mimeType: string): boolean {
   return mimeType === "" || UNKNOWN_TYPE.test(mimeType);
 }
 
-/** Nothing to read in them, whatever the address ends with; feeds are read, but not as documents. */
+/** Types without a document, whatever the extension; feeds are read for their links only. */
 const NO_DOCUMENTS = /^(image|audio|video|font)\/|^application\/(rss|atom|rdf|feed)\+(xml|json)$/;
-/** Says only that the server does not know. */
+/** Types that only say that the server does not know. */
 const UNKNOWN_TYPE = /^(application|binary)\/(octet-stream|x-download|force-download|download)$/;
 const PAGE_TYPES = new Set(["html", "htm", "xhtml"]);
 
-/** `named`: the extension by which it goes. undefined: nothing that is accepted. */
+/** `named`: the extension. Returns undefined if the content is not accepted. */
 export function kindOf(mimeType: string, named: string, accepted: ReadonlySet<string>): ContentKind | undefined {
   if (mimeType === "") return { form: "unknown" };
   if (mimeType === "text/html" || mimeType === "application/xhtml+xml") return accepted.has("md") ? PAGE : undefined;
   if (NO_DOCUMENTS.test(mimeType)) return undefined;
-  const told = TYPES.get(mimeType) ?? "";
-  // A page that is sent as anything else is meant to be read as its source, or not at all.
-  const type = told || (PAGE_TYPES.has(named) || !accepted.has(named) ? "" : named);
+  const declared = TYPES.get(mimeType) ?? "";
+  // A page that is sent with another type is meant as source text, or for download.
+  const type = declared || (PAGE_TYPES.has(named) || !accepted.has(named) ? "" : named);
   if (type !== "") return accepted.has(type) ? asKind(type) : undefined;
   if (UNKNOWN_TYPE.test(mimeType) && PAGE_TYPES.has(named)) return PAGE;
   return mimeType === "text/plain" && accepted.has("txt") ? asKind("txt") : undefined;
 }
 
-/** For answers without a type. */
+/** Recognises the content of responses without a type. */
 export function sniffKind(bytes: Uint8Array, named: string, accepted: ReadonlySet<string>): ContentKind | undefined {
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024)).toString("latin1");
   if (/^\s*(<!doctype html|<html|<head|<body)/i.test(start.replace(/^\u00ef\u00bb\u00bf/, ""))) {
     return kindOf("text/html", named, accepted);
   }
   if (start.startsWith("%PDF-")) return kindOf("application/pdf", named, accepted);
-  // A type of which nothing but the extension tells: archives of Office, and whatever is no text.
+  // For Office archives and other binary files, only the extension tells the type.
   if (start.includes("\0") || start.startsWith("PK\u0003\u0004")) {
     return kindOf("application/octet-stream", named, accepted);
   }
@@ -88,14 +88,14 @@ function asKind(documentType: string): ContentKind {
   return { form: hasLinks ? "text" : "file", documentType };
 }
 
-/** The extension of the file that a download is to become, or else of its address. */
+/** Returns the extension of the download's file name, or else of the URL. */
 export function extensionOf(url: string, filename: string): string {
   return fileTypeOf(filename) || fileTypeOf(new URL(url).pathname.split("/").at(-1) ?? "");
 }
 
 const LIST_ROOT = /<(urlset|sitemapindex|rss|feed|rdf:RDF)[\s>]/;
 
-/** A sitemap or a feed: a list of addresses that nobody wants to find when searching. */
+/** Whether it is a sitemap or feed: a list of URLs, useless in a search. */
 export function isAddressList(bytes: Uint8Array): boolean {
   return LIST_ROOT.test(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 4096)).toString("latin1"));
 }

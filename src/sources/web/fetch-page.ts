@@ -119,7 +119,7 @@ export class PageFetcher {
   /** Reads a page whose `refresh` leads in a circle. */
   async #read(resolved: ResolvedUrl): Promise<Exclude<PageResult, { kind: "fresh" }>> {
     const result = await this.request(resolved, { unconditional: true, staysPut: true });
-    return result.kind === "redirect" ? { kind: "failed", reason: "It changed while it was looked at." } : result;
+    return result.kind === "redirect" ? { kind: "failed", reason: "It changed during the visit." } : result;
   }
 
   /** Requests one URL and reads the response. Does not follow redirects. */

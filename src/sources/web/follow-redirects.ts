@@ -1,22 +1,22 @@
 import type { WebResult } from "../../contracts/web.ts";
 
-/** RFC 9309 asks for as many where a robots.txt is looked for; whatever else belongs to a page needs no more. */
+/** RFC 9309 requires five for robots.txt; other resources of a page need no more. */
 export const MAX_REDIRECTS = 5;
 
 export interface Followed {
-  /** One that leads further only where it leads to no address. */
+  /** A redirect only if it has no valid target. */
   readonly answer: WebResult;
-  /** Who gave it. */
+  /** The URL of the response. */
   readonly url: string;
-  /** One more than the limit when there are too many; the answer is a refusal then. */
+  /** One more than the limit if there are too many; then the answer is a refusal. */
   readonly redirects: number;
 }
 
-/** Asks for an address, and then for wherever the answers lead: each in its turn, so the rules hold for every one of them. */
-export async function followRedirects(start: string, ask: (url: string) => Promise<WebResult>): Promise<Followed> {
+/** Requests a URL and follows redirects. Each request goes through `request`, so that its rules apply to every target. */
+export async function followRedirects(start: string, request: (url: string) => Promise<WebResult>): Promise<Followed> {
   let url = start;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
-    const answer = await ask(url);
+    const answer = await request(url);
     const target = targetOf(answer, url);
     if (answer.kind !== "response" || target === undefined) return { answer, url, redirects };
     await answer.cancel();

@@ -7,7 +7,7 @@ import { requestPage, resolveUrl } from "./request-page.ts";
 
 type ProbeResult = PageReading & { readonly url: string };
 
-/** What one crawl finds out about the hosts it meets, by asking each of them once. */
+/** What one crawl learns about hosts by probing each once. */
 export class HostProbes {
   readonly #begunAt = performance.now();
   readonly #parts: VisitorParts;
@@ -18,36 +18,36 @@ export class HostProbes {
     this.#parts = parts;
   }
 
-  /** How long the crawl has been going on. */
+  /** How long the crawl has been running. */
   get ageMs(): number {
     return performance.now() - this.#begunAt;
   }
 
-  /** Some hosts answer 200 for what they do not have: such a page says so, and is what they answer for an address nobody has. */
+  /** Whether a page with status 200 is the host's "not found" page: it says so, and the host sends the same for a random URL. */
   async isNotFound(url: string, page: WebPage, signal: AbortSignal): Promise<boolean> {
     if (!saysNotFound(page)) return false;
-    // Parts of a site may be answered by programs of their own.
-    for (const place of new Set([new URL("/", url).href, new URL(".", url.split("?")[0]).href])) {
-      const nowhere = `${place}lockstep-${randomBytes(8).toString("hex")}`;
-      const probed = await once(this.#notFound, place, () => this.#probe(nowhere, signal));
+    // Parts of a site may be served by different applications.
+    for (const base of new Set([new URL("/", url).href, new URL(".", url.split("?")[0]).href])) {
+      const missingUrl = `${base}lockstep-${randomBytes(8).toString("hex")}`;
+      const probed = await once(this.#notFound, base, () => this.#probe(missingUrl, signal));
       if (!probed || probed === "none" || !probed.page) continue;
-      if (essence(page, url) === essence(probed.page, probed.url)) return true;
+      if (textWithoutUrl(page, url) === textWithoutUrl(probed.page, probed.url)) return true;
     }
     return false;
   }
 
-  /** Where a page's Markdown should be, "" when the host has none. */
+  /** Returns the URL of a page's Markdown, "" if the host has none. */
   async markdownOf(url: string, signal: AbortSignal): Promise<string> {
     const variant = markdownBeside(url);
     if (variant === "") return "";
-    const hasIt = await once(this.#markdown, new URL(url).origin, async () => {
+    const hasMarkdown = await once(this.#markdown, new URL(url).origin, async () => {
       const answer = await this.#probe(variant, signal);
       return answer && answer !== "none" && !answer.isHtml && answer.content.documentType === "md";
     });
-    return hasIt ? variant : "";
+    return hasMarkdown ? variant : "";
   }
 
-  /** undefined: it does not say so now. */
+  /** Returns undefined if the host gives no usable response now. */
   async #probe(url: string, signal: AbortSignal): Promise<ProbeResult | "none" | undefined> {
     const resolved = await resolveUrl(url, this.#parts, new Date());
     const answer = await requestPage(resolved, this.#parts, { unconditional: true, signal });
@@ -59,19 +59,19 @@ export class HostProbes {
   }
 }
 
-/** What could not be found out (undefined) and a failure are not remembered: whoever comes next asks again. */
+/** Caches a result per key. Failures and undefined are not cached: the next caller tries again. */
 async function once<T>(
   memory: Map<string, Promise<T | undefined>>,
   key: string,
-  find: () => Promise<T | undefined>,
+  probe: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const known = memory.get(key);
   if (known) return await known;
-  const finding = find();
-  memory.set(key, finding);
+  const pending = probe();
+  memory.set(key, pending);
   let found: T | undefined;
   try {
-    found = await finding;
+    found = await pending;
     return found;
   } finally {
     if (found === undefined) memory.delete(key);
@@ -89,14 +89,14 @@ function headingsOf({ title, markdown }: WebPage): readonly string[] {
   return [title, /^#+ .*$/m.exec(markdown)?.[0].replace(/^#+ /, "") ?? ""];
 }
 
-/** What may stand before it: "404: Sorry, the requested page". */
+/** Words that may precede the statement: "404: Sorry, the requested page". */
 const PREFACE =
   /^(?:(?:http|error|fehler|erreur|status|404|oops|sorry|ups|the|this|that|die|diese|la|cette|requested)[\s:!.,–-]*)*/i;
 const NOT_FOUND_STATED =
   /^(?:\p{L}{2,20} )?(?:(?:was|is|has|could|can|wurde|konnte|ist) )*(?:(?:not|nicht|no|non|cannot|leider nicht|(?:ca|could)n.t)(?: been| be)? (?:found|gefunden(?: werden)?|encontrad[ao]|trouvée?|available)|no longer (?:exists?|available|here)|(?:does not|doesn.t) exist|existiert nicht|introuvable)[\s!.]*$/iu;
 const MAX_NOT_FOUND_TEXT = 400;
 
-/** It is called nothing but "Page not found", and says little more: one page of a site that answers 404 for others. */
+/** Whether a page is titled just "Page not found" and has little more text. */
 export function isNotFoundPage(page: WebPage): boolean {
   const parts = headingsOf(page).flatMap((heading) => heading.split(/\s[-|–—:·»]+\s|[|»]/));
   const isStated = parts.some((part) => part.length < 100 && isStatement(part.trim()));
@@ -105,14 +105,14 @@ export function isNotFoundPage(page: WebPage): boolean {
   return text.replaceAll(/\s+/g, " ").length <= MAX_NOT_FOUND_TEXT;
 }
 
-/** The text without the address that was asked for, which such pages like to repeat. */
-function essence({ markdown }: WebPage, url: string): string {
+/** Returns the text without the requested URL, which such pages repeat. */
+function textWithoutUrl({ markdown }: WebPage, url: string): string {
   const { pathname } = new URL(url);
   const text = pathname === "/" ? markdown : markdown.replaceAll(url, "").replaceAll(pathname, "");
   return text.replaceAll(/\s+/g, " ").trim();
 }
 
-/** `/guide/install` and `/guide/install/` → `/guide/install.md`; "" for the front page and for what has a query or is a file. */
+/** `/guide/install` and `/guide/install/` → `/guide/install.md`; "" for the front page, and for URLs with a query or extension. */
 function markdownBeside(url: string): string {
   const { origin, pathname, search } = new URL(url);
   const path = trimEnd(pathname, "/").replace(/\.html?$/, "");

@@ -2,11 +2,11 @@ import type { Sharp, SharpOptions } from "sharp";
 import { explain } from "../../contracts/errors.ts";
 import { createLimiter } from "../../lib/concurrency.ts";
 
-/** Raise it when the same bytes would give another picture. */
+/** Raise it when the same bytes give another picture. */
 export const PICTURE_REVISION = "1";
 const LONGEST_EDGE = 1920;
 const THUMBNAIL_EDGE = 320;
-/** A photograph has 50 million at most. More unpack to more memory than pictures of pages are worth. */
+/** Larger images would need too much memory; photographs have at most 50 megapixels. */
 const MAX_PIXELS = 50_000_000;
 const TIMEOUT_SECONDS = 20;
 const WHITE = { r: 255, g: 255, b: 255 };
@@ -21,10 +21,10 @@ export interface Picture {
   readonly looksLike: string;
 }
 
-/** Unpacked pictures are large, whoever asks for them. */
-const unpacking = createLimiter(2);
+/** Limits concurrency: decoded images are large. */
+const withDecoder = createLimiter(2);
 
-/** The picture as it is kept, or why it is not. Nothing but its pixels is carried over: no place, no camera, no name. */
+/** Returns the picture to store, or why it is skipped. Copies only pixels: no location, camera or name. */
 export async function makePicture(
   bytes: Uint8Array,
   rules: ImageRules,
@@ -33,19 +33,19 @@ export async function makePicture(
   if (kind === "") return { skipped: "not a JPEG, PNG, WebP, GIF, BMP or TIFF picture" };
   if (kind === "svg" && !rules.enableSvg) return { skipped: "an SVG picture, and IMAGE_ENABLE_SVG is not set" };
   try {
-    return await unpacking(() => unpack(bytes, kind, rules));
+    return await withDecoder(() => decode(bytes, kind, rules));
   } catch (error) {
     return { skipped: `cannot be read: ${explain(error).slice(0, 300)}` };
   }
 }
 
-async function unpack(
+async function decode(
   bytes: Uint8Array,
   kind: string,
   rules: ImageRules,
 ): Promise<Picture | { readonly skipped: string }> {
   const { default: sharp } = await import("sharp");
-  // No picture is made twice, so nothing is worth remembering.
+  // Each picture is made once, so a cache is useless.
   sharp.cache(false);
   const open = (input: Uint8Array, options: SharpOptions = {}): Sharp =>
     sharp(input, { limitInputPixels: MAX_PIXELS, failOn: "error", ...options }).timeout({ seconds: TIMEOUT_SECONDS });
@@ -89,7 +89,7 @@ const KINDS: readonly [kind: string, beginsWith: RegExp][] = [
 ];
 const SNIFFED_BYTES = 1024;
 
-/** What the bytes are, whatever anybody calls them; "" for what is no picture we know. */
+/** Recognises the format by the bytes, whatever the content type; "" for an unknown one. */
 function imageKind(bytes: Uint8Array): string {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, SNIFFED_BYTES)).toString("latin1");
   return KINDS.find(([, pattern]) => pattern.test(head))?.[0] ?? "";
@@ -98,7 +98,7 @@ function imageKind(bytes: Uint8Array): string {
 const FILE_HEADER_BYTES = 14;
 const NOT_COMPRESSED = 0;
 
-/** Pixels of a Windows bitmap, which the library does not read: the plain forms, with 24 or 32 bits a pixel. Throws for others. */
+/** Decodes an uncompressed Windows bitmap with 24 or 32 bits per pixel, which sharp does not read. Throws for others. */
 function readBitmap(
   bytes: Uint8Array,
   maxPixels: number,
@@ -131,7 +131,7 @@ function readBitmap(
   return { pixels, width, height, channels: 3 };
 }
 
-/** What a picture has to be to be kept. */
+/** Which pictures are stored. */
 export interface ImageRules {
   readonly minWidth: number;
   readonly minHeight: number;
@@ -147,7 +147,7 @@ export function seemsDecoration(url: string): boolean {
   return DECORATION.test(url);
 }
 
-/** Why a picture of this size is not kept, "" when it is. */
+/** Returns why a picture of this size is skipped, "" if it is not. */
 function tooSmall(
   { width, height, bytes }: { readonly width: number; readonly height: number; readonly bytes: number },
   rules: ImageRules,
@@ -163,7 +163,7 @@ function tooSmall(
   return bytes < rules.minBytes ? `${bytes} bytes; at least ${rules.minBytes} are asked for` : "";
 }
 
-/** Side of the picture that is hashed, and of the corner of its spectrum that counts. */
+/** Side of the hashed picture, and of the part of its spectrum that is used. */
 const HASHED_SIDE = 32;
 const CORNER = 8;
 
@@ -172,15 +172,15 @@ const COSINES = Array.from({ length: CORNER }, (_, frequency) =>
 );
 
 /**
- * 64 bits, in hexadecimal, of what a picture looks like: which low frequencies of its cosine transform are above their median. Another size,
- * format or compression changes few of them. `grey` are 32 x 32 bytes.
+ * Returns a perceptual hash of 64 bits in hexadecimal: which low frequencies of the cosine transform are above their median.
+ * Another size, format or compression changes few bits. `grey`: 32 x 32 bytes.
  */
 function perceptualHash(grey: Uint8Array): string {
   const rows = lowFrequencies((line, at) => grey[line * HASHED_SIDE + at] ?? 0, HASHED_SIDE);
   const corner = lowFrequencies((column, at) => rows[at]?.[column] ?? 0, CORNER).flat();
-  // The first is the brightness: so much larger than the others that it says nothing about them.
+  // The first value is the brightness, which is much larger than the others and is left out of the median.
   const [, ...others] = corner;
-  const median = others.toSorted((one, other) => one - other)[Math.floor(others.length / 2)] ?? 0;
+  const median = others.toSorted((first, other) => first - other)[Math.floor(others.length / 2)] ?? 0;
   const bits = corner.map((value) => (value > median ? "1" : "0")).join("");
   return BigInt(`0b${bits}`).toString(16).padStart(16, "0");
 }
@@ -191,9 +191,9 @@ function lowFrequencies(valueAt: (line: number, at: number) => number, lines: nu
   );
 }
 
-/** Bits that differ. */
-export function hammingDistance(one: string, other: string): number {
-  let different = BigInt(`0x${one}`) ^ BigInt(`0x${other}`);
+/** Returns the number of bits that differ. */
+export function hammingDistance(first: string, other: string): number {
+  let different = BigInt(`0x${first}`) ^ BigInt(`0x${other}`);
   let count = 0;
   for (; different > 0n; different &= different - 1n) count += 1;
   return count;

@@ -13,32 +13,32 @@ import {
   resolveUrl,
 } from "./request-page.ts";
 
-/** A page that was read, or is as it was. */
+/** A page that was read, or is unchanged. */
 type KnownPage = PageReading | PageUnchanged;
 
-/** What becomes the document of a page, with the page's own title and validators. */
+/** The document of a page, with the page's own title and validators. */
 export interface TakenDocument extends Pick<PageReading, "http" | "content" | "raw" | "remark"> {
-  /** undefined: as it was. */
+  /** undefined: unchanged. */
   readonly document: Uint8Array | undefined;
-  /** undefined: the page was not read, and has those it had. */
+  /** undefined: the page was not read, and keeps its images. */
   readonly images: PageReading["images"] | undefined;
 }
 
 export type Preferred =
   | {
       readonly kind: "taken";
-      /** undefined: nothing is new. */
+      /** undefined: unchanged. */
       readonly reading: TakenDocument | undefined;
-      /** The address of the Markdown, which is the page's from now on. */
+      /** The URL of the Markdown, which now belongs to the page. */
       readonly variant: RedirectHop | undefined;
-      /** What the Markdown links to; undefined: it was not read. */
+      /** Links in the Markdown; undefined: it was not read. */
       readonly links?: readonly string[];
     }
-  /** The Markdown that was the document of a page that is as it was has left. */
+  /** The page is unchanged, but its Markdown is gone: the page has to be read. */
   | { readonly kind: "to be read" }
   | PageFailure;
 
-/** Takes a page's Markdown where the site has it: where the page says, where it was the last time, or beside the page. */
+/** Uses the Markdown variant of a page if there is one: at the URL the page names, the one used last time, or beside the page. */
 export async function preferMarkdown(
   resolved: ResolvedUrl,
   result: KnownPage,
@@ -69,7 +69,7 @@ export async function preferMarkdown(
     };
   }
   const read = answer.kind === "body" ? await readPage(answer.response, variant, parts, { signal }) : answer;
-  // A document that comes and goes with every hiccup would be indexed each time.
+  // Otherwise the document would be indexed again with each temporary failure.
   if (read.kind === "failed" && !read.isLasting && wasTaken) return read;
   const isTaken = read.kind === "read" && !read.isHtml && read.content.documentType === "md" && read.noindex === "";
   if (!isTaken) return page ? asItIs : { kind: "to be read" };

@@ -10,7 +10,7 @@ import { plural } from "../../lib/text.ts";
 import { isDue, isForced } from "../../plan/web/item-state.ts";
 import { sightingOf } from "./page-sighting.ts";
 import { withoutPeriod } from "./site/list-visit.ts";
-import type { WebTools } from "./site/open-web-site.ts";
+import { singleChunk, type WebTools } from "./site/open-web-site.ts";
 import type { WebSourceConfig } from "./web-source-codec.ts";
 
 export type RegisteredTools = WebTools & {
@@ -19,10 +19,10 @@ export type RegisteredTools = WebTools & {
   readonly now: () => Date;
 };
 
-/** How many are looked at before the next of them are listed. */
+/** Addresses visited before they are listed. */
 const PAGE = 200;
 
-/** The addresses that were registered one by one: looks at those that are due, then lists what the registry knows. */
+/** Opens the addresses that were registered one by one: visits those that are due, then lists what the registry has. */
 export function openRegisteredUrls(config: WebSourceConfig, tools: RegisteredTools): Source {
   const { registry, items } = tools;
   return {
@@ -31,7 +31,7 @@ export function openRegisteredUrls(config: WebSourceConfig, tools: RegisteredToo
     async fetch({ itemId }, signal) {
       const found = await registry.get(itemId);
       const bytes = found && (await items.document(found.item, signal));
-      return bytes ? { status: "fetched", body: inOnePiece(bytes) } : { status: "gone" };
+      return bytes ? { status: "fetched", body: singleChunk(bytes) } : { status: "gone" };
     },
     async *diagnose() {
       let count = 0;
@@ -44,16 +44,12 @@ export function openRegisteredUrls(config: WebSourceConfig, tools: RegisteredToo
   };
 }
 
-async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}
-
 async function* listRegistered(config: WebSourceConfig, tools: RegisteredTools, signal: AbortSignal): Listing {
   const members = new Map<ItemId, Member>();
   for await (const page of tools.members.in(tools.domainId, config.sourceId)) {
     for (const member of page) members.set(member.itemId, member);
   }
-  // The others are there because one of these leads to them.
+  // Other members are redirect targets of these.
   const registered = [...members.values()].filter(({ wanted }) => wanted === "asked");
   const listed = new Set<ItemId>();
   for (let at = 0; at < registered.length; at += PAGE) {
@@ -67,8 +63,8 @@ async function* listRegistered(config: WebSourceConfig, tools: RegisteredTools, 
 }
 
 /**
- * The addresses and all they lead to, as they are known now; in a dry run, as they would be. One that was an item once and
- * leads to another one now leaves by its own name.
+ * Returns the registry items of these addresses and of their redirect targets; in a dry run, as they would be. An address
+ * that was an item itself and now redirects is included, so that it departs.
  */
 async function resolve(
   ids: readonly ItemId[],
@@ -87,7 +83,7 @@ async function resolve(
   return [...known.values()];
 }
 
-/** Each item once, whatever leads to it. */
+/** Returns what is listed for an item; each item is listed once. */
 function describe(item: IngestItem, members: ReadonlyMap<ItemId, Member>, listed: Set<ItemId>): Listed[] {
   const { id: itemId, status, content, scheduling } = item;
   if (listed.has(itemId)) return [];
@@ -100,32 +96,31 @@ function describe(item: IngestItem, members: ReadonlyMap<ItemId, Member>, listed
   const isFetched = content.contentHash !== "";
   const isHeld = members.get(itemId)?.lastIndexedDocId || item.linkage.indexError;
   const isKept = status === "Crawled" || status === "Indexed" || isHeld;
-  // Its record was made anew, and the index has the document of the old one.
+  // The registry record is new, but the index has the document of the old one.
   if (!isFetched && members.get(itemId)?.lastIndexedDocId) {
     return [{ kind: "unreadable", itemId, path: item.displaySource, reason: scheduling.errorMessage }];
   }
-  // Also of one that no index has yet: what is not there is not to be taken in from what was kept of it.
+  // Applies to unindexed items, too: a missing page must not be indexed from its stored document.
   if ((isFetched || isHeld) && scheduling.goneCount > 0)
     return [{ kind: "undecided", itemId, reason: withoutPeriod(scheduling.errorMessage) }];
   return isFetched && isKept ? [sightingOf(item)] : [];
 }
 
-/** What no registered address leads to any more, and the index has nothing of. What was taken out waits for it to say so. */
+/** Removes members that no registered address redirects to any more and that the index does not have. Others stay until the index removed them. */
 async function dropUnused(
   all: readonly Member[],
   listed: ReadonlySet<ItemId>,
   { members, dryRun }: RegisteredTools,
 ): Promise<void> {
   if (dryRun) return;
-  const isUnused = (one: Member): boolean => one.wanted === "led" && one.lastIndexedDocId === "";
-  const unused = all.filter((one) => isUnused(one) && !listed.has(one.itemId));
+  const isUnused = (member: Member): boolean => member.wanted === "led" && member.lastIndexedDocId === "";
+  const unused = all.filter((member) => isUnused(member) && !listed.has(member.itemId));
   await members.change(unused, (known) => (known && isUnused(known) ? undefined : known));
 }
 
 /**
- * Looks at those whose time has come; at all of them when that is wished. What somebody else is looking at is left to them.
- * Hosts may be slow, so it yields pages that list nothing: there a crawl can be paused. A dry run looks, too, and gives what
- * it would have written down: the items by their ids, and those of their addresses.
+ * Visits the addresses that are due, or all if forced; skips those another process is visiting. Yields empty pages, so that a
+ * crawl can be paused while hosts are slow. In a dry run, returns the items as they would be stored, by item and address.
  */
 async function* visitDue(
   ids: readonly ItemId[],
@@ -136,23 +131,23 @@ async function* visitDue(
   const due = (await tools.registry.getMany(ids)).flatMap((record) =>
     record && (tools.force || isDue(record.item, tools.now())) ? [record.item] : [],
   );
-  const counts = { changed: 0, failed: 0, unasked: 0 };
+  const counts = { changed: 0, failed: 0, deferred: 0 };
   for (let at = 0; at < due.length; at += tools.pagesAtOnce) {
     await forEachConcurrent(due.slice(at, at + tools.pagesAtOnce), tools.pagesAtOnce, async (item) => {
       if (signal.aborted) throw new CancelledError("looking at addresses stopped");
       const visit = tools.dryRun ? await preview(item, tools, signal, previewed) : await fetchItem(item, tools, signal);
       if (!visit) return;
       if (visit.outcome === "new" || visit.outcome === "changed") counts.changed += 1;
-      if (visit.isDeferred) counts.unasked += 1;
+      if (visit.isDeferred) counts.deferred += 1;
       else if (visit.outcome === "failed") counts.failed += 1;
       if (visit.reason) tools.log(`'${item.displaySource}': ${visit.reason}`);
     });
     yield [];
   }
   if (due.length > 0) {
-    const unasked = counts.unasked > 0 ? `, ${counts.unasked} not asked for now` : "";
-    const counted = `${counts.changed} new or changed, ${counts.failed} failed${unasked}`;
-    tools.log(`Looked at ${plural(due.length, "address", "addresses")}: ${counted}.`);
+    const deferred = counts.deferred > 0 ? `, ${counts.deferred} postponed` : "";
+    const counted = `${counts.changed} new or changed, ${counts.failed} failed${deferred}`;
+    tools.log(`Visited ${plural(due.length, "address", "addresses")}: ${counted}.`);
   }
   return previewed;
 }
@@ -164,8 +159,8 @@ async function fetchItem(
 ): Promise<Visit | undefined> {
   const worker = `${hostname()}:${process.pid}`;
   try {
-    const outcome_ = await itemFetcher.fetch(id, { worker, when: force ? "always" : "due", force, tell: log, signal });
-    return outcome_.kind === "visited" ? outcome_.visit : undefined;
+    const fetched = await itemFetcher.fetch(id, { worker, when: force ? "always" : "due", force, tell: log, signal });
+    return fetched.kind === "visited" ? fetched.visit : undefined;
   } catch (error) {
     if (!(error instanceof ConflictError)) throw error;
     log(`'${displaySource}': ${explain(error)}`);

@@ -375,7 +375,7 @@ class PageVisit {
   }
 }
 
-const HASTY: PageFailure = { kind: "failed", reason: "It changed while it was looked at." };
+const HASTY: PageFailure = { kind: "failed", reason: "It changed during the visit." };
 
 function outcomeOf({ before, item }: UpdatedItem): "new" | "changed" | "unchanged" {
   if (before.content.contentHash === "") return "new";

@@ -27,33 +27,33 @@ import {
   throwIfStopped,
 } from "./request-page.ts";
 
-/** An answer that was read: the document it makes, and what it says beside. */
+/** A response that was read: its document and metadata. */
 export interface PageReading {
   readonly kind: "read";
   readonly document: Uint8Array;
-  /** As it came. */
+  /** The response body. */
   readonly raw: { readonly bytes: Uint8Array; readonly mimeType: string };
   readonly http: Partial<HttpState>;
   readonly content: ContentState;
-  /** undefined: a file, in which nobody looked for links. */
+  /** undefined for a file, which is not searched for links. */
   readonly page: WebPage | undefined;
   readonly isHtml: boolean;
-  /** Who asks not to index it, "" for nobody. */
+  /** Where `noindex` was found, "" for nowhere. */
   readonly noindex: "" | "page" | "headers";
   /** Absolute, "" for none. */
   readonly canonical: string;
   readonly links: readonly string[];
   readonly feeds: readonly string[];
-  /** Of what it shows beside the date in its address, "" where that has none. */
+  /** Hash of the content besides the date in its URL; "" if the URL has no date. */
   readonly undated: string;
   readonly images: readonly PageImage[];
-  /** What is worth knowing, "" for nothing. */
+  /** Remark for the log, "" for none. */
   readonly remark: string;
 }
 
 export type ReadOptions = Pick<RequestOptions, "tell" | "signal"> & Pick<VisitOptions, "listedDate">;
 
-/** Takes the body and reads it. Never throws, unless the signal aborts. */
+/** Receives the body and reads it. Throws only when the signal aborts. */
 export async function readPage(
   response: WebResponse,
   resolved: ResolvedUrl,
@@ -64,15 +64,15 @@ export async function readPage(
   const mimeType = mimeTypeOf(contentType);
   const directives = readHeaderDirectives(response.headers, resolved.url);
   const named = extensionOf(resolved.url, directives.filename);
-  const told = kindOf(mimeType, named, parts.acceptedTypes);
-  if (!told) {
+  const declared = kindOf(mimeType, named, parts.acceptedTypes);
+  if (!declared) {
     await response.cancel();
     return refuseType(mimeType, response, parts);
   }
   const body = await orFailure(response.body(), response, options.signal);
   if (!("done" in body)) return body;
   const bytes = body.done;
-  const kind = told.form === "unknown" ? sniffKind(bytes, named, parts.acceptedTypes) : told;
+  const kind = declared.form === "unknown" ? sniffKind(bytes, named, parts.acceptedTypes) : declared;
   if (!kind || kind.form === "unknown") return refuseType(mimeType, response, parts);
   if (kind.form === "file" && kind.documentType === "xml" && isAddressList(bytes)) {
     const reason = "This is a list of addresses, not a document.";
@@ -90,7 +90,7 @@ function datesOf(page: WebPage | undefined, { headers }: WebResponse, { listedDa
   return [...(page?.dates ?? []), { from: "sitemap", text: listedDate }, header];
 }
 
-/** A body that does not arrive, and a page that takes too much to be read, are no reason to let go of what is known. */
+/** Returns a failure instead of throwing: a broken body, or a page that takes too long to read, must not remove what is known. */
 async function orFailure<T>(
   work: Promise<T>,
   { status }: WebResponse,
@@ -106,7 +106,9 @@ async function orFailure<T>(
 }
 
 function refuseType(mimeType: string, response: WebResponse, parts: VisitorParts): PageRefusal {
-  const reason = mimeType ? `Content of type ${mimeType} is not accepted.` : "What this is cannot be told.";
+  const reason = mimeType
+    ? `Content of type ${mimeType} is not accepted.`
+    : "It has no content type, and its type cannot be recognised.";
   const revision = readingRevision(parts, "accepted types");
   return { kind: "refused", why: "other", reason, mimeType, http: validatorsOf(response), revision, instead: "type" };
 }
@@ -120,9 +122,9 @@ function usualType({ form }: ContentKind): string {
   return form === "page" ? "text/html" : form === "text" ? "text/plain" : "";
 }
 
-interface Shown {
+interface ShownContent {
   readonly page: WebPage | undefined;
-  /** What the document says, where somebody can read it. */
+  /** The extracted text; undefined if the format has none. */
   readonly text: Pick<ExtractedDocument, "title" | "language" | "markdown"> | undefined;
   readonly isHtml: boolean;
   readonly isRendered: boolean;
@@ -131,7 +133,7 @@ interface Shown {
 
 const HOW_TO_RENDER = "Set WEB_RENDER=true to have such pages shown by a browser.";
 
-/** A page that needs scripts is shown by a browser, where there is one. */
+/** Reads the content. A page that needs scripts is rendered by a browser, if there is one. */
 async function showPage(
   bytes: Uint8Array,
   contentType: string,
@@ -139,12 +141,17 @@ async function showPage(
   resolved: ResolvedUrl,
   { reader, renderer, texts }: VisitorParts,
   { tell, signal }: ReadOptions,
-): Promise<Shown> {
+): Promise<ShownContent> {
   const plain = { isHtml: false, isRendered: false, remark: "" };
   if (kind.form === "file") {
     return { ...plain, page: undefined, text: await texts.read(bytes, kind.documentType, signal) };
   }
-  const shown = (page: WebPage, more: Partial<Shown> = {}): Shown => ({ ...plain, page, text: page, ...more });
+  const shown = (page: WebPage, more: Partial<ShownContent> = {}): ShownContent => ({
+    ...plain,
+    page,
+    text: page,
+    ...more,
+  });
   if (kind.form === "text") return shown(await reader.readMarkdown(bytes, contentType, resolved.url, signal));
   const page = await reader.read(bytes, contentType, resolved.url, signal);
   if (!page.needsScripts) return shown(page, { isHtml: true });
@@ -158,14 +165,14 @@ async function showPage(
   } catch (error) {
     throwIfStopped(signal);
     const remark = `It needs scripts and could not be shown: ${explain(error)}`;
-    // What a browser showed the last time is better than what there is without one.
+    // The content rendered last time is better than the page without scripts.
     if (resolved.item.content.contentHash !== "") throw new RemoteError(remark);
     return shown(page, { isHtml: true, remark });
   }
 }
 
-/** What a browser made of a page may change while the page does not: without validators it is always looked at again. */
-function httpOf(response: WebResponse, bytes: Uint8Array, { isRendered }: Shown): Partial<HttpState> {
+/** Drops the validators of a rendered page, so that it is always fetched again: its content may change while the HTML does not. */
+function httpOf(response: WebResponse, bytes: Uint8Array, { isRendered }: ShownContent): Partial<HttpState> {
   return {
     ...validatorsOf(response),
     ...(isRendered && { etag: "", lastModified: "" }),
@@ -177,7 +184,7 @@ function httpOf(response: WebResponse, bytes: Uint8Array, { isRendered }: Shown)
 function readingOf(
   url: string,
   read: Pick<ContentState, "mimeType" | "documentType"> & { readonly bytes: Uint8Array; readonly dated: Dated },
-  { page, text, isHtml, remark }: Shown,
+  { page, text, isHtml, remark }: ShownContent,
   http: Partial<HttpState>,
   directives: HeaderDirectives,
   parts: VisitorParts,
@@ -191,7 +198,7 @@ function readingOf(
     http: { ...http, canonicalUrl: canonical },
     content: {
       contentHash: contentDigest(document),
-      textHash: text ? textDigest(withoutCarried(text.markdown, url)) : "",
+      textHash: text ? textDigest(withoutCarriedParameters(text.markdown, url)) : "",
       language: text?.language ?? "",
       mimeType: read.mimeType,
       documentType: read.documentType,
@@ -211,8 +218,8 @@ function readingOf(
   };
 }
 
-/** Where nobody can read it, its bytes are what it shows. */
-function undatedDigest(url: string, text: Shown["text"], document: Uint8Array): string {
+/** Hashes the text without dates, or the bytes if there is no text. */
+function undatedDigest(url: string, text: ShownContent["text"], document: Uint8Array): string {
   const dated = readDatedAddress(url);
   if (!dated) return "";
   return text ? textDigest(undatedText(text.markdown, text.language, dated.numbers)) : contentDigest(document);
@@ -221,30 +228,30 @@ function undatedDigest(url: string, text: Shown["text"], document: Uint8Array): 
 const LINK_QUERY = /\]\(([^()\s?#]{0,2048})\?([^()\s#]{1,4096})/g;
 const PARAMETER = /([?&])([^\s()<>"'[\]?&=#]{1,100})=[^\s()<>"'[\]?&#]{0,2048}/g;
 
-/** The text without what its links carry along: a visitor's number in each of them makes no other page, that of an article does. */
-function withoutCarried(markdown: string, url: string): string {
-  const carried = carriedBy(markdown, url);
+/** Removes parameters that the links carry along, such as a session id: they make no difference between two texts. */
+function withoutCarriedParameters(markdown: string, url: string): string {
+  const carried = carriedParameters(markdown, url);
   if (carried.size === 0) return markdown;
   return markdown.replaceAll(PARAMETER, (whole, sign: string, name: string) =>
     carried.has(name.replaceAll("\\", "")) ? sign : whole,
   );
 }
 
-/** Parameters of its own address, and those that several links have and no two links to one path differ in. */
-function carriedBy(markdown: string, url: string): Set<string> {
+/** Returns the parameters of the page's own URL, and those that several links share with one value per path. */
+function carriedParameters(markdown: string, url: string): Set<string> {
   const carried = new Set(new URL(url).searchParams.keys());
   const values = new Map<string, Map<string, string>>();
   const links = new Map<string, Set<string>>();
-  const telling = new Set<string>();
+  const distinguishing = new Set<string>();
   for (const [link, path = "", query = ""] of markdown.matchAll(LINK_QUERY)) {
     for (const parameter of query.replaceAll("\\", "").split("&")) {
       const [name = "", value = ""] = parameter.split("=", 2);
       const paths = values.get(name) ?? new Map<string, string>();
-      if ((paths.get(path) ?? value) !== value) telling.add(name);
+      if ((paths.get(path) ?? value) !== value) distinguishing.add(name);
       values.set(name, paths.set(path, value));
       links.set(name, (links.get(name) ?? new Set()).add(link));
     }
   }
-  for (const [name, { size }] of links) if (size > 1 && !telling.has(name)) carried.add(name);
+  for (const [name, { size }] of links) if (size > 1 && !distinguishing.has(name)) carried.add(name);
   return carried;
 }

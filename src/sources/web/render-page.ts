@@ -9,18 +9,18 @@ import { passOn } from "../../lib/pass-on.ts";
 import { followRedirects } from "./follow-redirects.ts";
 
 const PAGES_AT_ONCE = 2;
-/** Closing a page needs no answer from it. A browser that does not even do that has to go. */
+/** Closing a page needs no response from it. If it takes longer, the browser is closed. */
 const CLOSE_MS = 5000;
 
 export interface PageRendererOptions {
   readonly client: WebClient;
-  /** "": looked for where browsers usually are. */
+  /** "": the usual locations are searched. */
   readonly browserPath: string;
-  /** For a page to begin. Some never come to rest: a third of it is waited for that, and as long for what it shows then. */
+  /** Limit for the page to begin. A third of it is waited for the network to become idle, and a third for reading the content. */
   readonly timeoutMs: number;
 }
 
-/** Every request of the browser goes through the client, and so through its rules. The browser is started by the first page. */
+/** Sends every request of the browser through the client, so that its rules apply. The first page starts the browser. */
 export function createPageRenderer({ client, browserPath, timeoutMs }: PageRendererOptions): PageRenderer {
   const limited = createLimiter(PAGES_AT_ONCE);
   const shared = new SharedBrowser(browserPath);
@@ -37,12 +37,16 @@ export function createPageRenderer({ client, browserPath, timeoutMs }: PageRende
         return await shared.use(async (launched) => {
           warn(launched, tell);
           const answers = new RequestInterceptor(client, signal);
-          // Nothing is shared between two pages: no cookies, no storage, no cache.
+          // Pages share nothing: no cookies, no storage, no cache.
           const context = await launched.browser.newContext({ serviceWorkers: "block", acceptDownloads: false });
           const stop = (): void => void context.close().catch(() => undefined);
           signal.addEventListener("abort", stop);
           try {
-            return await within(2 * timeoutMs, show(context, answers, url, timeoutMs), "the browser does not answer");
+            return await within(
+              2 * timeoutMs,
+              renderInContext(context, answers, url, timeoutMs),
+              "the browser does not answer",
+            );
           } catch (error) {
             throwIfAborted(signal);
             throw new RemoteError(`The page could not be rendered: ${answers.failure || firstLineOf(error)}`);
@@ -57,21 +61,21 @@ export function createPageRenderer({ client, browserPath, timeoutMs }: PageRende
   };
 }
 
-async function show(
+async function renderInContext(
   context: BrowserContext,
   answers: RequestInterceptor,
   url: string,
   timeoutMs: number,
 ): Promise<Uint8Array> {
-  const restMs = timeoutMs / 3;
+  const phaseMs = timeoutMs / 3;
   await context.route("**/*", (route) => answers.answer(route));
   await context.routeWebSocket("**/*", (socket) => socket.close());
   const page = await context.newPage();
   context.on("page", (another) => void another.close().catch(() => undefined));
   await page.goto(url, { waitUntil: "commit", timeout: timeoutMs });
-  await page.waitForLoadState("networkidle", { timeout: restMs }).catch(() => undefined);
-  // A script without end keeps the page from saying anything.
-  return await within(restMs, readShown(page), "its scripts do not end");
+  await page.waitForLoadState("networkidle", { timeout: phaseMs }).catch(() => undefined);
+  // An endless script keeps the page from responding.
+  return await within(phaseMs, readShown(page), "its scripts do not end");
 }
 
 function throwIfAborted(signal: AbortSignal): void {
@@ -80,14 +84,14 @@ function throwIfAborted(signal: AbortSignal): void {
 
 const MAX_BYTES = 10 * 1024 * 1024;
 const MAX_REQUESTS = 200;
-/** What the text of a page may depend on. Pictures, fonts, sounds and streams are not asked for. */
+/** Resources on which the text of a page may depend. Images, fonts and media are not requested. */
 const ALLOWED_TYPES = new Set(["document", "script", "stylesheet", "xhr", "fetch", "other"]);
-/** They describe the bytes on the wire; the browser gets them unpacked. Cookies would be somebody's. */
+/** Headers of the transfer, which do not fit the decoded body, and cookies. */
 const OWN_HEADERS = new Set(["content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"]);
 
 /**
- * Answers the requests of one page with what the client gets. Redirects are followed here: the browser would follow them by itself, past everything that
- * keeps requests inside the rules.
+ * Fulfills the requests of one page through the client. Follows redirects here: the browser would follow them past the
+ * client's rules.
  */
 class RequestInterceptor {
   readonly #client: WebClient;
@@ -101,7 +105,7 @@ class RequestInterceptor {
     this.#signal = signal;
   }
 
-  /** Why the page itself could not be had; "" when it could. */
+  /** Why the page itself could not be fetched; "" if it could. */
   get failure(): string {
     return this.#failure;
   }
@@ -113,13 +117,13 @@ class RequestInterceptor {
     this.#hasPage ||= isPage;
     this.#requests += 1;
     try {
-      // Frames and new windows are other pages, and so is wherever a script would like to go: without content the page stays.
+      // Frames, new windows and navigation by scripts are other pages: status 204 keeps the browser on this one.
       if (isDocument && !isPage) await route.fulfill({ status: 204 });
       else if (!this.#isAllowed(request)) await route.abort("blockedbyclient");
       else await this.#fulfill(route, await this.#send(request));
     } catch (error) {
       if (isPage) this.#failure ||= explain(error);
-      // The page may be closed by now: nobody waits for this answer any more.
+      // The page may be closed already.
       await route.abort("failed").catch(() => undefined);
     }
   }
@@ -145,10 +149,10 @@ class RequestInterceptor {
   }
 }
 
-/** A browser takes a good deal of memory, and most pages need none. */
+/** A browser needs much memory, and most pages need no browser. */
 const IDLE_MS = 60_000;
 
-/** One browser for all pages: started by the first, started anew when it died, closed when nobody has needed it for a while. */
+/** One browser for all pages: started for the first, restarted after a crash, closed when idle. */
 class SharedBrowser {
   readonly #path: string;
   #launched: Promise<LaunchedBrowser> | undefined;
@@ -197,7 +201,7 @@ const TAKE = `(() => {
   return html.length > ${MAX_CHARACTERS} ? null : html;
 })()`;
 
-/** The page's HTML as it is now. It is measured in the browser, in a world of its own: a script can neither send more nor pretend to have less. */
+/** Returns the current HTML of the page. Its size is checked in an isolated world of the browser, which scripts of the page cannot influence. */
 async function readShown(page: Page): Promise<Uint8Array> {
   const session = await page.context().newCDPSession(page);
   const { frameTree } = await session.send("Page.getFrameTree");
@@ -211,7 +215,7 @@ async function readShown(page: Page): Promise<Uint8Array> {
   return new TextEncoder().encode(result.value);
 }
 
-/** Rejects with the sentence when the work takes longer; nobody waits for the work any more then. */
+/** Rejects with the sentence if the work takes longer; the work goes on, and its result is ignored. */
 async function within<T>(ms: number, work: Promise<T>, sentence: string): Promise<T> {
   work.catch(() => undefined);
   const late = Promise.withResolvers<never>();
@@ -224,10 +228,10 @@ async function within<T>(ms: number, work: Promise<T>, sentence: string): Promis
 }
 
 /**
- * A browser without a network of its own: no name resolves, and its proxy is a port where nobody listens. What it gets, it gets from whoever
- * answers its requests in its stead; a request that nobody thought of goes nowhere.
+ * Settings for a browser without network access: no host name resolves, and its proxy is a closed port. It gets only what
+ * the interceptor fulfills.
  */
-const CUT_OFF = {
+const NO_NETWORK = {
   proxy: { server: "http://127.0.0.1:9", bypass: "<-loopback>" },
   args: [
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -237,27 +241,34 @@ const CUT_OFF = {
     "--disable-gpu",
   ],
 };
-/** Whoever stops the process closes the browser, in order. */
+/** The process closes the browser itself when it is stopped. */
 const SIGNALS = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
-/** What a browser needs to find its parts, fonts and a place for its files. */
-const PASSED_ON = ["home", "userprofile", "localappdata", "ld_library_path", "fontconfig_path", "fontconfig_file"];
+/** Environment variables the browser needs for libraries, fonts and files. */
+const PASSED_VARIABLES = [
+  "home",
+  "userprofile",
+  "localappdata",
+  "ld_library_path",
+  "fontconfig_path",
+  "fontconfig_file",
+];
 
 interface LaunchedBrowser {
   readonly browser: Browser;
   readonly path: string;
-  /** Do its pages run apart from this machine, whatever holes the browser has? */
+  /** Whether pages run in the browser's sandbox. */
   readonly isSandboxed: boolean;
 }
 
-/** Throws BadInputError when there is none. */
+/** Throws BadInputError if there is no browser. */
 export async function launchBrowser(browserPath: string): Promise<LaunchedBrowser> {
   const chromium = await loadChromium();
   const path = await findBrowser(browserPath);
-  const options = { ...CUT_OFF, ...SIGNALS, executablePath: path, env: passOn(process.env, PASSED_ON) };
+  const options = { ...NO_NETWORK, ...SIGNALS, executablePath: path, env: passOn(process.env, PASSED_VARIABLES) };
   try {
     return { path, isSandboxed: true, browser: await chromium.launch({ ...options, chromiumSandbox: true }) };
   } catch {
-    // Root and most containers have no sandbox to offer.
+    // Root, and most containers, have no sandbox.
     const browser = await chromium.launch({ ...options, chromiumSandbox: false }).catch((error: unknown) => {
       throw new RemoteError(`The browser ${path} does not start: ${firstLineOf(error)}`, { cause: error });
     });
@@ -265,7 +276,7 @@ export async function launchBrowser(browserPath: string): Promise<LaunchedBrowse
   }
 }
 
-/** It says what happened; the rest is the browser's log of it. */
+/** Returns the message without the browser's call log. */
 function firstLineOf(error: unknown): string {
   return explain(error).split(/\s*(?:\n|Call log:)/)[0] ?? "";
 }
@@ -294,7 +305,7 @@ const USUAL_PLACES = [
   "C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe",
 ];
 
-/** The one that is named, or the first that lies in a usual place. */
+/** Returns the configured browser, or the first one in a usual location. */
 async function findBrowser(named: string): Promise<string> {
   for (const path of named ? [named] : USUAL_PLACES) if (await pathExists(path)) return path;
   throw new BadInputError(
@@ -310,8 +321,8 @@ const WITHOUT_SANDBOX =
 const WITHOUT_BROWSER =
   "docs/guides/web.md says what WEB_RENDER=true needs. Until it is there, new pages that need scripts are kept as they come, and known ones stay as they were.";
 
-/** Starts it, as for the first page that needs it. */
-export async function examineBrowser(browserPath: string): Promise<Finding> {
+/** Starts the browser once to check it. */
+export async function diagnoseBrowser(browserPath: string): Promise<Finding> {
   try {
     const { browser, path, isSandboxed } = await launchBrowser(browserPath);
     const version = browser.version();

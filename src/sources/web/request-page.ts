@@ -387,5 +387,5 @@ function digestOf(types: ReadonlySet<string>): string {
 export function throwIfStopped(signal: AbortSignal): void {
   if (!signal.aborted) return;
   if (signal.reason instanceof CancelledError) throw signal.reason;
-  throw new CancelledError("look at web pages: stopped", { cause: signal.reason });
+  throw new CancelledError("visit web pages: stopped", { cause: signal.reason });
 }

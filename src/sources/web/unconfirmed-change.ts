@@ -12,7 +12,7 @@ import type { PageRefusal, ResolvedUrl } from "./request-page.ts";
 /** A document that was replaced by something else, which later visits have to confirm. */
 export interface UnconfirmedChange {
   readonly from: ResolvedUrl;
-  /** What led to it. */
+  /** Redirects that led to it. */
   readonly before: readonly RedirectHop[];
   /** Id of another item, or a word such as `type`. */
   readonly to: string;
@@ -58,7 +58,7 @@ export function findUnconfirmedRefusal(
 export function findUnconfirmedContent(chain: RedirectChain, policy: CheckPolicy): UnconfirmedChange | undefined {
   const { hops, resolved, result } = chain;
   if (result.kind !== "read") return undefined;
-  const subject = hops.find((each) => hasDocument(each.resolved.item))?.resolved ?? resolved;
+  const subject = hops.find((hop) => hasDocument(hop.resolved.item))?.resolved ?? resolved;
   const other = hasDocument(subject.item) ? otherThan(subject.item, result) : undefined;
   return other && unconfirmed(hops, subject, { ...other, statusCode: result.http.statusCode }, policy);
 }
@@ -113,8 +113,8 @@ function unconfirmed(
   if (movedCount >= CONFIRMATIONS) return undefined;
   const at = hops.findIndex(({ resolved }) => resolved === from);
   const before = at < 0 ? hops : hops.slice(0, at);
-  const told = `${reason.replace(/\.$/, "")} (${movedCount} of ${CONFIRMATIONS}).`;
-  return { from, before, to, reason: told, ...(statusCode !== undefined && { statusCode }) };
+  const counted = `${reason.replace(/\.$/, "")} (${movedCount} of ${CONFIRMATIONS}).`;
+  return { from, before, to, reason: counted, ...(statusCode !== undefined && { statusCode }) };
 }
 
 /** Longer texts are not compared. */
@@ -131,7 +131,7 @@ export async function judgeShared(
   { countSharedText }: Pick<VisitOptions, "countSharedText">,
 ): Promise<UnconfirmedChange | "unsettled" | undefined> {
   const { resolved, hops } = chain;
-  const subject = hops.find((each) => hasDocument(each.resolved.item))?.resolved ?? resolved;
+  const subject = hops.find((hop) => hasDocument(hop.resolved.item))?.resolved ?? resolved;
   const textChanges = countSharedText ? await textChangesOf(subject, resolved, result, parts) : [];
   const count = textChanges.length > 0 ? countSharedText?.(subject.id, textChanges) : 0;
   if (count === 0) return undefined;
@@ -150,14 +150,14 @@ async function textChangesOf(
   const isMoved = subject !== resolved;
   const shown = result.kind === "read" ? result.content : resolved.item.content;
   if (shown.textHash === content.textHash || (result.kind !== "read" && !isMoved)) return [];
-  const mark = content.textHash || content.contentHash || aliasOf;
-  const led = isMoved ? [{ now: resolved.id, before: mark }] : [];
-  if (result.kind !== "read") return led;
+  const previous = content.textHash || content.contentHash || aliasOf;
+  const moved = isMoved ? [{ now: resolved.id, before: previous }] : [];
+  if (result.kind !== "read") return moved;
   if (!result.page || result.raw.bytes.length > MAX_NOTICE_BYTES) return [];
   const { markdown, language } = result.page;
   const before = await documents.get(subject.id, content.contentHash);
   if (before && before.length > MAX_NOTICE_BYTES) return [];
   const known = before && { markdown: Buffer.from(before).toString(), language: content.language, url: subject.url };
-  const textChanges = findTextChanges({ markdown, language, url: resolved.url }, known ?? mark, subject.context.at);
-  return textChanges.length > 0 ? [...led, ...textChanges] : [];
+  const textChanges = findTextChanges({ markdown, language, url: resolved.url }, known ?? previous, subject.context.at);
+  return textChanges.length > 0 ? [...moved, ...textChanges] : [];
 }

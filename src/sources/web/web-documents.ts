@@ -8,15 +8,15 @@ import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-fil
 import { namesIn } from "../../lib/file-system.ts";
 
 const DAY_MS = 86_400_000;
-/** They can be fetched again; by then most have been indexed long ago. */
+/** Documents can be fetched again, and are indexed long before. */
 const KEEP_DOCUMENTS_DAYS = 30;
 
-/** Losing any of it loses nothing that the web does not have, except snapshots, which are kept for somebody's own sake. */
+/** Stores fetched documents, which can be lost and fetched again, and snapshots, which cannot. */
 export function createWebDocuments(options: {
   readonly folder: string;
-  /** 0: answers are not kept as they came. */
+  /** 0: no snapshots of responses. */
   readonly keepSnapshotsDays: number;
-  /** Where they are; in a folder beside the documents when left out. */
+  /** Where snapshots are stored; default: a folder beside the documents. */
   readonly snapshots?: SnapshotStore | undefined;
 }): WebDocuments {
   const { folder, keepSnapshotsDays } = options;
@@ -40,7 +40,7 @@ export function createWebDocuments(options: {
     },
 
     async snapshots(id) {
-      const stored = (await store.of(id)).map(({ name, ...one }) => ({ at: snapshotInstant(name), ...one }));
+      const stored = (await store.of(id)).map(({ name, ...snapshot }) => ({ at: snapshotInstant(name), ...snapshot }));
       return stored.filter(({ at }) => at !== "");
     },
 
@@ -87,7 +87,7 @@ function snapshotName(at: string, mimeType: string): string {
   return `${stamp}.${Object.hasOwn(EXTENSIONS, type) ? EXTENSIONS[type] : "bin"}`;
 }
 
-/** When it was taken, as ISO 8601; "" for any other file. */
+/** Returns when it was taken, as ISO 8601; "" for any other file. */
 function snapshotInstant(name: string): string {
   const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})\.[a-z]+$/.exec(name);
   if (!parts) return "";
@@ -95,12 +95,12 @@ function snapshotInstant(name: string): string {
   return `${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`;
 }
 
-/** Where answers are kept as they came, each under its item and a name that tells when. */
+/** Stores unchanged responses by item, under a name with the time. */
 export interface SnapshotStore {
   put(id: ItemId, name: string, bytes: Uint8Array, mimeType: string): Promise<void>;
   of(id: ItemId): Promise<readonly { readonly name: string; readonly bytes: number; readonly path: string }[]>;
   delete(id: ItemId): Promise<void>;
-  /** Those written before then. Returns how many. */
+  /** Removes snapshots written before then; returns how many. */
   removeOld(before: Date): Promise<number>;
 }
 
@@ -121,13 +121,13 @@ function snapshotsInFolder(folder: string): SnapshotStore {
   };
 }
 
-/** Of an item, below the root of the shelf. */
+/** Folder of an item, below the root of the store. */
 export function itemFolder(id: ItemId): string {
   const { name, key } = checkedItemName(id);
   return `${key.slice(0, 2)}/${name}`;
 }
 
-/** Removes files last written before then, and leaves folders, into which somebody may be writing. Returns how many files left. */
+/** Removes files last written before then; returns how many. Leaves folders, because another process may be writing into them. */
 async function removeOldFiles(
   folder: string,
   before: Date,
@@ -146,13 +146,13 @@ async function removeOldFiles(
       }
     }
   } catch (error) {
-    // Nothing was ever kept, or somebody else removed the folder.
+    // Nothing was stored yet, or another process removed the folder.
     if (!isErrno(error, "ENOENT")) throw error;
   }
   return removed;
 }
 
-/** false for one that is not there. */
+/** Returns false if there is no such file. */
 export async function isOlder(path: string, before: Date): Promise<boolean> {
   try {
     return (await stat(path)).mtimeMs < before.getTime();
@@ -162,13 +162,13 @@ export async function isOlder(path: string, before: Date): Promise<boolean> {
   }
 }
 
-/** Where the files of an item lie: its id as a name, and the letters that spread items over folders. */
+/** An item's id as a file name, and the key that spreads items over folders. */
 export interface ItemName {
   readonly name: string;
   readonly key: string;
 }
 
-/** undefined for anything that is no item's id, and so must not become a path. */
+/** Returns undefined for anything but an item id, so that it never becomes a path. */
 export function itemName(id: string): ItemName | undefined {
   const key = /^(?:url|file)_([a-z2-7]{26})$/.exec(id)?.[1];
   return key === undefined ? undefined : { name: id, key };

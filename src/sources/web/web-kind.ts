@@ -13,7 +13,7 @@ import {
   type WebSourceConfig,
 } from "./web-source-codec.ts";
 
-/** What a run of a web source works with. */
+/** Returns the dependencies of a run. */
 type ToolsOf = (run: SourceRun, options: SourceOptions) => WebTools & RegisteredTools;
 
 export function createWebKind(toolsOf: ToolsOf): SourceKind<WebSourceConfig> {

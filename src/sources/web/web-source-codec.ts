@@ -4,18 +4,18 @@ import type { JsonObject } from "../../lib/json-object.ts";
 import { readCount, readFlag, readTexts } from "../../lib/read-fields.ts";
 import { findAddressSecret } from "../../lib/secret-parameters.ts";
 
-/** A web site. Without start addresses, which only REGISTERED_SOURCE may be: the addresses that were registered one by one. */
+/** A web site; without start URLs (REGISTERED_SOURCE only) the addresses that were registered one by one. */
 export interface WebSourceConfig extends SourceConfig {
   /** Pages, sitemaps, feeds, `llms.txt`. */
   readonly startUrls: readonly string[];
-  /** Globs over the whole address or its path; none: everything of the site. */
+  /** Globs over the whole URL or its path; [] takes everything of the site. */
   readonly include: readonly string[];
   readonly exclude: readonly string[];
-  /** Links from a start address; 0 for those alone. */
+  /** Links from a start URL; 0 for the start URLs alone. */
   readonly maxDepth: number;
-  /** Documents. A crawl holds their ids in memory, and those of some addresses more for each. */
+  /** Limit of documents. A crawl holds their ids, and those of further URLs, in memory. */
   readonly maxPages: number;
-  /** Pictures of its pages are kept, too. */
+  /** Also stores the images of its pages. */
   readonly images: boolean;
 }
 
@@ -23,10 +23,10 @@ export const USUAL_DEPTH = 10;
 export const USUAL_PAGES = 10_000;
 /** A crawl holds the ids of all pages in memory. */
 const MAX_PAGES = 1_000_000;
-/** Commas occur in addresses and globs. */
+/** URLs and globs may contain commas. */
 const BLANKS = /\s+/;
 
-/** What tells a web site from others. Everything wrong with it goes to `problems`. */
+/** Parses the fields of a web site. Adds every mistake to `problems`. */
 export function parseWebPlace(value: JsonObject, where: string, problems: string[]): OwnFields<WebSourceConfig> {
   return {
     startUrls: readStartUrls(value, where, problems),
@@ -43,7 +43,7 @@ export function parseWebPlace(value: JsonObject, where: string, problems: string
   };
 }
 
-/** Fields that say nothing unusual are left out, unless they were there before. */
+/** Leaves out fields with default values, unless they were there before. */
 export function formatWebPlace(source: WebSourceConfig, earlier: JsonObject): JsonObject {
   const json: JsonObject = { start_urls: [...source.startUrls] };
   const set = (key: string, value: JsonObject[string], isUsual: boolean): void => {
@@ -63,7 +63,7 @@ function readStartUrls(value: JsonObject, where: string, problems: string[]): re
     problems.push(`${where}.start_urls must name at least one address, like "https://docs.example.com/".`);
   }
   for (const [at, url] of urls.entries()) {
-    // The sentences never repeat the address: it may hold a password.
+    // Messages never repeat the URL: it may contain a password.
     const parsed = URL.parse(url);
     if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.hostname === "") {
       problems.push(
@@ -74,7 +74,7 @@ function readStartUrls(value: JsonObject, where: string, problems: string[]): re
   return urls;
 }
 
-/** What nobody may write into a source. A source that has it already stays open, and says so when it is crawled. */
+/** Rejects secrets in start URLs of new or changed sources. An existing source keeps working, and warns in each crawl. */
 export function refuseStartSecrets({ startUrls }: WebSourceConfig, where: string, problems: string[]): void {
   for (const [at, url] of startUrls.entries()) {
     const secret = findAddressSecret(new URL(url));
@@ -85,7 +85,7 @@ export function refuseStartSecrets({ startUrls }: WebSourceConfig, where: string
   }
 }
 
-/** What a path, or a whole address, can begin with. */
+/** Possible beginnings of a path or URL. */
 const GLOB = /^(\/|https?:|[*?{[(!@+])/i;
 
 function readGlobs(value: unknown, where: string, problems: string[]): readonly string[] {

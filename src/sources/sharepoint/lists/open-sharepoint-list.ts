@@ -303,7 +303,7 @@ async function* joinRows(query: Query, groups: readonly string[]): AsyncGenerato
     const parts = ids.length === 0 ? [] : await readParts(query, more, ids);
     const changed = ids.filter((id) => parts.some((part) => !part.has(id)));
     if (changed.length > MAX_REREAD) {
-      throw new RemoteError(`SharePoint told only a part of the columns of ${changed.length} items`);
+      throw new RemoteError(`SharePoint returned only a part of the columns of ${changed.length} items`);
     }
     const again = new Map<number, RawRow | undefined>();
     for (const id of changed) again.set(id, await readItem(query, groups, id));

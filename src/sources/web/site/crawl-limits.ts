@@ -43,15 +43,15 @@ export class CrawlLimits {
     if (waiting + dropped > 0) {
       const isFull = this.#pages >= maxPages;
       const isEndless = this.#visits >= this.visitLimit;
-      if (isFull) problems.push(`max_pages (${maxPages}) was reached: ${skipped} not looked at`);
+      if (isFull) problems.push(`max_pages (${maxPages}) was reached: ${skipped} not visited`);
       else if (isEndless) {
         problems.push(
-          `${addresses(this.#visits)} gave only ${plural(this.#pages, "page")}, and more are not looked at while max_pages is ${maxPages}: ${skipped} left; exclude what is no page`,
+          `${addresses(this.#visits)} gave only ${plural(this.#pages, "page")}, and more are not visited while max_pages is ${maxPages}: ${skipped} left; exclude what is no page`,
         );
-      } else problems.push(`more than ${addresses(this.visitLimit)} waited at once: ${skipped} not looked at`);
+      } else problems.push(`more than ${addresses(this.visitLimit)} waited at once: ${skipped} not visited`);
     }
     if (this.#tooDeep > 0) {
-      problems.push(`max_depth (${maxDepth}) was reached: ${addresses(this.#tooDeep)} not looked at`);
+      problems.push(`max_depth (${maxDepth}) was reached: ${addresses(this.#tooDeep)} not visited`);
     }
     return problems;
   }
@@ -98,7 +98,7 @@ export class CircuitBreaker {
     const reasons = new Set([...silent.map(([host]) => `${host}${SILENT}`), ...this.#skipped.keys()]);
     return [...reasons].map((why) => {
       const skipped = plural(this.#skipped.get(why) ?? 0, "address", "addresses");
-      return `${why}: ${skipped} not looked at${resumes}`;
+      return `${why}: ${skipped} not visited${resumes}`;
     });
   }
 }

@@ -53,7 +53,7 @@ export function openWebSite(given: WebSourceConfig, tools: WebTools): Source {
   };
 }
 
-async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+export async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 

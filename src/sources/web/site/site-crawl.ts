@@ -506,6 +506,6 @@ class CrawlProgress {
     if (counts.missing + counts.gone > 0) parts.push(`${counts.missing + counts.gone} not there`);
     if (counts.refused > 0) parts.push(`${counts.refused} refused`);
     if (counts.failed > 0) parts.push(`${counts.failed} failed`);
-    return `Looked at ${plural(total, "page")}, ${parts.join(", ")}`;
+    return `Visited ${plural(total, "page")}, ${parts.join(", ")}`;
   }
 }
