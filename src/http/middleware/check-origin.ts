@@ -53,7 +53,9 @@ function isBrowser({ headers }: Request): boolean {
   return agent.startsWith("Mozilla/") && !agent.includes("PowerShell");
 }
 
-/** A cookie is sent whoever caused the request, and so is a password for a proxy; a key is only sent by who knows it. */
+/**
+ * A browser sends a cookie, or a password for a proxy, with any request, whoever caused it; a key is only sent by a client that knows it.
+ */
 function carriesSession(request: Request): boolean {
   return !carriesKey(request) && /(^|;)\s*lockstep_session=/.test(request.headers.get("cookie") ?? "");
 }
