@@ -656,7 +656,7 @@ function readAccount(reader: SettingReader): StorageAccount | undefined {
   if (listed) {
     if (AZURE_SERVICES.some((service) => URL.parse(listed[service])?.protocol !== "https:")) {
       reader.problems.push(
-        "AZURE_STORAGE_CONNECTION_STRING has neither a key nor a signature, so its endpoints must begin with https://: a token is shown to no other.",
+        "AZURE_STORAGE_CONNECTION_STRING has neither a key nor a signature, so its endpoints must begin with https://: the token is not sent to others.",
       );
       return undefined;
     }

@@ -46,7 +46,7 @@ async function untilEnded(jobs: JobStore, jobId: JobId, signal: AbortSignal): Pr
 /** A job file is written before its task is queued. A job without a task after this time never gets one. */
 const QUEUED_WITHIN_MS = 60_000;
 
-const ENDED = "Its process ended before it did.";
+const ENDED = "Its process ended before the job did.";
 const NEVER_QUEUED = "It was never queued, or its task was lost. Start it again.";
 
 /** Ends jobs whose process is gone; they would be shown as running for ever. */
@@ -57,7 +57,7 @@ export async function endDeadJobs(jobs: JobStore, queue: ListedTaskQueue, log: (
   try {
     await endUnqueuedJobs(jobs, queue);
   } catch (error) {
-    log(`Jobs that wait for a worker were not looked at: ${explain(error)}`);
+    log(`Jobs waiting for a worker could not be checked: ${explain(error)}`);
   }
 }
 

@@ -173,7 +173,7 @@ async function startCrawl(
 ): Promise<JobId | "left out" | "try again"> {
   const busy = await parts.busyWith(domainId);
   if (busy) {
-    reporter.log(`The scheduled crawl of '${domainId}' was left out, because job '${busy}' works on it.`);
+    reporter.log(`Skipped the scheduled crawl of '${domainId}': job '${busy}' works on the domain.`);
     return "left out";
   }
   const what = { domain_id: domainId, schedule, due_utc: toUtcMicros(dueAt) };
@@ -196,8 +196,8 @@ function noteFailure(domainId: DomainId, reason: string, { log, failing }: Repor
   failing.set(domainId, { sinceMs: sinceMs ?? triedMs, triedMs });
   const what = `The scheduled crawl of '${domainId}' could not be started: ${reason.replace(/\.$/, "")}.`;
   const isOver = sinceMs !== undefined && triedMs - sinceMs >= TRY_AGAIN_FOR_MS;
-  if (sinceMs === undefined) log(`${what} It is tried again for an hour.`);
-  if (isOver) log(`${what} It is left out until its next time.`);
+  if (sinceMs === undefined) log(`${what} Retrying for an hour.`);
+  if (isOver) log(`${what} Skipped until its next scheduled time.`);
   return isOver;
 }
 

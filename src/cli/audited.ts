@@ -21,7 +21,7 @@ export async function audited<T>(
   });
   const end = (outcome: AuditOutcome): Promise<void> =>
     finish(outcome).catch((error: unknown) => {
-      process.stderr.write(`Warning: how it went could not be written to the audit log: ${explain(error)}\n`);
+      process.stderr.write(`Warning: the outcome could not be written to the audit log: ${explain(error)}\n`);
     });
   try {
     const result = await work();

@@ -20,9 +20,9 @@ export const documentsCommand: Command = {
     limit: { value: "number", default: USUAL_LIMIT, help: "How many at most." },
     version: {
       value: "version",
-      help: "Prints the text of this version of the document; 'current' for the current known.",
+      help: "Prints the text of this version of the document; 'current' for the current one.",
     },
-    difference: { value: "from..to", help: "Prints what changed from known version of the document to another." },
+    difference: { value: "from..to", help: "Prints what changed from one version of the document to another." },
     json: { help: "Prints the answer as JSON." },
   },
   examples: [

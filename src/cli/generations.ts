@@ -30,7 +30,7 @@ export const generationsCommand: Command = {
     const domain = parseDomainId(call.positionals[0] ?? "");
     const actions = ["rollback", "release", "difference"].filter((name) => call.flag(name) || call.text(name));
     if (actions.length > 1) {
-      throw new BadInputError(`Use generation of ${actions.map((name) => `--${name}`).join(" and ")} at a time.`);
+      throw new BadInputError(`Use one of ${actions.map((name) => `--${name}`).join(" and ")} at a time.`);
     }
     const app = await openApp();
     try {

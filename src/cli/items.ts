@@ -67,7 +67,7 @@ function formatList({ items, total }: { readonly items: readonly IngestItem[]; r
   const more = total > items.length ? ` of ${total}` : "";
   return [
     ...lines,
-    `${items.length}${more} ${total === 1 ? "address" : "addresses"}; the time is that of the next look.`,
+    `${items.length}${more} ${total === 1 ? "address" : "addresses"}; times are those of the next check.`,
   ];
 }
 
@@ -77,11 +77,11 @@ function formatItem({ item, members, images }: ItemView): string[] {
     ["Address", plainText(item.displaySource)],
     ["Status", item.status],
     ["Title", plainText(item.title || content.foundTitle)],
-    ["Stands for", item.aliasOf],
+    ["Alias of", item.aliasOf],
     ["Problem", plainText(scheduling.errorMessage)],
-    ["Last look", scheduling.lastChecked],
+    ["Last check", scheduling.lastChecked],
     ["Last change", scheduling.lastChanged],
-    ["Next look", scheduling.nextCrawlAt],
+    ["Next check", scheduling.nextCrawlAt],
     ["Registered in", members.map(({ domainId, sourceId }) => `${domainId}/${sourceId}`).join(", ")],
     ["Last indexed", scheduling.lastIndexed],
     ["Pictures", images.length > 0 ? plural(images.length, "picture") : ""],

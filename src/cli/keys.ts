@@ -75,7 +75,7 @@ function describe({ id, name, role, expiresAt }: KeyFacts): string {
 }
 
 async function describeAccess({ access, config }: App): Promise<string> {
-  if (await access.isRequired()) return "Nobody comes in without one; 'lockstep keys add NAME --role admin' makes one.";
+  if (await access.isRequired()) return "Every request needs one; 'lockstep keys add NAME --role admin' creates one.";
   const who =
     config.access.withoutKeys === "everybody"
       ? "whoever reaches the server"

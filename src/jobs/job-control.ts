@@ -43,7 +43,7 @@ export async function requestControl(
     if (!hasFollowed(now, action)) checkAllowed(now, action);
   }
   const message = `${action[0]?.toUpperCase()}${action.slice(1)} requested for job '${jobId}'.`;
-  return now.stalled ? `${message} It gives no sign of life; cancel it with force=true to end it now.` : message;
+  return now.stalled ? `${message} It sends no heartbeat; cancel it with force=true to end it now.` : message;
 }
 
 /**
@@ -65,7 +65,7 @@ export async function forceCancel(
     if (!current.record.stalled && !current.waiting) {
       const seenAt = current.record.lastModifiedAt;
       throw new BadInputError(
-        `Cannot cancel job '${jobId}' by force: it is alive (last sign of life ${seenAt}). Cancel it without force.`,
+        `Cannot cancel job '${jobId}' by force: it is running (last heartbeat ${seenAt}). Cancel it without force.`,
       );
     }
     await appendEnd(current, reason);

@@ -271,5 +271,5 @@ function scopeOf(
   if (type === undefined) return scope;
   const meant = kinds.get(type).scope;
   if (scope === "all" || scope === meant) return meant;
-  throw new BadInputError(`'scope=${scope}' and 'source_type=${type}' contradict each other; give step of them.`);
+  throw new BadInputError(`'scope=${scope}' and 'source_type=${type}' contradict each other; give one of them.`);
 }

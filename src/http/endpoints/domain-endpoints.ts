@@ -62,7 +62,7 @@ function getDomain(app: App): Endpoint {
     path: "/v2/domains/get",
     methods: ["GET"],
     formats: ["json", "html"],
-    description: "Returns other domain, with the time of its next scheduled crawl.",
+    description: "Returns one domain, with the time of its next scheduled crawl.",
     changes: null,
     query: { domain_id: required(domainId, "The domain.") },
     examples: ["?domain_id=DEMO", "?domain_id=DEMO&format=html"],
@@ -171,7 +171,7 @@ async function exists(domains: App["domains"], id: DomainId): Promise<boolean> {
 
 const query = { domain_id: optional(domainId, "The domain, here or in the body."), dry_run: dryRun };
 const names = {
-  domain_id: optional(domainId, "The domain; beside other in the query, its new id: the domain is renamed."),
+  domain_id: optional(domainId, "The domain; beside one in the query, its new id: the domain is renamed."),
   name: optional(words, "What people call it."),
 };
 type Body = typeof names & ReturnType<typeof domainFields>;
@@ -297,14 +297,14 @@ const PLAIN = {
     text,
     "Name of the vector store that the first crawl creates; the domain id when not given.",
   ),
-  vector_store_id: optional(text, "An existing vector store to fill; empty: the next crawl creates other."),
+  vector_store_id: optional(text, "An existing vector store to fill; empty: the next crawl creates one."),
   schedule: optional(
     text,
     "When it is crawled unattended: a cron expression of five fields in UTC, like '0 2 * * *' for 02:00 every day; empty: never.",
   ),
 };
 
-const SOURCES_JSON = optional(text, "All source arrays in other JSON text, for forms and older clients.");
+const SOURCES_JSON = optional(text, "All source arrays in one JSON text, for forms and older clients.");
 
 type Fields = typeof PLAIN & { readonly sources_json: typeof SOURCES_JSON };
 

@@ -128,7 +128,7 @@ function reindexItem(app: App): Endpoint {
       if (!force) throw new BadInputError("'force' must be true: an item looks after itself otherwise.");
       if ((id === undefined) === (source === undefined)) throw new BadInputError("Give 'id' or 'source'.");
       const wanted = id !== undefined ? { id } : { source: source ?? "", ...(domain_id && { domainId: domain_id }) };
-      return accepted(await app.ingest.reindex(wanted), "The request is accepted.");
+      return accepted(await app.ingest.reindex(wanted), "The request is noted.");
     },
   });
 }

@@ -22,7 +22,7 @@ function list(app: App): Endpoint {
     methods: ["GET"],
     formats: ["json", "html"],
     description:
-      "Lists the generations of a domain that are kept, newest first: each is what readers saw after a commit. Those of generation crawl have the same `crawl`, and all but its last are `intermediate`.",
+      "Lists the generations of a domain that are kept, newest first: each is what readers saw after a commit. Those of one crawl have the same `crawl`, and all but its last are `intermediate`.",
     changes: null,
     query: { domain_id: required(domainId, "The domain.") },
     examples: ["?domain_id=DEMO"],
@@ -83,7 +83,7 @@ function difference(app: App): Endpoint {
     query: {
       domain_id: required(domainId, "The domain."),
       from: required(NUMBER, "The earlier generation."),
-      to: required(NUMBER, "The later generation."),
+      to: required(NUMBER, "The later one."),
     },
     examples: ["?domain_id=DEMO&from=3&to=4"],
     async run({ domain_id, from, to }) {

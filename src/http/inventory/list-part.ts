@@ -72,6 +72,6 @@ async function scanPages<T extends object>(
 
 function boundMessage(noun: string, sort: string | undefined, filter: string): string {
   const which = sort === "created_at" ? "oldest" : "newest";
-  const what = filter === "" ? "were sorted" : "were scanned through";
-  return `There are too many ${noun} to look at each: only the ${MAX_SCANNED_ROWS} ${which} ${what}.`;
+  const what = filter === "" ? "were sorted" : "were searched";
+  return `There are too many ${noun}: only the ${MAX_SCANNED_ROWS} ${which} ${what}.`;
 }

@@ -11,7 +11,7 @@ export function refuseCrossSite(request: Request, { exceptSilent = false } = {})
   }
   const purpose = ["purpose", "sec-purpose", "x-moz", "x-purpose"].map((name) => request.headers.get(name) ?? "");
   if (purpose.some((value) => /prefetch|prerender|preview/i.test(value))) {
-    throw new RefusedError(403, "Request refused: this address does something and is not fetched ahead.");
+    throw new RefusedError(403, "Request refused: this address changes something and must not be prefetched.");
   }
 }
 

@@ -33,7 +33,7 @@ function problemPage(path: string, problem: string, content: unknown, frame: Fra
     body: html`<section class="panel answer">
 <h1>This did not work</h1>
 <p class="notice bad" role="alert"><bdi>${problem}</bdi></p>
-${hasMore ? html`<details><summary>What else was answered</summary><div class="scroll-x" tabindex="0" role="region" aria-label="Answer">${jsonTable(data)}</div></details>` : ""}
+${hasMore ? html`<details><summary>What else was returned</summary><div class="scroll-x" tabindex="0" role="region" aria-label="Answer">${jsonTable(data)}</div></details>` : ""}
 ${furtherLinks(path, frame)}
 </section>`,
   });
@@ -41,5 +41,5 @@ ${furtherLinks(path, frame)}
 
 function furtherLinks(path: string, frame: Frame): Html {
   const section = sectionOf(frame.url.pathname);
-  return html`<p><a href="${section.address}">Back to ${section.name}</a> · <a href="${path}">What this address takes</a></p>`;
+  return html`<p><a href="${section.address}">Back to ${section.name}</a> · <a href="${path}">Parameters of this address</a></p>`;
 }

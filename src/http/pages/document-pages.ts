@@ -26,7 +26,7 @@ export function documentsPage(
 <p class="lede">The files of its folders and the like. Each has an identity that follows it when it is renamed, moved or edited, and keeps its earlier versions. ${sayOrder(sources.length)}</p></header>
 ${
   sources.length === 0
-    ? html`<div class="empty"><strong>This domain has no place full of files.</strong><p>Only files of folders and the like are followed here: items of other sources have ids of their own.</p></div>`
+    ? html`<div class="empty"><strong>This domain has no folder or container.</strong><p>Only files of folders and the like are followed here: items of other sources have ids of their own.</p></div>`
     : pagedTable({
         id: "documents",
         caption: "Documents",
@@ -117,7 +117,7 @@ function figures(document: DocumentViewJson): Html[] {
   const shown: readonly (readonly [string, Html | ""])[] = [
     ["Title", title && html`<bdi>${shownName(title)}</bdi>`],
     ["Last seen", last_seen && shownTime(last_seen)],
-    ["Missing", missing_since && html`since ${shownTime(missing_since)}, in ${plural(missing_runs, "complete look")}`],
+    ["Missing", missing_since && html`since ${shownTime(missing_since)}, in ${plural(missing_runs, "complete scan")}`],
     ["Deleted", deleted_at && shownTime(deleted_at)],
     ["Changed at the source", modified_time && shownTime(modified_time)],
     ["Size", html`${sayBytes(size)}`],
@@ -205,11 +205,11 @@ function hunkPanel({ from_line, lines }: ShownHunk): Html {
 export const FILE_WORDS: Readonly<
   Record<FileStatus, { readonly tone: string; readonly word: string; readonly meaning: string }>
 > = {
-  active: { tone: "good", word: "Active", meaning: "It was there at the last look." },
+  active: { tone: "good", word: "Active", meaning: "It was found by the last scan." },
   missing: {
     tone: "warn",
     word: "Missing",
-    meaning: "It was not there at the last look: hidden from search, and kept in case it comes back.",
+    meaning: "It was not found by the last scan: hidden from search, and kept in case it comes back.",
   },
   error: {
     tone: "bad",

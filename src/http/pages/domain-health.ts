@@ -36,7 +36,7 @@ export function healthOf(vitals: Vitals): Health {
 
 function healthNow({ domainId, active, standing }: Vitals): Health | undefined {
   if (active?.stalled) {
-    const reason = `${active.jobId} has given no sign of life since ${active.lastModifiedAt}.`;
+    const reason = `${active.jobId} has sent no heartbeat since ${active.lastModifiedAt}.`;
     return {
       tone: "warn",
       word: "stalled",
@@ -87,7 +87,7 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
 function healthWithoutCrawl(domainId: string, standing: DomainStatus | undefined): Health | undefined {
   if (!standing || standing.documents === null || standing.failed > 0) return undefined;
   if (standing.documents === 0) return { tone: "idle", word: "not crawled yet", reason: "" };
-  const reason = "Of its last crawl there is no job: it was renamed since, or the job was removed.";
+  const reason = "The job of its last crawl is gone: the domain was renamed since, or the job was removed.";
   return {
     tone: "idle",
     word: "crawl it again",
@@ -102,7 +102,7 @@ export function sayNoCrawl(documents: number | null | undefined): string {
 }
 
 function healthOfFiles({ domainId, standing }: Vitals): Health | undefined {
-  if (!standing) return { tone: "warn", word: "unknown", reason: "How it stands cannot be told at the moment." };
+  if (!standing) return { tone: "warn", word: "unknown", reason: "Its status cannot be read at the moment." };
   if (standing.failed > 0) {
     const reason = `${standing.failed === 1 ? "1 file" : `${standing.failed} files`} could not be read, embedded or brought up to date; the map files say why.`;
     const wayOut = { words: "Try failed files again", href: `${crawlerAddress(domainId)}&retry_failed=true` };

@@ -32,7 +32,7 @@ export async function domainsUi(
     modules: ["domains.js"],
     body: html`<header class="page-head"><h1>Domains</h1>
 ${mayChange(frame, "admin") ? html`<div class="actions"><a class="button primary" href="#new-domain">New domain</a></div>` : ""}
-<p class="quiet">A domain is generation knowledge base: a vector store, and the libraries, lists, pages, web sites and folders it is filled from.</p></header>
+<p class="quiet">A domain is one knowledge base: a vector store, and the libraries, lists, pages, web sites and folders it is filled from.</p></header>
 ${error ? html`<p class="notice bad" role="alert"><bdi>${error}</bdi></p>` : ""}
 ${pagedTable({
   id: "domains",
@@ -42,8 +42,8 @@ ${pagedTable({
   listing,
   page,
   empty: mayChange(frame, "admin")
-    ? "No domains yet. Create the first generation below."
-    : "No domains yet. Only administrators can create generation.",
+    ? "No domains yet. Create the first one below."
+    : "No domains yet. Only administrators can create one.",
   frame,
 })}
 ${mayChange(frame, "admin") ? newDomain(frame.product.kinds, all.length === 0) : ""}`,
@@ -323,7 +323,7 @@ function crawlOf({ crawl, intermediate }: ShownGeneration): Html {
 /** Needs two steps: all readers see the change at once. */
 function rollback({ generation, intermediate }: ShownGeneration, domainId: string): Html {
   return html`<details class="inline"><summary class="button small">Roll back to ${generation}</summary>
-<form class="notice warn" action="${PATH}/rollback?domain_id=${domainId}&amp;generation=${generation}&amp;format=html" method="post"><p>Everybody sees generation ${generation} at once.${intermediate ? " It is a state between two sources of generation crawl, which had not committed everything yet." : ""} Crawls change nothing for readers until you release it.</p><div><button class="danger small">Show readers generation ${generation}</button></div></form></details>`;
+<form class="notice warn" action="${PATH}/rollback?domain_id=${domainId}&amp;generation=${generation}&amp;format=html" method="post"><p>Everybody sees generation ${generation} at once.${intermediate ? " It is a state between two sources of one crawl, which had not committed everything yet." : ""} Crawls change nothing for readers until you release it.</p><div><button class="danger small">Show readers generation ${generation}</button></div></form></details>`;
 }
 
 function release(domainId: string): Html {

@@ -26,7 +26,7 @@ export async function ingestPage(
     frame,
     title: "Web · lockstep",
     modules: ["ingest.js"],
-    body: html`<header class="page-head"><h1>Web</h1><p class="lede">Every address that was added here or met by the crawl of a web site, under value identity. Each is asked again when it is due, and indexed again only when it changed.</p></header>
+    body: html`<header class="page-head"><h1>Web</h1><p class="lede">Every address that was added here or met by the crawl of a web site, under one identity. Each is asked again when it is due, and indexed again only when it changed.</p></header>
 ${mayChange(frame, "operate") ? addUrlForm(domains, app.config.web.defaultDomain, { open: isEmpty }) : ""}
 ${isEmpty ? emptyRegistry(frame) : registry({ data, page, args, summary, domains }, frame)}`,
   });
@@ -36,7 +36,7 @@ function emptyRegistry(frame: Frame): Html {
   return html`<div class="empty"><strong>No address is known yet.</strong><p>${
     mayChange(frame, "operate")
       ? "Add a single address above, or give a domain a web site as a source and crawl it."
-      : "Addresses appear here once somebody adds value, or crawls a web site."
+      : "Addresses appear here once somebody adds one, or crawls a web site."
   }</p><a class="button" href="/v2/domains?format=ui">Domains</a></div>`;
 }
 
@@ -261,10 +261,14 @@ export function forceForm(id: string, name: string): Html {
 export const STATUS_WORDS: Readonly<
   Record<IngestStatus, { readonly tone: string; readonly word: string; readonly meaning: string }>
 > = {
-  Pending: { tone: "busy", word: "Pending", meaning: "It was not looked at yet." },
+  Pending: { tone: "busy", word: "Pending", meaning: "It was not fetched yet." },
   Crawled: { tone: "busy", word: "Crawled", meaning: "Its document is here; the index does not have it yet." },
   Indexed: { tone: "good", word: "Indexed", meaning: "Search finds it as it was last seen." },
-  Error: { tone: "bad", word: "Error", meaning: "The last look failed; what was known stays, and it is tried again." },
+  Error: {
+    tone: "bad",
+    word: "Error",
+    meaning: "The last check failed; its indexed content stays, and it is tried again.",
+  },
   OutOfScope: {
     tone: "idle",
     word: "Out of scope",

@@ -74,7 +74,7 @@ function maintenanceLink(frame: Frame): Html | "" {
 function stalledNotice(stalled: readonly JobRecord[], frame: Frame): Html {
   return html`<section id="stalled" data-refresh ${stalled.length > 0 ? "" : "hidden"} aria-label="Stalled jobs"><div class="stack">${stalled.map(
     (job) =>
-      html`<div class="notice warn stalled-job" role="alert"><p><strong>${job.jobId} has stalled.</strong> ${jobName(job)} has given no sign of life since ${shownTime(job.lastModifiedAt)}; its process is probably gone.</p><div class="actions">${mayChange(frame, "operate") ? controlForm("cancel", "Cancel", job) : ""}<a href="${jobAddress(job.jobId)}">Read its log</a></div></div>`,
+      html`<div class="notice warn stalled-job" role="alert"><p><strong>${job.jobId} has stalled.</strong> ${jobName(job)} has sent no heartbeat since ${shownTime(job.lastModifiedAt)}; its process is probably gone.</p><div class="actions">${mayChange(frame, "operate") ? controlForm("cancel", "Cancel", job) : ""}<a href="${jobAddress(job.jobId)}">Read its log</a></div></div>`,
   )}</div></section>`;
 }
 
@@ -145,7 +145,7 @@ export async function jobPage(app: App, json: Readonly<Record<string, unknown>>,
     title: `${job.jobId} · lockstep`,
     frame,
     body: html`<div class="page-head"><h1>${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions" id="job-actions" data-refresh>${jobActions(job, frame)}</div></div>
-<div id="job-stalled" data-refresh ${job.stalled ? "" : "hidden"}><p class="notice warn" role="alert"><span><strong>This job has stalled.</strong> It has given no sign of life since ${shownTime(job.lastModifiedAt)}; its process is probably gone. Force cancel ends it here and now.</span></p></div>
+<div id="job-stalled" data-refresh ${job.stalled ? "" : "hidden"}><p class="notice warn" role="alert"><span><strong>This job has stalled.</strong> It has sent no heartbeat since ${shownTime(job.lastModifiedAt)}; its process is probably gone. Force cancel ends it here and now.</span></p></div>
 ${jobConsole({ job, log: await app.jobs.lastLog(job.jobId) }, frame)}
 ${facts(job, frame.product.kinds)}`,
   });
@@ -166,7 +166,7 @@ function facts(job: JobRecord, kinds: SourceKinds): Html {
 <div><dt>Started</dt><dd>${shownTime(job.startedAt)}</dd></div>
 <div><dt>Ended</dt><dd>${job.endedAt ? shownTime(job.endedAt) : "not yet"}</dd></div>
 ${job.endedAt ? html`<div><dt>Took</dt><dd>${duration(job.startedAt, job.endedAt)}</dd></div>` : ""}
-<div><dt>Last sign of life</dt><dd>${shownTime(job.lastModifiedAt)}</dd></div>
+<div><dt>Last heartbeat</dt><dd>${shownTime(job.lastModifiedAt)}</dd></div>
 </dl>
 <p class="quiet">Started by <code>${job.endpoint}</code></p>
 ${job.result ? html`<p>${jobOutcome(job, kinds)}</p>` : ""}
@@ -182,8 +182,8 @@ export function jobResultPage(job: JobRecord, result: Result, frame: Frame): Htm
     frame,
     body: html`<div class="page-head"><h1>Result of ${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions"><a class="button small" href="${jobAddress(job.jobId)}">Log and facts</a>${jobActions(job, frame)}</div></div>
 <section class="panel stack" aria-label="Outcome"><p><span class="pill ${tone(job)}">${stateWords(job)}</span></p>
-<p>${jobOutcome(job, frame.product.kinds) || "It left nothing to tell in words."}</p></section>
-${resultDetails("Everything it told, as programs read it", result)}`,
+<p>${jobOutcome(job, frame.product.kinds) || "It has no summary."}</p></section>
+${resultDetails("Complete result as JSON", result)}`,
   });
 }
 

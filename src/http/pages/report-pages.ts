@@ -35,7 +35,7 @@ ${pagedTable({
   rows: data,
   listing: query,
   page,
-  empty: query.filter ? "No report matches." : "No reports yet: every finished crawl leaves segment.",
+  empty: query.filter ? "No report matches." : "No reports yet: every finished crawl leaves one.",
   frame,
   filters: domainFilter(domainIds, query.domain_id),
   filterParameters: ["domain_id"],
@@ -125,7 +125,7 @@ const COUNTS = ["total", "added", "changed", "moved", "removed", "failed"];
 
 function sourcesTable(report: Readonly<JsonObject>, kinds: SourceKinds): Html {
   const sources = Array.isArray(report["sources"]) ? report["sources"].filter(isJsonObject) : [];
-  if (sources.length === 0) return html`<p class="quiet">It tells of no source.</p>`;
+  if (sources.length === 0) return html`<p class="quiet">It contains no sources.</p>`;
   return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Outcome by source"><table class="rows">
 <thead><tr><th scope="col">Source</th><th scope="col">Outcome</th>${COUNTS.map((name) => html`<th scope="col" class="end">${countTitle(name)}</th>`)}<th scope="col">Maps</th></tr></thead>
 <tbody>${sources.map((source) => sourceRow(source, report["report_id"], kinds))}</tbody></table></div>`;

@@ -240,7 +240,7 @@ function scoreReason({ details, text, score }: QuerySource, explainLink: string 
 <dl>
 ${part("Words", parts.text, html`${strength(parts.text, "the words of the question are in it", "none of its words is in this passage")}${words}`)}
 ${part("Meaning", parts.vector, strength(parts.vector, "it is about the same", "its meaning did not count"))}
-${part("Name and path", parts.label, strength(parts.label, "they say what was hasQuery for", "they say nothing of it"))}
+${part("Name and path", parts.label, strength(parts.label, "they say what was asked for", "they say nothing of it"))}
 </dl>
 <p>Together and weighed: ${score.toFixed(2)}. Seen in generation ${details.generation}${details.language ? html`, language <code>${details.language}</code>` : ""}.${explainLink ? html` <a href="${explainLink}">Its whole way, from the source on</a>` : ""}</p>
 </details>`;

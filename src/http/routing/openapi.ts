@@ -80,7 +80,7 @@ function documentation({ path }: Endpoint): Json {
   return {
     operationId: operationId("GET", path),
     tags: [routerOf(path)],
-    summary: "What this address takes, as text.",
+    summary: "Parameters of this address, as text.",
     parameters: [],
     responses: { 200: { description: "The documentation.", content: { "text/plain": TEXT } } },
     "x-role": "read",
