@@ -151,7 +151,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
-      sayingWaits(sharepoint, job, () =>
+      logWaits(sharepoint, job, () =>
         verify(request, options, { ...parts, signer: openSigner(folder("security")) }, job),
       ),
     ...searchVerbs(parts, searching),
