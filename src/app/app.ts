@@ -35,7 +35,7 @@ import type { Config } from "./config.ts";
 import type { WorkerOptions } from "./run-worker.ts";
 import type { Schedule } from "./schedule.ts";
 
-/** The product without its faces: what CLI, HTTP and pages call. Built by compose. */
+/** The product without its interfaces: CLI, HTTP endpoints and pages call it. Built by compose. */
 export interface App {
   readonly config: Config;
   readonly domains: DomainStore;
@@ -44,46 +44,48 @@ export interface App {
   readonly reports: ReportStore;
   readonly access: Access;
   readonly audit: AuditLog;
-  /** What the backend holds, whoever put it there. */
+  /** Everything the backend holds, also what other clients put there. */
   readonly inventory: Inventory;
   readonly schedule: Schedule;
-  /** Addresses that were registered one by one, and what is known of every page. */
+  /** Addresses that were registered one by one, and the state of every web page. */
   readonly ingest: Ingest;
-  /** Files without ids, and the texts that are kept of them. */
+  /** Files without ids, and the stored texts of their versions. */
   readonly documents: Documents;
-  /** Vector stores that are being built for the domain, or were its own and are kept for a while; none where its ledger is damaged. */
+  /**
+   * Vector stores that are being built for the domain, or were replaced and are not deleted yet. Empty if the domain's ledger is damaged.
+   */
   otherStores(domainId: DomainId): Promise<readonly OtherStore[]>;
-  /** Who alone works on what. */
+  /** Exclusive locks on domains and sources. */
   readonly leases: Leases;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
-  /** The verb itself, to be run inside a job. */
+  /** Must run inside a job. */
   crawl(request: CrawlRequest, job: JobContext): Promise<CrawlResult>;
-  /** Likewise. Whatever keeps it from looking at everything is in the result, and then nothing was removed. */
+  /** Must run inside a job. Returns a `problem`, and removes nothing, if it could not check everything. */
   cleanupMetadata(domainId: DomainId, job: JobContext): Promise<CleanupResult>;
-  /** Likewise: takes away what nobody needs any more. */
+  /** Must run inside a job. Deletes what is no longer needed. */
   maintain(request: MaintenanceRequest, job: JobContext): Promise<MaintenanceResult>;
-  /** Inside a job: compares everything with fresh eyes and signs what it found; with `repair`, mends it and looks again. */
+  /** Must run inside a job. Compares everything again and signs the findings; with `repair`, repairs them and compares once more. */
   verify(request: VerifyRequest, options: { readonly repair: boolean }, job: JobContext): Promise<VerifyResult>;
-  /** Inside a job. Upgrades what earlier layouts left in the folders of sources. */
+  /** Must run inside a job. Upgrades the source folders of earlier layouts. */
   migrate(request: MigrateRequest, job: JobContext): Promise<MigrateResult>;
-  /** `asking`: BusyError when whoever asks has too many searches under way. */
+  /** Throws BusyError when `asking` (the caller) has too many searches running. */
   query(request: QueryRequest, asking?: Asking): Promise<QueryAnswer>;
-  /** Why a document is, or is not, found. */
+  /** Explains why a document is, or is not, found. */
   explainDocument(request: ExplainRequest, asking?: Asking): Promise<DocumentExplanation>;
-  /** The map files of a domain, or of one of its sources, as they would be written now. */
+  /** Returns the map files of a domain, or of one of its sources, as they would be written now. */
   mapFiles(domainId: DomainId, sourceId?: SourceId): Promise<readonly MapFile[]>;
-  /** How the domain stands by what is on disk and in the index. */
+  /** Returns the domain's status, computed from disk and index. */
   standing(domain: Domain): Promise<DomainStatus>;
-  /** Refuses what cannot be renamed, before any job exists, and tells what would be. */
+  /** Returns what a rename would change; throws if it is not possible. Call it before a job exists. */
   planRename(rename: DomainRename, signal: AbortSignal): Promise<RenamedDomain>;
-  /** Inside a job. ConflictError while another job of the domain runs. */
+  /** Must run inside a job. Throws ConflictError while another job of the domain runs. */
   renameDomain(rename: DomainRename, job: JobContext): Promise<RenamedDomain>;
   /** Waits for renames that are under way and completes those that a crash interrupted. */
   finishRenames(log: (line: string) => void, signal: AbortSignal, about?: DomainId): Promise<void>;
-  /** Refuses what cannot be deleted and tells what would go; `apply` does it. */
+  /** Returns what a deletion would remove; throws if it is not possible. `apply` carries it out. */
   planDeletion(domainId: DomainId, options: { readonly withVectorStore: boolean }): Promise<Deletion>;
-  /** What readers of the domain see, and what they saw before, as far as it is kept. */
+  /** Lists the current generation of the domain and the earlier ones that are kept. */
   generations(domainId: DomainId): Promise<GenerationsView>;
   rollback(domainId: DomainId, number: number, options: { readonly dryRun: boolean }): Promise<GenerationsView>;
   release(domainId: DomainId, options?: { readonly dryRun?: boolean }): Promise<GenerationsView>;
@@ -91,17 +93,17 @@ export interface App {
     domainId: DomainId,
     between: { readonly from: number; readonly to: number },
   ): AsyncIterable<readonly GenerationChange[]>;
-  /** BadInputError for a source that no crawl would take, wherever it is. Asks nobody outside this machine. */
+  /** Throws BadInputError for a source that no crawl would accept because of its location. Sends no requests. */
   checkPlaces(sources: readonly SourceConfig[]): Promise<void>;
-  /** Looks at everything a crawl of the domain, or of all, needs; changes nothing. */
+  /** Checks everything a crawl of the domain, or of all domains, needs; changes nothing. */
   examine(domainId: DomainId | undefined, signal: AbortSignal): AsyncIterable<PlacedFinding>;
-  /** The same of a source that is in no domain yet. */
+  /** Does the same for a source that belongs to no domain yet. */
   examineSource(source: SourceConfig, signal: AbortSignal): AsyncIterable<PlacedFinding>;
-  /** What the readers that this process starts are kept from. */
+  /** Reports how the document reader processes of this installation are sandboxed. */
   examineReaders(): Finding;
-  /** Runs crawls that servers left to workers, until the signal; then stop the runner, and this resolves. */
+  /** Runs crawls that servers queued for workers, until the signal aborts. Then stop the runner, and this resolves. */
   work(options: WorkerOptions, signal: AbortSignal): Promise<void>;
-  /** Ends the jobs that no process will ever end. `log` is told what could not be looked at. */
+  /** Ends the jobs whose process is gone. `log` gets what could not be checked. */
   endDeadJobs(log: (line: string) => void): Promise<void>;
   /**
    * The OpenAI wire protocol, mounted below `/openai` (paths arrive without that prefix and without `/v1`): served here, or passed on to

@@ -9,10 +9,10 @@ import { parseJsonObject } from "../lib/json-object.ts";
 import { PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { Config } from "./config.ts";
 
-/** Which databases a storage folder has. The same record is in the storage folder and in the folder of the databases. */
+/** Says which databases belong to a storage folder. The same record is in the storage folder and in the folder of the databases. */
 interface Claim {
   readonly id: string;
-  /** For people: where it was made. */
+  /** The machine that wrote the record; shown to people. */
   readonly host: string;
   readonly folder: string;
   readonly storage: string;
@@ -22,12 +22,12 @@ const NAME = "database.json";
 const OWN_DATABASES = ["index/*.sqlite", "crawler/*/ledger.sqlite"];
 
 /**
- * With DATABASE_FOLDER, the storage folder may be on a network disk that several machines see, and its SQLite files are on one of them. The
- * storage says whose they are. Throws BadInputError for everybody else: they would begin anew beside what is there.
+ * With DATABASE_FOLDER, the storage folder may be on a network disk that several machines see, while its SQLite files are on one of them. A
+ * record in the storage says which. Throws BadInputError on every other machine: it would start with empty databases beside the real ones.
  */
 export async function claimDatabaseFolder(
   { database, storagePath }: Pick<Config, "database" | "storagePath">,
-  { isLook = false }: { readonly isLook?: boolean } = {},
+  { readOnly = false }: { readonly readOnly?: boolean } = {},
 ): Promise<void> {
   if (database.kind !== "sqlite") return;
   const { folder } = database;
@@ -51,11 +51,11 @@ export async function claimDatabaseFolder(
   }
   const own = OWN_DATABASES.flatMap((pattern) => globSync(pattern, { cwd: storagePath })).sort();
   if (own.length > 0) throw new BadInputError(sayOwn(own, { storagePath, folder }));
-  if (isLook) return;
+  if (readOnly) return;
   const claim = held ?? { id: randomUUID(), host: hostname(), folder, storage: storagePath };
-  // The storage comes last: killed in between, the next start goes on with what the folder says.
-  for (const place of [folder, storagePath]) await writeClaim(place, claim);
-  // Of two that start at once, the one whose record is in the storage goes on.
+  // The storage is written last: after a crash in between, the next start continues with the record in the folder.
+  for (const root of [folder, storagePath]) await writeClaim(root, claim);
+  // If two processes start at once, the one whose record is in the storage continues; the other throws here.
   await claimDatabaseFolder({ database, storagePath });
 }
 
@@ -72,21 +72,21 @@ function sayOwn(own: readonly string[], { storagePath, folder }: { storagePath: 
   return `DATABASE_FOLDER: this storage folder has databases of its own (${first}${more}). Stop lockstep, move all ${OWN_DATABASES.join(" and ")} with their -wal and -shm from '${storagePath}' to the same places below '${folder}', and start it again.`;
 }
 
-async function readClaim(place: string): Promise<Claim | undefined> {
-  const bytes = await readFileIfExists(join(place, PRIVATE_FOLDER, NAME));
+async function readClaim(root: string): Promise<Claim | undefined> {
+  const bytes = await readFileIfExists(join(root, PRIVATE_FOLDER, NAME));
   if (!bytes) return undefined;
   const { id, host, folder, storage } = parseJsonObject(bytes.toString("utf8")) ?? {};
   if (typeof id !== "string") {
-    throw new BadInputError(`'${join(place, PRIVATE_FOLDER, NAME)}' cannot be read. Restore it, or delete it.`);
+    throw new BadInputError(`'${join(root, PRIVATE_FOLDER, NAME)}' cannot be read. Restore it, or delete it.`);
   }
   return { id, host: String(host), folder: String(folder), storage: String(storage) };
 }
 
-/** One that is there stays. */
-async function writeClaim(place: string, claim: Claim): Promise<void> {
-  await mkdir(join(place, PRIVATE_FOLDER), { recursive: true });
+/** Keeps an existing record. */
+async function writeClaim(root: string, claim: Claim): Promise<void> {
+  await mkdir(join(root, PRIVATE_FOLDER), { recursive: true });
   try {
-    await writeFile(join(place, PRIVATE_FOLDER, NAME), `${JSON.stringify(claim, null, 2)}\n`, {
+    await writeFile(join(root, PRIVATE_FOLDER, NAME), `${JSON.stringify(claim, null, 2)}\n`, {
       flag: "wx",
       flush: true,
     });

@@ -63,20 +63,20 @@ import { prepareStorage } from "./storage-rights.ts";
 import { WATCH_ACTION } from "./watch.ts";
 
 export type ComposePace = Pace & {
-  /** Only looks, as the doctor does: remembers nothing of what it finds. */
-  readonly isLook?: boolean;
+  /** Reads only, as the doctor does: stores nothing about what it finds. */
+  readonly readOnly?: boolean;
   readonly web?: WebPace;
-  /** Kinds of sources beside our own. */
+  /** Additional kinds of sources. */
   readonly kinds?: readonly SourceKind[];
-  /** The clock that grace and retention of files go by. */
+  /** The clock for grace periods and retention of files. */
   readonly now?: () => Date;
-  /** Searches run in this thread: one of their own takes longer to start than a short-lived product lives. */
+  /** Runs searches in this thread. A short-lived process would end before a search thread had started. */
   readonly searchesHere?: boolean;
-  /** What one file may cost. */
+  /** Limits for reading one file. */
   readonly extract?: ExtractorOptions;
 };
 
-/** Puts the product together. The only place that knows a source, a ledger, a backend by name. */
+/** Assembles the product. The only module that knows every source, ledger and backend by name. */
 export async function compose(config: Config, pace: ComposePace = {}): Promise<App> {
   await prepareStorage(config.storagePath);
   await claimDatabaseFolder(config, pace);
@@ -114,7 +114,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const sharepoint = openSharePoint(config, pace);
   const acceptedTypes = config.acceptedTypes ?? backend.acceptedTypes;
   const now = pace.now ?? ((): Date => new Date());
-  const { access, roots } = await openGates(config, folder("security"), domains, pace);
+  const { access, roots } = await openAccessControl(config, folder("security"), domains, pace);
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now });
   const web = openWeb(config, acceptedTypes, ledgers.members, pace.web);
   const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
@@ -124,7 +124,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
-  const crawlInJob: App["crawl"] = (request, job) => sayingWaits(sharepoint, job, () => crawl(request, parts, job));
+  const crawlInJob: App["crawl"] = (request, job) => logWaits(sharepoint, job, () => crawl(request, parts, job));
   const app: App = {
     config,
     domains,
@@ -151,7 +151,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
-      sayingWaits(sharepoint, job, () =>
+      logWaits(sharepoint, job, () =>
         verify(request, options, { ...parts, signer: openSigner(folder("security")) }, job),
       ),
     ...searchVerbs(parts, searching),
@@ -173,18 +173,18 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   return app;
 }
 
-/** Who may come in, and which folders of this machine they may have read. */
-async function openGates(
+/** Opens access control and the list of folders that sources may read. */
+async function openAccessControl(
   { access: settings, trees }: Config,
   folder: string,
   domains: DomainStore,
-  { isLook = false }: ComposePace,
+  { readOnly = false }: ComposePace,
 ): Promise<{ readonly access: Access; readonly roots: FolderRoots }> {
   const access = openAccess({ ...settings, folder, adminKey: settings.adminKey.reveal() });
-  return { access, roots: await openFolderRoots({ folder, roots: trees.roots, domains, access, isLook }) };
+  return { access, roots: await openFolderRoots({ folder, roots: trees.roots, domains, access, readOnly }) };
 }
 
-/** Opened when it is first asked for: most commands never need the registry. */
+/** Opens the registry on first use: most commands never need it. */
 function openIngest(
   { storagePath, web: { checks, defaultDomain } }: Config,
   { domains, web, pace }: { readonly domains: DomainStore; readonly web: OpenedWeb; readonly pace: WebPace },
@@ -205,7 +205,7 @@ function openIngest(
       policy: web.policy,
       defaultDomain,
       keepGoneDays: checks.keepGoneDays,
-      // One is left for the others.
+      // One worker is left for the other hosts.
       visitsPerHost: Math.max(checks.itemsAtOnce - 1, 1),
       ...timesOf(pace),
     });
@@ -283,7 +283,7 @@ function openSchedule(
   });
 }
 
-/** As a person would have started it from a page. */
+/** Starts the same job as the crawl button of a page. */
 async function startCrawl(app: App, domainId: DomainId): Promise<JobId> {
   const request = crawlRequest(domainId);
   await app.checkCrawl(request);
@@ -293,8 +293,8 @@ async function startCrawl(app: App, domainId: DomainId): Promise<JobId> {
   return jobId;
 }
 
-/** The tenant counts the app as a whole, so what other crawls had to wait meanwhile is in the sum, too. */
-async function sayingWaits<T>(sharepoint: LazyConnection, job: JobContext, work: () => Promise<T>): Promise<T> {
+/** Logs how long the crawl waited for SharePoint. The tenant throttles the app as a whole, so waits of concurrent crawls are included. */
+async function logWaits<T>(sharepoint: LazyConnection, job: JobContext, work: () => Promise<T>): Promise<T> {
   const before = sharepoint.waited();
   try {
     return await work();
@@ -322,7 +322,7 @@ function createSearching(limits = LIMITS): Searching {
   };
 }
 
-/** Whether a job ended before its work did although nobody wished it: its process was killed, or the server stopped. */
+/** Tells whether a job ended early without a user's request: its process was killed, or the server stopped. */
 function wasCutOff(jobs: JobStore): (jobId: JobId) => Promise<boolean> {
   return async (jobId) => {
     try {
@@ -337,16 +337,16 @@ function wasCutOff(jobs: JobStore): (jobId: JobId) => Promise<boolean> {
 
 const REPORTS_AT_ONCE = 20;
 
-/** The map files of a source in the last report that tells of it; undefined: none does, or it cannot be read. */
+/** Returns the map files of a source from the newest report that has them; undefined if none has, or it cannot be read. */
 async function findArchivedMaps(reports: ReportStore, source: LedgerSource): Promise<ArchivedMaps | undefined> {
   const { domainId } = source;
   for (let offset = 0; ; offset += REPORTS_AT_ONCE) {
     const page = await reports.list({ type: "crawl", domainId, limit: REPORTS_AT_ONCE, offset });
     for (const report of page) {
-      const told = sourceIn(report, source);
-      const holder = (told?.["map_files_in"] as ReportId | undefined) ?? report.reportId;
+      const listed = sourceIn(report, source);
+      const holder = (listed?.["map_files_in"] as ReportId | undefined) ?? report.reportId;
       const held = holder === report.reportId ? report : await reports.get(holder).catch(() => undefined);
-      const names = told && held ? namesIn(held, source) : [];
+      const names = listed && held ? namesIn(held, source) : [];
       if (names.length === 0) continue;
       const files = await Promise.all(
         names.map(async (path) => ({
@@ -366,9 +366,9 @@ function sourceIn({ json }: ReportSummary, { config }: LedgerSource): JsonObject
 }
 
 function namesIn(report: ReportSummary, source: LedgerSource): string[] {
-  const place = `${source.config.kind.folder}/${source.config.sourceId}/`;
+  const prefix = `${source.config.kind.folder}/${source.config.sourceId}/`;
   const names = sourceIn(report, source)?.["map_files"];
-  return (Array.isArray(names) ? names : []).filter((name) => typeof name === "string" && name.startsWith(place));
+  return (Array.isArray(names) ? names : []).filter((name) => typeof name === "string" && name.startsWith(prefix));
 }
 
 const MAX_FILE_BYTES = 512 * 1024 * 1024;
@@ -401,7 +401,7 @@ function retentionRules({ trees }: Config): RetentionRules {
   };
 }
 
-/** What the verbs need. */
+/** Collects what the verbs need. */
 function openParts(config: Config, { domains, backend, reports, web, trees, ledgers }: Opened): EngineParts {
   const crawlerFolder = storageFolder(config.storagePath, "crawler");
   return {

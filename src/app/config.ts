@@ -11,7 +11,7 @@ import { createSettingReader, type Environment, Secret, type SettingReader } fro
 import { readSharePointSettings, type SharePointSettings } from "./sharepoint-settings.ts";
 import type { GroupAccess } from "./storage-rights.ts";
 
-/** Every setting, parsed and checked once at the start. Plain data; what must not be printed is a Secret. */
+/** All settings, parsed and checked once at the start. Plain data; a value that must not be printed is a Secret. */
 export interface Config {
   readonly host: string;
   /** 0: any free port. */
@@ -19,7 +19,7 @@ export interface Config {
   /** Absolute. */
   readonly storagePath: string;
   readonly groupAccess: GroupAccess;
-  /** null: none of its settings is set, and SharePoint sources cannot be crawled. */
+  /** null: none of its settings is set; SharePoint sources cannot be crawled. */
   readonly sharepoint: SharePointSettings | null;
   readonly web: WebSettings;
   readonly trees: TreeSettings;
@@ -31,15 +31,15 @@ export interface Config {
   readonly database: DatabaseSettings;
   readonly embeddings: EmbeddingSettings;
   readonly runJobsIn: JobPlace;
-  /** How long a vector store is kept after a fresh one took its place. */
+  /** How long a vector store is kept after a new one replaced it. */
   readonly keepSupersededDays: number;
-  /** While a step runs, so many rows at a time are appended to the map files. */
+  /** During a step, rows are appended to the map files in batches of this size. */
   readonly appendToMapsEvery: number;
-  /** How long reports of crawls are kept; 0: for ever. The newest of a domain always is. */
+  /** How long crawl reports are kept; 0: for ever. The newest report of a domain is always kept. */
   readonly keepReportsDays: number;
   /** Extensions without dot; null: what the backend accepts by default. */
   readonly acceptedTypes: ReadonlySet<string> | null;
-  /** One sentence each, to be shown at the start. */
+  /** One sentence each, shown at the start. */
   readonly warnings: readonly string[];
 }
 
@@ -51,7 +51,7 @@ type BackendSettings =
       /** "" for OpenAI itself. */
       readonly baseUrl: string;
       readonly organization: string;
-      /** Writes answers where search needs one; "" for none. */
+      /** The model that writes answers where search needs one; "" for none. */
       readonly model: string;
     }
   | {
@@ -67,7 +67,7 @@ interface SearchSettings {
   /** "" for none. */
   readonly defaultVectorStoreId: string;
   readonly maxNumResults: number;
-  /** Where the documents come from, for clients that ask what this is; "" when nobody said. */
+  /** Where the documents come from, for clients that ask; "" if not set. */
   readonly contentRoot: string;
 }
 
@@ -83,7 +83,7 @@ export class ConfigError extends BadInputError {
   }
 }
 
-/** Throws ConfigError. Relative paths are meant from the current folder. */
+/** Throws ConfigError. Relative paths start at the current folder. */
 export function readConfig(env: Environment): Config {
   const reader = createSettingReader(env);
   const storagePath = readStoragePath(reader);
@@ -159,19 +159,19 @@ function readAcceptedTypes(reader: SettingReader): ReadonlySet<string> | null {
   return new Set(types);
 }
 
-/** Who may come in, and how much of it. */
+/** Who has access, and how many requests they may send. */
 interface AccessSettings {
-  /** A key with every right that is not kept on disk; empty for none. */
+  /** A key with all rights that is not stored on disk; empty for none. */
   readonly adminKey: Secret;
   /** null: tokens of Entra ID are not accepted. */
   readonly entra: EntraSettings | null;
-  /** Host names the server is reached by, beside its address. */
+  /** Host names of the server, in addition to its address. */
   readonly allowedHosts: readonly string[];
-  /** Requests a second for each key; 0: as many as they like. */
+  /** Requests per second for each key; 0: no limit. */
   readonly requestsPerSecond: number;
-  /** What a reverse proxy says of the client, its address and whether it came by https, is believed. */
+  /** Trusts the headers of a reverse proxy: client address and scheme. */
   readonly behindProxy: boolean;
-  /** Who comes in while there is neither a key nor Entra ID. */
+  /** Who has access while there is neither a key nor Entra ID. */
   readonly withoutKeys: WithoutKeys;
 }
 
@@ -198,7 +198,7 @@ function readAccess(reader: SettingReader, host: string): AccessSettings {
   };
 }
 
-/** A proxy brings others in whatever names it uses: many ask for 127.0.0.1, as this machine's own users do. */
+/** A reverse proxy brings in users of other machines even if it connects to 127.0.0.1, as local users do. */
 function readWithoutKeys(reader: SettingReader, hosts: readonly string[], behindProxy: boolean): WithoutKeys {
   const allowed = reader.flag("ALLOW_UNAUTHENTICATED_NETWORK_ACCESS");
   const reachable = hosts.find((name) => !isLoopbackHost(name)) ?? (behindProxy ? "a proxy" : undefined);
@@ -249,22 +249,22 @@ function readAllowedHosts(reader: SettingReader): string[] {
   return names;
 }
 
-/** What is kept of files without ids, and which folders may be read at all. */
+/** Retention of files without ids, and the folders that may be read. */
 interface TreeSettings {
-  /** Absolute. Folders that sources may lie in; none: anywhere. */
+  /** Absolute. Sources must lie in one of these folders; empty: anywhere. */
   readonly roots: readonly string[];
-  /** Absolute. Folders that files registered one by one may lie in; none: nowhere. */
+  /** Absolute. Files registered one by one must lie in one of these folders; empty: none may be registered. */
   readonly fileRoots: readonly string[];
-  /** Names the environment variable with which single blobs are read; "": as anybody reads them. */
+  /** Names the environment variable whose credential reads single blobs; "": reads them anonymously. */
   readonly blobCredential: string;
-  /** Which of several managed identities of this machine reads containers; "": the one it has. */
+  /** Client id of the managed identity that reads containers; "": the machine's only one. */
   readonly identityClientId: string;
-  /** A file is purged when it was missing in so many complete looks and for so long. */
+  /** A file is purged after it was missing in this many complete scans and for this many hours. */
   readonly graceRuns: number;
   readonly graceHours: number;
-  /** How long a purged file is remembered by its hash, so that it gets its identity back. */
+  /** How long a purged file is remembered by its hash, so that it gets its identity back if it returns. */
   readonly keepDeletedDays: number;
-  /** Earlier versions of a document: so many at most, and for so long at most. */
+  /** Limits for earlier versions of a document: number and age. */
   readonly keepVersions: number;
   readonly keepVersionDays: number;
 }
@@ -289,7 +289,7 @@ function foldersIn(text: string): readonly string[] {
   return folders.filter((folder) => folder !== "").map((folder) => resolve(folder));
 }
 
-/** Names that setups of the older middleware carry, and what became of them. A plain "false" asks for nothing. */
+/** Settings of the older middleware that have no effect here. "false" is ignored, because it requests nothing. */
 const NOT_SUPPORTED: Readonly<Record<string, string>> = {
   CRAWLER_USE_MANAGED_IDENTITY: "managed identity is not supported; use a certificate",
   CRAWLER_MANAGED_IDENTITY_OBJECT_ID: "managed identity is not supported; use a certificate",
@@ -306,17 +306,17 @@ const NOT_SUPPORTED: Readonly<Record<string, string>> = {
   AZURE_OPENAI_USE_KEY_AUTHENTICATION: "Azure OpenAI is always used with AZURE_OPENAI_API_KEY",
 };
 
-/** The same, of what is still to come. */
+/** The same for settings that are planned. */
 const NOT_YET: Readonly<Record<string, string>> = {
   LOG_QUERIES_AND_RESPONSES: "queries and answers are not logged",
 };
 
 const OUR_PREFIXES =
   /^(CRAWLER|OPENAI|AZURE_OPENAI|SEARCH|EMBEDDINGS|DATABASE|SWAP|ENTRA|WEB|CRAWL|IMAGE|REGISTRY|INGEST|TRACKING|FOLDER|MISSING|DELETED|VERSIONS)_/;
-/** Two slips of the finger; three would match names that mean something else. */
+/** Two typing errors; a distance of three would match names that mean something else. */
 const NEAR = 2;
 
-/** One sentence for every setting that is set and has no effect. */
+/** Returns one sentence for every setting that is set and has no effect. */
 function warnOfUnused(env: Environment, known: ReadonlySet<string>): string[] {
   const warnings: string[] = [];
   for (const [name, value] of Object.entries(env)) {
@@ -344,7 +344,7 @@ function nearest(name: string, known: ReadonlySet<string>): string | undefined {
   return ranked[0] && ranked[0].distance <= NEAR ? ranked[0].candidate : undefined;
 }
 
-/** Characters to insert, delete or replace to get from one text to the other. */
+/** Returns the number of characters to insert, delete or replace to turn `a` into `b`. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i += 1) {
@@ -358,7 +358,7 @@ function editDistance(a: string, b: string): number {
   return previous[b.length] ?? 0;
 }
 
-/** Environment variables that sources name: `.env` counts, too. They are secrets, so there is nothing here to be printed. */
+/** Environment variables that sources name, including those in `.env`. They are secrets, so no property shows them. */
 export class Variables {
   readonly #settings: Environment;
 
@@ -366,37 +366,37 @@ export class Variables {
     this.#settings = settings;
   }
 
-  /** undefined when it is not set. */
+  /** Returns undefined if it is not set. */
   read(name: string): string | undefined {
     return this.#settings[name] ?? process.env[name];
   }
 }
 
-/** Where the embedded index, the queue and everything several machines share is kept. */
+/** Where the embedded index, the queue and everything that several machines share is stored. */
 type DatabaseSettings =
-  /** Files below this folder, the storage folder unless another one is named. */
+  /** Files below this folder, which is the storage folder unless DATABASE_FOLDER is set. */
   | { readonly kind: "sqlite"; readonly folder: string }
-  /** The whole address, with its password. */
+  /** The complete URL with its password. */
   | { readonly kind: "postgres"; readonly url: Secret };
 
 /** Where vectors come from. */
 export type EmbeddingSettings =
-  /** Learnt from the documents themselves. */
+  /** Learned from the documents themselves. */
   | { readonly kind: "built-in" }
   | {
       readonly kind: "endpoint";
-      /** Up to and including `/v1`; of Azure, up to and including the deployment. */
+      /** Up to and including `/v1`; for Azure, up to and including the deployment. */
       readonly baseUrl: string;
       readonly apiKey: Secret;
       readonly model: string;
-      /** "" but for Azure with dated versions. */
+      /** Only for Azure with dated versions; otherwise "". */
       readonly apiVersion: string;
-      /** 0: as many as the model gives. */
+      /** 0: the model's default. */
       readonly dimensions: number;
     }
   | { readonly kind: "onnx"; readonly folder: string };
 
-/** Where crawls run that somebody asked the server for. */
+/** Where the crawls run that users start on the server. */
 type JobPlace = "server" | "workers";
 
 function readDatabase(reader: SettingReader, storagePath: string): DatabaseSettings {
@@ -406,7 +406,7 @@ function readDatabase(reader: SettingReader, storagePath: string): DatabaseSetti
   if (!url) return { kind: "sqlite", folder: folder ? resolve(folder) : storagePath };
   const { protocol } = URL.parse(url) ?? {};
   if (protocol !== "postgres:" && protocol !== "postgresql:") {
-    // Not repeated: it may hold a password.
+    // The message does not repeat the value: it may contain a password.
     reader.problems.push("DATABASE_URL must be an address like postgres://user:password@host:5432/database.");
   }
   return { kind: "postgres", url: new Secret(url) };
@@ -434,30 +434,30 @@ function readEmbeddings(reader: SettingReader): EmbeddingSettings {
   return { kind: "endpoint", baseUrl, apiKey, model, apiVersion, dimensions };
 }
 
-/** How answers come about where the index is ours. */
+/** How answers are produced with the embedded index. */
 export interface AnswerSettings {
-  /** null: answers are quoted from what was found. */
+  /** null: answers are quotations from the search results. */
   readonly model: AnswerModel | null;
-  /** What the model is told before the passages; "" for our own words. */
+  /** Instructions for the model, before the passages; "" for the built-in ones. */
   readonly instructions: string;
-  /** null: the model's own. */
+  /** null: the model's default. */
   readonly temperature: number | null;
 }
 
 interface AnswerModel {
   readonly kind: "openai" | "azure_openai";
-  /** OpenAI and its like: up to `/v1`, "" for OpenAI itself. Azure: the resource's endpoint. */
+  /** OpenAI and compatible services: up to `/v1`, "" for OpenAI itself. Azure: the resource's endpoint. */
   readonly baseUrl: string;
-  /** Empty for an address that wants none. */
+  /** Empty if the service needs none. */
   readonly apiKey: Secret;
   readonly organization: string;
-  /** "" but for Azure. */
+  /** Only for Azure; otherwise "". */
   readonly apiVersion: string;
-  /** Of Azure, the deployment. */
+  /** For Azure, the deployment. */
   readonly name: string;
 }
 
-/** With another backend the settings of OpenAI are that backend's, and answers are its business. */
+/** Reads the model only for the embedded backend. Other backends use the OpenAI settings themselves and write their own answers. */
 function readAnswers(reader: SettingReader, kind: "embedded" | "openai" | "azure_openai"): AnswerSettings {
   const instructions = reader.text("SEARCH_DEFAULT_INSTRUCTIONS");
   const temperature = readTemperature(reader);
@@ -526,14 +526,14 @@ function readAzure(reader: SettingReader): AnswerModel | null {
   return null;
 }
 
-/** How web sites are asked, and where what is known of them is kept. */
+/** How web sites are requested, and where their state is stored. */
 interface WebSettings {
   readonly contactUrl: string;
   readonly allowPrivateNetworks: boolean;
   readonly requestsPerHost: number;
   readonly hostDelayMs: number;
   readonly timeoutSeconds: number;
-  /** Of one crawl, over all hosts. */
+  /** Limit for one crawl over all hosts. */
   readonly pagesAtOnce: number;
   readonly maxBytes: number;
   readonly keepSnapshotsDays: number;
@@ -548,7 +548,7 @@ interface WebSettings {
     readonly enableSvg: boolean;
   };
   readonly checks: CheckPolicy & {
-    /** How often the timer looks for what is due. */
+    /** How often the timer queues items that are due. */
     readonly timerSeconds: number;
     readonly itemsAtOnce: number;
     readonly keepGoneDays: number;
@@ -556,14 +556,14 @@ interface WebSettings {
   readonly defaultDomain: DomainId;
   readonly registry: StorePlace & { readonly tableName: string; readonly partitions: "host" | "scheme" };
   readonly queue: StorePlace;
-  /** Of the settings, whatever is kept there. */
+  /** The storage account of the settings, even if neither registry nor queue uses it. */
   readonly account: StorageAccount | undefined;
 }
 
-/** database: SQLite, or PostgreSQL where DATABASE_URL names one. */
+/** database: SQLite, or PostgreSQL if DATABASE_URL is set. */
 type StorePlace = { readonly kind: "database" } | { readonly kind: "azure"; readonly account: StorageAccount };
 
-/** As AzureAccount, its secret hidden. */
+/** Like AzureAccount, but with a hidden secret. */
 export type StorageAccount =
   | { readonly kind: "connection string"; readonly connectionString: Secret }
   | IdentityAccount;
@@ -643,21 +643,24 @@ function readPlaces(reader: SettingReader): Pick<WebSettings, "registry" | "queu
   };
 }
 
-/** A key or signature goes before an address; without either, the managed identity of the machine is what opens the account. */
+/**
+ * A connection string with a key or signature takes precedence over an address. Without either, the machine's managed identity opens the
+ * account.
+ */
 function readAccount(reader: SettingReader): StorageAccount | undefined {
   const connection = reader.text("AZURE_STORAGE_CONNECTION_STRING");
   const address = reader.url("AZURE_STORAGE_ACCOUNT_URL", "refuse");
   const clientId = reader.text("AZURE_MANAGED_IDENTITY_CLIENT_ID");
-  const told = connection ? endpointsIn(connection) : undefined;
-  if (connection && !told) return { kind: "connection string", connectionString: new Secret(connection) };
-  if (told) {
-    if (AZURE_SERVICES.some((service) => URL.parse(told[service])?.protocol !== "https:")) {
+  const listed = connection ? endpointsIn(connection) : undefined;
+  if (connection && !listed) return { kind: "connection string", connectionString: new Secret(connection) };
+  if (listed) {
+    if (AZURE_SERVICES.some((service) => URL.parse(listed[service])?.protocol !== "https:")) {
       reader.problems.push(
-        "AZURE_STORAGE_CONNECTION_STRING has neither a key nor a signature, so its endpoints must begin with https://: a token is shown to no other.",
+        "AZURE_STORAGE_CONNECTION_STRING has neither a key nor a signature, so its endpoints must begin with https://: the token is not sent to others.",
       );
       return undefined;
     }
-    return { kind: "identity", endpoints: told, clientId };
+    return { kind: "identity", endpoints: listed, clientId };
   }
   const url = URL.parse(address);
   const endpoints = url && endpointsBeside(url);

@@ -2,15 +2,15 @@ import type { Embedder } from "../contracts/embedder.ts";
 import { explain } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 
-/** Where documents are indexed, for `lockstep doctor`. */
+/** Where documents are indexed; shown by `lockstep doctor`. */
 export interface IndexFacts {
   /** `SQLite files in /data/index`. */
   readonly place: string;
-  /** Where vectors come from, and how they are compared; "" where a remote backend does that. */
+  /** Where vectors come from and how they are compared; "" if a remote backend does that. */
   readonly vectors: string;
-  /** What gives new texts their vectors, asked for once; undefined where there is nothing to ask. */
+  /** Opens the embedder for new texts; undefined if there is none to check. */
   readonly embedder: (() => Promise<Embedder>) | undefined;
-  /** The setting that is wrong when it does not answer. */
+  /** The setting to check if the embedder does not respond. */
   readonly setting: string;
 }
 

@@ -24,17 +24,17 @@ interface Examined {
   readonly readers: () => Finding;
 }
 
-/** With a connection of its own: a fresh token tells what is consented to now, and whoever asks is waiting. */
+/** Uses a connection of its own: a fresh token shows the current consents, and its short retries suit a waiting user. */
 export async function* examineWith(
   { config, facts, parts, web, trees, readers }: Examined,
   what: DomainId | SourceConfig | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<PlacedFinding, void> {
   const sharepoint = openSharePoint(config, {
-    // Whoever is typing a source wants an answer before the next key.
+    // While a user types a source, the result must come before the next key.
     retry: typeof what === "object" ? { attempts: 1, maxWaitMs: 5_000 } : { attempts: 2, maxWaitMs: 20_000 },
   });
-  // Who names a folder that is no source yet, or changes one, is told what saving it would say.
+  // A source that is new or edited is checked with the rules for saving it.
   const asked =
     typeof what === "object" ? { ...trees, roots: { ...trees.roots, forSources: trees.roots.forChanges } } : trees;
   const kinds = listKinds(() => ({ ...parts, sharepoint, web, trees: asked }));
@@ -45,7 +45,7 @@ export async function* examineWith(
     async *examineInstallation(needs: { readonly sharepoint: boolean }) {
       yield* examineInstallation(config, needs);
       yield* examineIndex(facts);
-      // To start a browser takes a while.
+      // Starting a browser takes a while.
       if (typeof what !== "object") yield* web.examine();
       if (typeof what !== "object") yield* trees.roots.examine();
       if (typeof what !== "object") yield readers();
@@ -59,7 +59,7 @@ export async function* examineWith(
   }
 }
 
-/** Settings, certificate and storage: what can be looked at without leaving this machine. */
+/** Checks settings, certificate and storage: everything that needs no network. */
 async function* examineInstallation(
   config: Config,
   needs: { readonly sharepoint: boolean },

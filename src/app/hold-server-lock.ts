@@ -7,9 +7,9 @@ import { PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { Config } from "./config.ts";
 
 export interface ServerLockOptions {
-  /** How long another server may take to end. */
+  /** How long to wait for another server to end. */
   readonly waitMs: number;
-  /** Ends the waiting by throwing its reason. */
+  /** Ends the wait; its reason is thrown. */
   readonly signal: AbortSignal;
   readonly log: (line: string) => void;
 }
@@ -17,8 +17,8 @@ export interface ServerLockOptions {
 const POLL_MS = 100;
 
 /**
- * One server at a time looks after a storage folder with SQLite: schedules and checks of addresses would otherwise run twice.
- * The lock is a transaction that stays open: the system ends it with the process, however that ends.
+ * Only one server at a time may use a storage folder with SQLite: schedules and checks of addresses would otherwise run twice. The lock is
+ * an open transaction, which the operating system ends with the process, even after a crash.
  */
 export async function holdServerLock(
   { storagePath, database }: Config,
@@ -47,7 +47,7 @@ export async function holdServerLock(
   }
 }
 
-/** What is written down is read by those who wait, so it is committed before the transaction that stays open begins. */
+/** The process id is for servers that wait, so it is committed before the transaction that stays open begins. */
 function take(db: DatabaseSync): boolean {
   try {
     db.exec("BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS server (pid INTEGER NOT NULL) STRICT; DELETE FROM server");

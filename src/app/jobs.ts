@@ -9,7 +9,7 @@ import { folderSourcesOf, type MigrateRequest } from "../engine/migrate/migrate.
 import type { JobWork } from "../jobs/job-runner.ts";
 import type { App } from "./app.ts";
 
-/** A crawl, or one step of it, as the job it runs in: how its file is called, and what its end says. It is ok when nothing was a problem. */
+/** Returns a crawl, or one step of it, as a job. The job is ok if the crawl had no problems. */
 export function crawlJob(
   app: Pick<App, "crawl">,
   request: CrawlRequest,
@@ -24,27 +24,27 @@ export function crawlJob(
   };
 }
 
-/** As the endpoints are called: `crawl`, `download_data`. */
+/** Returns the action as the endpoints are named: `crawl`, `download_data`. */
 function actionOf({ steps }: CrawlRequest): string {
   return steps.length === STEPS.length ? "crawl" : `${steps.join("_")}_data`;
 }
 
-/** A crawl, or one step of it, for a worker. */
+/** Kind of the task that runs a crawl, or one step of it, in a worker. */
 export const CRAWL_TASK = "crawl";
 
-/** What the job's own file does not tell. */
+/** Holds what is not in the job file. */
 export function crawlTask(request: CrawlRequest): NewTask {
   return { kind: CRAWL_TASK, payload: { request } };
 }
 
-/** The other end. Wishes that another release wrote and this one does not know are left at their defaults. */
+/** Reads what crawlTask wrote. Options of another release that this one does not know get their defaults. */
 export function readCrawlTask(payload: unknown): CrawlRequest {
   const { request } = (payload ?? {}) as { readonly request?: Partial<CrawlRequest> & { domainId?: DomainId } };
   if (typeof request?.domainId !== "string") throw new BadInputError("read crawl task: it names no domain");
   return crawlRequest(parseDomainId(request.domainId), request);
 }
 
-/** Maintenance as the job it runs in; it may have to wait for crawls. NotFoundError when there is no such domain. */
+/** Returns maintenance as a job, which may have to wait for crawls. Throws NotFoundError for an unknown domain. */
 export async function maintenanceJob(
   app: Pick<App, "maintain" | "domains">,
   request: MaintenanceRequest,
@@ -60,7 +60,7 @@ export async function maintenanceJob(
   };
 }
 
-/** The cleanup as the job it runs in; it may have to wait for a crawl. NotFoundError when there is no such domain. */
+/** Returns the cleanup as a job, which may have to wait for a crawl. Throws NotFoundError for an unknown domain. */
 export async function cleanupMetadataJob(
   app: Pick<App, "cleanupMetadata" | "domains">,
   domainId: DomainId,
@@ -79,13 +79,13 @@ export async function cleanupMetadataJob(
 interface IndexRebuild {
   readonly domainId: DomainId;
   readonly force: boolean;
-  /** soft: everything is queued. blueGreen: the domain is crawled in full, which looks at all of it, and readers see it in one moment. */
+  /** soft: queues everything. blueGreen: crawls the domain in full and publishes the result at once. */
   readonly mode: "soft" | "blueGreen";
 }
 
 type Parts = Pick<App, "config" | "crawl" | "checkCrawl" | "domains" | "ingest">;
 
-/** As the job it runs in. NotFoundError when there is no such domain. */
+/** Returns the rebuild as a job. Throws NotFoundError for an unknown domain. */
 export async function rebuildIndexJob(
   app: Parts,
   rebuild: IndexRebuild,
@@ -94,14 +94,14 @@ export async function rebuildIndexJob(
   const { domainId } = rebuild;
   await app.domains.get(domainId);
   const start = { router: "ingest", action: "rebuild", object: domainId, dryRun: options.dryRun };
-  return { start, work: (job) => carryOut(app, rebuild, job) };
+  return { start, work: (job) => rebuildIndex(app, rebuild, job) };
 }
 
-async function carryOut(app: Parts, { domainId, force, mode }: IndexRebuild, job: JobContext): Promise<Result> {
+async function rebuildIndex(app: Parts, { domainId, force, mode }: IndexRebuild, job: JobContext): Promise<Result> {
   const { queued } = await app.ingest.rebuild({ domainId, force }, job);
   const counted = { domain_id: domainId, mode, ...(job.dryRun ? { would_queue: queued } : { queued }) };
   if (mode === "soft") return { ok: true, error: "", data: counted };
-  // The embedded index shows a crawl in one moment anyway.
+  // The embedded index always publishes a crawl at once.
   const request = crawlRequest(domainId, { mode: "full", swap: app.config.backend.kind !== "embedded" });
   await app.checkCrawl(request);
   const crawled = await app.crawl(request, job);
@@ -109,7 +109,7 @@ async function carryOut(app: Parts, { domainId, force, mode }: IndexRebuild, job
   return { ok: crawled.problems.length === 0, error: crawled.problems.join(" "), data };
 }
 
-/** A rename as the job it runs in, named after what the domain was called when it began. */
+/** Returns a rename as a job. The job is named after the old domain id. */
 export function renameJob(
   app: Pick<App, "renameDomain">,
   rename: DomainRename,
@@ -124,7 +124,7 @@ export function renameJob(
   };
 }
 
-/** A migration as the job it runs in. Refuses what cannot be meant: NotFoundError, BadInputError. */
+/** Returns a migration as a job. Throws NotFoundError or BadInputError for a request that makes no sense. */
 export async function migrateJob(
   app: Pick<App, "migrate" | "domains">,
   request: MigrateRequest,

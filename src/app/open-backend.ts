@@ -24,12 +24,12 @@ import type { IndexFacts } from "./examine-index.ts";
 
 const openai = later<typeof import("openai")>("openai/index.mjs");
 
-/** The backend, and the ways to it that do not go through the engine. */
+/** The backend, and the ways to it that bypass the engine. */
 export interface OpenedBackend {
   readonly backend: Backend;
-  /** The wire protocol, served here or passed on. */
+  /** The wire protocol, served here or forwarded. */
   readonly wire: Wire;
-  /** Speaks that protocol; for somebody, or for the product itself. */
+  /** Creates a client of that protocol; for a principal, or for the product itself. */
   readonly client: (by?: Principal) => OpenAI;
   readonly facts: IndexFacts;
   close(): Promise<void>;
@@ -38,12 +38,12 @@ export interface OpenedBackend {
 export interface BackendOptions {
   readonly indexFolder: string;
   readonly extractor: Extractor;
-  /** Of the answers and conversations that are made over the wire. */
+  /** Records the responses and conversations created over the wire. */
   readonly responseLog: ResponseLog;
-  /** Of what is sent to a remote one. */
+  /** Journals of uploads to a remote backend. */
   readonly uploads: UploadJournals;
   readonly searching?: Searching;
-  /** Without threads of their own. */
+  /** Runs searches in this thread. */
   readonly searchesHere?: boolean;
 }
 
@@ -79,7 +79,7 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
   return { backend, wire, client: clientOf(rejecting(wire)), facts, close };
 }
 
-/** Between parts of one process a failure is handed over as it is, so that whoever asked can tell people and the log what happened. */
+/** Rethrows failures inside the process as they are, so that the caller can log the real cause. */
 function rejecting(wire: Wire): Wire {
   return async (request, call) => {
     const failures: unknown[] = [];
@@ -90,7 +90,7 @@ function rejecting(wire: Wire): Wire {
   };
 }
 
-/** The language model that writes answers, if there is one. */
+/** Opens the language model that writes answers; undefined if none is configured. */
 async function openChatModel({ model, instructions, temperature }: AnswerSettings) {
   if (!model) return undefined;
   const { createProxy } = await import("../backends/openai/proxy.ts");
@@ -100,7 +100,7 @@ async function openChatModel({ model, instructions, temperature }: AnswerSetting
     name,
     instructions,
     temperature: temperature ?? undefined,
-    // Servers of one's own may know only the older name, the newest models of OpenAI only the newer one.
+    // Self-hosted servers may know only the older name, the newest OpenAI models only the newer one.
     limitField: kind === "openai" && baseUrl !== "" ? "max_tokens" : "max_completion_tokens",
     complete: (request) => proxy.forward(request),
   };
@@ -134,7 +134,7 @@ async function openRemote(
   return { backend, wire, client: clientOf(wire), facts, close };
 }
 
-/** The official client, without a network between it and the wire. The address only has to be one. */
+/** Creates the official client, connected to `wire` without a network. The address must only be well-formed. */
 function clientOf(wire: Wire): OpenedBackend["client"] {
   return (by) =>
     new (openai().OpenAI)({
@@ -145,16 +145,16 @@ function clientOf(wire: Wire): OpenedBackend["client"] {
     });
 }
 
-type HousePlace = Pick<BackendOptions, "indexFolder" | "searchesHere"> & {
+type StoreOptions = Pick<BackendOptions, "indexFolder" | "searchesHere"> & {
   readonly storagePath: string;
-  /** What `model` was opened with: the threads that search open their own. */
+  /** The settings `model` was opened with: search threads open their own. */
   readonly settings: VectorModelSettings;
 };
 
 async function openStores(
   database: Config["database"],
   model: VectorModel,
-  { storagePath, settings, searchesHere }: HousePlace,
+  { storagePath, settings, searchesHere }: StoreOptions,
 ): Promise<{ provider: StoreProvider; place: string; vectors: string }> {
   const exactly = "Vectors are compared one by one, in memory.";
   if (database.kind === "sqlite") {

@@ -9,13 +9,13 @@ import type { Access } from "../security/access.ts";
 import { isFolderSource } from "../sources/folder/folder-kind.ts";
 import { type AllowedRoots, isWithin } from "../sources/folder/folder-root.ts";
 
-/** Which folders of this machine sources may lie in. Without keys and FOLDER_ROOTS anywhere: whoever asks runs the server. */
+/** Folders of this machine that sources may lie in. Without keys and FOLDER_ROOTS anywhere is allowed: the caller then runs the server. */
 export interface FolderRoots {
-  /** For sources that are new, or are being changed. */
+  /** For sources that are new or being edited. */
   readonly forChanges: AllowedRoots;
-  /** For sources that are there: also the folders they had before keys shut out the others. */
+  /** For existing sources: also the folders they had before keys restricted them. */
   readonly forSources: AllowedRoots;
-  /** Names the sources that are only read because they were there before. */
+  /** Reports the sources that are only read because they existed before the restriction. */
   examine(): AsyncIterable<Finding>;
 }
 
@@ -26,11 +26,11 @@ interface FolderRootsOptions {
   readonly roots: readonly string[];
   readonly domains: Pick<DomainStore, "list">;
   readonly access: Pick<Access, "hasWayIn">;
-  /** Only looks, as the doctor does: writes nothing. */
-  readonly isLook: boolean;
+  /** Reads only, as the doctor does: writes nothing. */
+  readonly readOnly: boolean;
 }
 
-/** Opened for the first time on a storage, it writes down the folders of the sources that are there: they stay allowed. */
+/** On its first start with a storage, records the folders of the existing sources: they stay allowed. */
 export async function openFolderRoots(options: FolderRootsOptions): Promise<FolderRoots> {
   const { roots, domains, access } = options;
   const earlier = await readEarlier(options);
@@ -70,10 +70,10 @@ async function foldersIn(domains: Pick<DomainStore, "list">): Promise<readonly F
 }
 
 /**
- * `security/earlier-roots.json`; see docs/formats/keys.md. Damaged, it allows nothing. It is written only when all domains could be read:
- * one that is mended later had its folders before, too. What FOLDER_ROOTS shut out already was not read, and is not now.
+ * Reads `security/earlier-roots.json`; see docs/formats/keys.md. A damaged file allows nothing. The file is written only if all domains
+ * could be read: a domain that is repaired later had its folders before, too. Folders that FOLDER_ROOTS excluded already are not added.
  */
-async function readEarlier({ folder, roots, domains, isLook }: FolderRootsOptions): Promise<readonly string[]> {
+async function readEarlier({ folder, roots, domains, readOnly }: FolderRootsOptions): Promise<readonly string[]> {
   const path = join(folder, "earlier-roots.json");
   const bytes = await readFileIfExists(path).catch((error: unknown) => {
     if (!isErrno(error, "EACCES")) throw error;
@@ -83,7 +83,7 @@ async function readEarlier({ folder, roots, domains, isLook }: FolderRootsOption
   });
   if (bytes === undefined) {
     const found = roots.length > 0 ? [] : [...new Set((await foldersIn(domains)).map(({ root }) => root))];
-    if (isLook || (await domains.list()).broken.length > 0) return found;
+    if (readOnly || (await domains.list()).broken.length > 0) return found;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFileAtomic(path, `${JSON.stringify({ version: 1, roots: found }, null, 2)}\n`, { mode: 0o600 });
     return found;

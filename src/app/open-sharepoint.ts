@@ -7,12 +7,12 @@ import {
 } from "../sources/sharepoint/sharepoint-connection.ts";
 import type { Config } from "./config.ts";
 
-/** How the connection to SharePoint waits, where the usual patience does not fit: tests have none. */
+/** Waits and timeouts of the connection to SharePoint; tests shorten them. */
 export type Pace = Pick<SharePointConnectionOptions, "retry" | "timeouts">;
 
 export type LazyConnection = (() => SharePointConnection) & { waited(): Waited; close(): Promise<void> };
 
-/** One connection for all sources, opened when the first one needs it: most commands never sign in. */
+/** Returns one connection for all sources, opened when the first one needs it: most commands never sign in. */
 export function openSharePoint(config: Config, pace: Pace): LazyConnection {
   let connection: SharePointConnection | undefined;
   const open = (): SharePointConnection => {

@@ -41,7 +41,7 @@ import type { Config, StorageAccount } from "./config.ts";
 /** The container of snapshots in Azure. */
 const SNAPSHOTS = "lockstep-snapshots";
 
-/** The web as the product sees it. Parts are made when they are first asked for: most commands never need them. */
+/** The web sources' parts. Each is created on first use: most commands never need them. */
 export interface OpenedWeb {
   readonly registry: Registry;
   readonly members: Members;
@@ -49,7 +49,7 @@ export interface OpenedWeb {
   readonly client: WebClient;
   readonly visitor: PageVisitor;
   readonly files: FileVisitor;
-  /** For whatever is registered. */
+  /** Visits pages and files alike. */
   readonly items: ItemVisitor;
   readonly itemFetcher: ItemFetcher;
   readonly documents: WebDocuments;
@@ -58,15 +58,15 @@ export interface OpenedWeb {
   readonly policy: CheckPolicy;
   readonly pagesAtOnce: number;
   readonly now: () => Date;
-  /** What `lockstep doctor` says of the browser, where one is wanted. */
+  /** Checks the browser for `lockstep doctor`, if rendering is enabled. */
   examine(): AsyncIterable<Finding>;
   close(): Promise<void>;
 }
 
-/** How web sites are asked, where the usual patience does not fit: tests have none. */
+/** Waits and timeouts of web requests; tests shorten them. */
 export type WebPace = Partial<Parameters<typeof createWebClient>[0]> & {
   readonly now?: () => Date;
-  /** How long an item and its message belong to a worker that gives no sign of life. */
+  /** How long an item and its message stay locked by a worker that sends no heartbeat. */
   readonly lockMs?: number;
 };
 
@@ -78,7 +78,7 @@ export function openWeb(
 ): OpenedWeb {
   const { web, trees, storagePath } = config;
   const opened: { close(): Promise<void> }[] = [];
-  const kept = <T extends { close(): Promise<void> }>(part: T): T => {
+  const registerPart = <T extends { close(): Promise<void> }>(part: T): T => {
     opened.push(part);
     return part;
   };
@@ -87,11 +87,11 @@ export function openWeb(
   const rules = { trackingPrefixes: web.trackingPrefixes };
   const { keepSnapshotsDays, render, checks: policy, pagesAtOnce } = web;
   const renderer = (): PageRenderer | undefined =>
-    render.enabled ? kept(createPageRenderer({ client: parts.client, ...rendererOptions(config) })) : undefined;
+    render.enabled ? registerPart(createPageRenderer({ client: parts.client, ...rendererOptions(config) })) : undefined;
   const parts: LazyParts = lazily<LazyParts>({
-    registry: () => kept(openRegistry(config)),
-    queue: () => kept(openQueue(config)),
-    client: () => kept(createWebClient({ ...clientOptions(config), ...pace })),
+    registry: () => registerPart(openRegistry(config)),
+    queue: () => registerPart(openQueue(config)),
+    client: () => registerPart(createWebClient({ ...clientOptions(config), ...pace })),
     documents: () =>
       createWebDocuments({ folder: join(folder, "documents"), keepSnapshotsDays, snapshots: snapshotsOf(config) }),
     images: () => createWebImages({ folder: join(folder, "images"), client: parts.client, rules: web.images }),
@@ -150,7 +150,7 @@ type LazyParts = Pick<
   "registry" | "queue" | "client" | "visitor" | "files" | "items" | "itemFetcher" | "documents" | "images"
 >;
 
-/** A browser, a reader and a client for pages are not made for files alone. */
+/** Looks the visitor up per item: files alone must not start a browser, a page reader and a web client. */
 function visitorOfItems(parts: Pick<OpenedWeb, "visitor" | "files">): ItemVisitor {
   return {
     visit: (item, options) =>
@@ -159,12 +159,12 @@ function visitorOfItems(parts: Pick<OpenedWeb, "visitor" | "files">): ItemVisito
   };
 }
 
-/** Those that were given. */
+/** Returns only the options that are set. */
 export function timesOf({ now, lockMs }: WebPace): Pick<WebPace, "now" | "lockMs"> {
   return { ...(now && { now }), ...(lockMs && { lockMs }) };
 }
 
-/** Each is made by whoever asks for it first. */
+/** Creates each part on first access. */
 function lazily<T extends object>(makers: { readonly [K in keyof T]: () => T[K] }): T {
   const made = {} as T;
   for (const name of Object.keys(makers) as (keyof T)[]) {
@@ -209,7 +209,7 @@ function openRegistry(config: Config): Registry {
   return openTableRegistry({ account: accountOf(registry.account), tableName, partitions });
 }
 
-/** Beside the registry, so that whoever shares the one has the other. */
+/** Returns the snapshot store beside the registry, so that every machine that shares the registry shares the snapshots. */
 function snapshotsOf({ web: { registry } }: Config): SnapshotStore | undefined {
   return registry.kind === "azure" ? snapshotsInAzure(accountOf(registry.account), SNAPSHOTS) : undefined;
 }

@@ -6,8 +6,8 @@ import type { JobRunner } from "../jobs/job-runner.ts";
 import type { JobStore, WorkerJob } from "../jobs/job-store.ts";
 
 /**
- * A runner that leaves every job that has a task to the workers, and runs the others here. Stopping it does not touch what
- * it left to them; whoever waits here for the end of such a job is told how far it came.
+ * Creates a runner that queues every job that has a task for the workers, and runs the others here. Stopping it does not touch queued jobs;
+ * `done` of such a job then resolves with its current state.
  */
 export function createQueueingRunner(runner: JobRunner, jobs: JobStore, queue: TaskQueue): JobRunner {
   const stopping = new AbortController();
@@ -26,7 +26,9 @@ export function createQueueingRunner(runner: JobRunner, jobs: JobStore, queue: T
   };
 }
 
-/** A job that nobody will ever find must not wait for ever. One whose process is killed here is ended by end-dead-jobs.ts. */
+/**
+ * A job that could not be queued is ended: no worker would ever find it. If this process is killed in between, endDeadJobs ends the job.
+ */
 async function enqueue(task: NewTask, jobId: JobId, jobs: JobStore, queue: TaskQueue): Promise<void> {
   try {
     await queue.enqueue(forJob(task, jobId));
@@ -41,13 +43,13 @@ async function untilEnded(jobs: JobStore, jobId: JobId, signal: AbortSignal): Pr
   return jobs.get(jobId);
 }
 
-/** The file of a job is there before its task. What was not queued after so long never will be. */
+/** A job file is written before its task is queued. A job without a task after this time never gets one. */
 const QUEUED_WITHIN_MS = 60_000;
 
-const ENDED = "Its process ended before it did.";
+const ENDED = "Its process ended before the job did.";
 const NEVER_QUEUED = "It was never queued, or its task was lost. Start it again.";
 
-/** Jobs that nobody will ever end would be shown as running for ever. */
+/** Ends jobs whose process is gone; they would be shown as running for ever. */
 export async function endDeadJobs(jobs: JobStore, queue: ListedTaskQueue, log: (line: string) => void): Promise<void> {
   const forWorkers = new Set((await jobs.listForWorkers()).map(({ record }) => record.jobId));
   const isDead = ({ stalled, jobId }: JobRecord): boolean => stalled && !forWorkers.has(jobId);
@@ -55,15 +57,15 @@ export async function endDeadJobs(jobs: JobStore, queue: ListedTaskQueue, log: (
   try {
     await endUnqueuedJobs(jobs, queue);
   } catch (error) {
-    log(`Jobs that wait for a worker were not looked at: ${explain(error)}`);
+    log(`Jobs waiting for a worker could not be checked: ${explain(error)}`);
   }
 }
 
-/** Ends those that are for workers and have no task any worker would find them by. The queue is asked only if there are any. */
+/** Ends jobs for workers that have no task in the queue. Reads the queue only if there are such jobs. */
 export async function endUnqueuedJobs(jobs: JobStore, queue: ListedTaskQueue): Promise<void> {
   const doubtful = (await jobs.listForWorkers()).filter(isDoubtful);
   if (doubtful.length === 0) return;
-  // Asked after the jobs were read: a task is there before its job is taken on, until the end of the job is written.
+  // The queue is read after the jobs: a task exists before its job is adopted, and until the job's end is written.
   const queued = new Set((await queue.list()).map(jobOf));
   for (const { record, waiting } of doubtful) {
     if (!queued.has(record.jobId)) await end(jobs, record.jobId, waiting ? NEVER_QUEUED : ENDED);
@@ -78,17 +80,17 @@ async function end(jobs: JobStore, jobId: JobId, reason: string): Promise<void> 
   try {
     await jobs.control(jobId, "cancel", { force: true, reason });
   } catch (error) {
-    // It ended, or gave a sign of life, since it was read.
+    // It ended, or wrote a heartbeat, since it was read.
     if (!(error instanceof BadInputError)) throw error;
   }
 }
 
-/** A task as it is queued: with the job whose file waits for it. */
+/** Adds the job's id to a task. */
 export function forJob({ kind, payload }: NewTask, jobId: JobId): NewTask {
   return { kind, payload: { ...(payload as object), jobId } };
 }
 
-/** The other end. undefined: no task of ours. */
+/** Returns the job's id from a task; undefined if it has none. */
 export function jobOf({ payload }: Pick<NewTask, "payload">): JobId | undefined {
   const { jobId } = (payload ?? {}) as { readonly jobId?: unknown };
   return typeof jobId === "string" ? (jobId as JobId) : undefined;

@@ -12,16 +12,16 @@ const JOBS_KEPT_DAYS = 90;
 const DAY_MS = 24 * 60 * 60_000;
 
 interface RemovalOptions {
-  /** Hears what could not be removed; everything else goes on. */
+  /** Gets what could not be removed; everything else goes on. */
   readonly onError: (error: unknown) => void;
-  /** Hears how much was removed. */
+  /** Gets how much was removed. */
   readonly log: (line: string) => void;
   readonly everyMs?: number;
 }
 
 /**
- * Removes what was kept long enough, now and then every day: a server may run for months. Resolves after the first time,
- * and never rejects: what cannot be tidied up must not keep a server from starting.
+ * Removes expired jobs and reports now, then every day: a server may run for months. Resolves after the first time. Never rejects: a failed
+ * cleanup must not keep a server from starting.
  */
 export async function removeOldDaily(
   { jobs, reports, config }: Pick<App, "jobs" | "reports" | "config">,
@@ -44,13 +44,13 @@ export async function removeOldDaily(
   return repeat(remove, { everyMs, onError });
 }
 
-/** Whoever writes a file beside its place is done, or dead, long before. */
+/** A writer of a temporary file is done, or dead, long before. */
 const OLD_MS = 24 * 3600_000;
 const ASIDE_MS = 30 * 24 * 3600_000;
-/** Here files have the names that others gave them, which may look like ours. */
+/** Folders with files of users, whose names may look like our temporary files. */
 const OTHERS_NAMES = new Set([ORIGINALS_FOLDER, EMBEDDED_FOLDER, FAILED_FOLDER, "knowledge_base", "backup"]);
 
-/** What a server does every day, the files that killed processes left, and those of an earlier release that were taken over. */
+/** Removes what a server removes every day, temporary files of killed processes, and migrated files of an earlier release. */
 export function removeOldFiles(
   { jobs, reports, config }: Pick<App, "jobs" | "reports" | "config">,
   now: () => Date,
@@ -73,12 +73,12 @@ export function removeOldFiles(
 
 interface OldFile {
   readonly kind: "temporary_files" | "earlier_files";
-  /** A file, or a folder with everything in it. */
+  /** A file, or a folder with its content. */
   readonly path: string;
   readonly bytes: number;
 }
 
-/** Files that were to take the place of others, and whose writers were killed before; folders with what was taken over from an earlier release. */
+/** Yields temporary files whose writers were killed, and folders with migrated files of an earlier release. */
 async function* findOldFiles(folder: string, now: Date): AsyncGenerator<OldFile> {
   for await (const entry of entriesOf(folder)) {
     const path = join(folder, entry.name);

@@ -15,12 +15,12 @@ import { crawlJob, crawlTask } from "./jobs.ts";
 import { WATCH_ACTION } from "./watch.ts";
 
 interface IngestOptions {
-  /** For people: who has an item. */
+  /** Shown to people: which worker has an item. */
   readonly name: string;
   readonly log: (line: string) => void;
-  /** How often it looks for something to do, at most and after a while of nothing. */
+  /** Poll intervals: the first one, and the longest after a while without work. */
   readonly pollMs?: { readonly busy: number; readonly idle: number };
-  /** How long what was fetched waits for more of it before it is indexed. */
+  /** How long fetched items wait for more before they are indexed. */
   readonly gatherMs?: { readonly least: number; readonly most: number };
 }
 
@@ -29,27 +29,27 @@ type IngestApp = Pick<App, "ingest" | "config" | "domains" | "jobs" | "runner" |
 const POLL_MS = { busy: 250, idle: 2_000 };
 const GATHER_MS = { least: 2_000, most: 30_000 };
 const RETRY_MS = 5_000;
-/** What stays wrong is said now and then, not at every try. */
+/** A lasting error is logged once in this time, not at every attempt. */
 const SAY_AGAIN_MS = 3600_000;
-/** Reading all domains costs something. */
+/** Reading all domains has a cost. */
 const LOOK_FOR_SOURCES_MS = 2_000;
 
 /**
- * Looks after the registered addresses until the signal: a timer queues what is due, workers look at what is queued, and what
- * they found is brought into the index by a crawl of its source. Never rejects: what goes wrong is said, and tried again.
+ * Keeps the registered addresses current until the signal aborts: a timer queues items that are due, workers fetch them, and a crawl of
+ * their source brings them into the index. Never rejects: errors are logged, and the work is tried again.
  */
 export async function runIngest(app: IngestApp, options: IngestOptions, signal: AbortSignal): Promise<void> {
-  const told = new Map<string, { readonly line: string; readonly atMs: number }>();
+  const lastLogged = new Map<string, { readonly line: string; readonly atMs: number }>();
   const guard = async (about: string, work: () => Promise<void>): Promise<void> => {
     try {
       await work();
     } catch (error) {
       if (signal.aborted) return;
       const line = explain(error);
-      const last = told.get(about);
+      const last = lastLogged.get(about);
       if (last?.line !== line || performance.now() - last.atMs > SAY_AGAIN_MS) {
         options.log(`ERROR: ${about}: ${line}`);
-        told.set(about, { line, atMs: performance.now() });
+        lastLogged.set(about, { line, atMs: performance.now() });
       }
       await sleep(RETRY_MS, signal);
     }
@@ -68,12 +68,12 @@ export async function runIngest(app: IngestApp, options: IngestOptions, signal: 
 type Guard = (about: string, work: () => Promise<void>) => Promise<void>;
 
 interface Activity {
-  /** When something was last done that may have left an index behind. */
+  /** When work was last done that may have made an index outdated. */
   workedAtMs: number;
   indexedAtMs: number;
 }
 
-/** Whoever has no web source needs neither registry nor queue, and perhaps cannot have them where the storage is. */
+/** Waits until there is a web source. Without one, neither registry nor queue is needed, and the storage may not even allow them. */
 async function untilNeeded({ domains }: IngestApp, guard: Guard, signal: AbortSignal): Promise<void> {
   let isNeeded = false;
   while (!isNeeded && !signal.aborted) {
@@ -112,7 +112,7 @@ async function takeItems(
   }
 }
 
-/** Waits for a pause in the work, so that what was asked for in one go is indexed in one go; but not for ever. */
+/** Waits for a pause in the work, so that items requested together are indexed together; at most `gatherMs.most`. */
 async function indexNowAndThen(
   app: IngestApp,
   { log, gatherMs = GATHER_MS }: IngestOptions,
@@ -138,28 +138,28 @@ async function indexNowAndThen(
 
 const REGISTRY: Principal = { kind: "schedule", id: "registry", name: "Registry", role: "operate" };
 
-/** A crawl that did not work out (removals that wait for a person, a store that is gone) is not tried again at once. */
+/** After a crawl that failed (removals that wait for approval, a missing store), the next attempt waits. */
 const FAILED_PAUSE_MS = 60_000;
-/** Nor is one that left the very same items behind: they may have changed meanwhile, or never come into the index. */
+/** The same after a crawl that left the same items outdated: they may have changed meanwhile, or never get into the index. */
 const SAME_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 3600_000;
 
-/** A domain that others work on is looked at again after a while. */
+/** A domain that another job works on is checked again after this time. */
 const BUSY_PAUSE_MS = 5_000;
 
-/** To see what is behind, a large registry far away is read for a while: a tenth of the time at most goes into that. */
+/** Finding outdated items in a large remote registry takes a while: at most a tenth of the time is spent on it. */
 const REST_TIMES = 9;
 
 interface Indexing {
-  /** false: it has just taken a while. */
+  /** Returns false while it rests after a long query. */
   mayLook(): boolean;
-  /** A crawl ended, or could not be started a while ago: somebody should look again. */
+  /** Returns true if a crawl ended, or a postponed start is due: check again. */
   isOwed(): boolean;
   /** Returns how many crawls it started. */
   startWhatIsBehind(): Promise<number>;
 }
 
-/** Starts a crawl of each source whose index is behind its registry, one of a domain at a time. */
+/** Starts a crawl of each source whose index is behind its registry; one at a time per domain. */
 export function createIndexing(
   app: IngestApp,
   log: (line: string) => void,
@@ -175,16 +175,16 @@ export function createIndexing(
     owe(nowMs());
     pauses.set(key, pauseAfter({ ok: result?.ok === true }, which, pauses.get(key), nowMs()));
   };
-  const start = async (key: string, one: Behind): Promise<boolean> => {
-    const job = await startUnlessBusy(one, app);
+  const start = async (key: string, behindSource: Behind): Promise<boolean> => {
+    const job = await startUnlessBusy(behindSource, app);
     if (!job) {
       owe(nowMs() + BUSY_PAUSE_MS);
       return false;
     }
-    log(`Started job '${job.jobId}': ${plural(one.items, "address", "addresses")} of '${key}' for the index.`);
+    log(`Started job '${job.jobId}': ${plural(behindSource.items, "address", "addresses")} of '${key}' for the index.`);
     job.done.then(
-      (record) => note(key, one, record),
-      () => note(key, one, { result: null }),
+      (record) => note(key, behindSource, record),
+      () => note(key, behindSource, { result: null }),
     );
     return true;
   };
@@ -194,14 +194,19 @@ export function createIndexing(
     async startWhatIsBehind() {
       owedFromMs = Number.POSITIVE_INFINITY;
       const beganMs = nowMs();
-      const behind = new Map((await app.ingest.behind()).map((one) => [`${one.domainId}/${one.sourceId}`, one]));
+      const behind = new Map(
+        (await app.ingest.behind()).map((behindSource) => [
+          `${behindSource.domainId}/${behindSource.sourceId}`,
+          behindSource,
+        ]),
+      );
       restUntilMs = nowMs() + REST_TIMES * (nowMs() - beganMs);
       for (const key of pauses.keys()) if (!behind.has(key)) pauses.delete(key);
       let started = 0;
-      for (const [key, one] of behind) {
-        const pausedUntilMs = endOf(pauses.get(key), one);
+      for (const [key, behindSource] of behind) {
+        const pausedUntilMs = endOf(pauses.get(key), behindSource);
         if (pausedUntilMs > nowMs()) owe(pausedUntilMs);
-        else if (await start(key, one)) started += 1;
+        else if (await start(key, behindSource)) started += 1;
       }
       return started;
     },
@@ -209,15 +214,15 @@ export function createIndexing(
 }
 
 interface Pause {
-  /** The items it was started for. */
+  /** The items the crawl was started for. */
   readonly which: string;
   readonly times: number;
-  /** For the same items, and for others. */
+  /** End of the pause for the same items, and for other items. */
   readonly untilMs: number;
   readonly othersUntilMs: number;
 }
 
-/** For the same items it is longer each time. */
+/** The pause for the same items grows each time. */
 function pauseAfter({ ok }: { readonly ok: boolean }, which: string, last: Pause | undefined, nowMs: number): Pause {
   const times = last?.which === which ? last.times + 1 : 1;
   const firstMs = ok ? SAME_PAUSE_MS : FAILED_PAUSE_MS;
@@ -230,7 +235,9 @@ function endOf(pause: Pause | undefined, { which }: Behind): number {
   return pause.which === which ? pause.untilMs : pause.othersUntilMs;
 }
 
-/** undefined: a job works on the domain. Under its lock, so that of several processes one starts it. */
+/**
+ * Returns undefined if another job works on the domain. Takes the domain's lock, so that only one of several processes starts the crawl.
+ */
 async function startUnlessBusy(behind: Behind, app: IngestApp): Promise<RunningJob | undefined> {
   const { domainId } = behind;
   const folder = storageFolder(app.config.storagePath, "domains");
@@ -241,7 +248,7 @@ async function startUnlessBusy(behind: Behind, app: IngestApp): Promise<RunningJ
   );
 }
 
-/** As a person would have started it from a page. */
+/** Starts the same job as the crawl button of a page. */
 async function startCrawl({ domainId, sourceId, items }: Behind, app: IngestApp): Promise<RunningJob> {
   const request = crawlRequest(domainId, { scope: "web", sourceId, gathered: true });
   const what = { domain_id: domainId, source_id: sourceId, items };

@@ -11,13 +11,13 @@ import { CRAWL_TASK, crawlJob, readCrawlTask } from "./jobs.ts";
 import { endUnqueuedJobs, jobOf } from "./queued-jobs.ts";
 
 export interface WorkerOptions {
-  /** For people: who has a task, in the queue and in the job's log. */
+  /** Shown to people in the queue and in the job's log: which worker has a task. */
   readonly name: string;
   readonly jobsAtOnce: number;
   readonly log: (line: string) => void;
-  /** A worker that gives no sign of life for so long has lost its tasks. */
+  /** A worker that sends no heartbeat for this long loses its tasks. */
   readonly leaseMs?: number;
-  /** How often it looks for something to do. */
+  /** How often the queue is polled. */
   readonly pollMs?: number;
 }
 
@@ -32,12 +32,12 @@ const POLL_MS = 500;
 const RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
-/** A job that takes its worker down each time, or cannot be begun, has to end some time. */
+/** A job that crashes its worker each time, or cannot be started, must end at some point. */
 const MAX_ATTEMPTS = 5;
 
 /**
- * Takes queued crawls and runs each in the job file it was given when it was asked for, until the signal. What runs then is
- * stopped by stopping the runner; its tasks go back into the queue before this resolves.
+ * Takes queued crawls and runs each in the job file that was reserved for it, until the signal aborts. Jobs that still run then are ended
+ * by stopping the runner; their tasks return to the queue before this resolves.
  */
 export async function runWorker(parts: WorkerParts, options: WorkerOptions, signal: AbortSignal): Promise<void> {
   const takers = Array.from({ length: options.jobsAtOnce }, () => takeTasks(parts, options, signal));
@@ -60,7 +60,7 @@ async function takeTasks(parts: WorkerParts, options: WorkerOptions, signal: Abo
       if (task) await runTask(task, parts, { ...options, leaseMs }, signal);
       else await sleep(pollMs, signal);
     } catch (error) {
-      // The database or the disk is away for a while: the lease sees to it that nothing is lost.
+      // The database or the disk is unreachable for a while: after the lease expired, another attempt takes the task.
       log(`ERROR: ${explain(error)}`);
       await sleep(RETRY_MS, signal);
     }
@@ -78,7 +78,7 @@ async function runTask(
   const lease = keepLease(queue, task, leaseMs);
   try {
     const jobId = jobOf(task);
-    // Its job is ended by the sweep, like any other that no task names.
+    // The sweep ends its job, like any other job without a task.
     if (!jobId) throw new NotFoundError(`run task ${task.id}: it names no job`);
     const line =
       task.attempts === 1
@@ -101,7 +101,7 @@ async function runTask(
   }
 }
 
-/** What could not be begun: while this worker stops, it is for the next one; without a job it is for nobody. */
+/** Handles a task that could not be started. If this worker stops, the task is for the next one; without a job file it is dropped. */
 async function putAside(task: ClaimedTask, error: unknown, queue: ListedTaskQueue): Promise<void> {
   if (error instanceof ConflictError) await queue.handBack(task);
   else if (error instanceof NotFoundError) await queue.complete(task);
@@ -111,7 +111,7 @@ async function putAside(task: ClaimedTask, error: unknown, queue: ListedTaskQueu
   }
 }
 
-/** A task that cannot be done still ends its job, with the reason. */
+/** Returns work that ends the job with the reason if the task cannot be run. */
 function workOf(task: ClaimedTask, parts: WorkerParts): JobWork["work"] {
   if (task.attempts > MAX_ATTEMPTS) {
     const reason = task.error || "each time the worker ended before the job did.";
@@ -129,7 +129,7 @@ function failWith(error: string): JobWork["work"] {
 }
 
 interface KeptLease {
-  /** Aborts when the task belongs to somebody else, or may do so because the queue was out of reach for too long. */
+  /** Aborts when another worker has the task, or may have it because the queue was unreachable for too long. */
   readonly lost: AbortSignal;
   end(): void;
 }
@@ -138,10 +138,10 @@ function keepLease(queue: ListedTaskQueue, task: ClaimedTask, leaseMs: number): 
   const lost = new AbortController();
   let renewedAt = performance.now();
   const timer = setInterval(() => {
-    const askedAt = performance.now();
+    const requestedAt = performance.now();
     queue.renew(task, leaseMs).then(
       (held) => {
-        if (held) renewedAt = askedAt;
+        if (held) renewedAt = requestedAt;
         else lost.abort();
       },
       () => {

@@ -6,16 +6,16 @@ import { isLoopbackHost } from "../lib/loopback.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads settings by name and gathers what is wrong with them, so that all problems can be told at once. */
+/** Reads settings by name and collects all problems, so that they can be shown at once. */
 export interface SettingReader {
   /** Trimmed; "" when it is not set or empty. */
   text(name: string, fallback?: string): string;
   number(name: string, fallback: number, range: { readonly min: number; readonly max: number }): number;
   flag(name: string): boolean;
   choice<T extends string>(name: string, choices: readonly [T, ...T[]]): T;
-  /** "" when not set. Plain http to another machine gives away what is sent: refused, or only warned about. */
+  /** Returns "" if it is not set. Plain http to another machine exposes what is sent: refused, or only a warning. */
   url(name: string, plainHttp: "refuse" | "warn"): string;
-  /** Names asked for so far. */
+  /** Names of the settings read so far. */
   readonly asked: ReadonlySet<string>;
   readonly problems: string[];
   readonly warnings: string[];
@@ -68,7 +68,7 @@ export function createSettingReader(env: Environment): SettingReader {
   };
 }
 
-/** None of them repeats the address: people paste keys into them. */
+/** No message repeats the address: people paste keys into it. */
 const URL_RULES = {
   "no address": "must be an address beginning with https://",
   "with password": "must not contain a user name or password",
@@ -82,7 +82,7 @@ function kindOfUrl(given: string): "fine" | keyof typeof URL_RULES {
   return url.protocol === "http:" && !isLoopbackHost(url.hostname) ? "plain http" : "fine";
 }
 
-/** The `.env` file of the folder, if there is one, beneath the real environment: what is set for the process wins. */
+/** Reads the folder's `.env` file, if there is one. Variables of the process take precedence. */
 export function loadEnvironment(folder: string, real: Environment = process.env): Environment {
   try {
     const text = readFileSync(join(folder, ".env"), "utf8");
@@ -93,7 +93,7 @@ export function loadEnvironment(folder: string, real: Environment = process.env)
   }
 }
 
-/** A text that shows itself only when asked by name: not in logs, not in JSON, not in a debugger's print-out. */
+/** A text that only `reveal()` shows: not logs, JSON or a debugger's output. */
 export class Secret {
   readonly #text: string;
   constructor(text: string) {

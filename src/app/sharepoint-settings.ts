@@ -13,13 +13,13 @@ export interface SharePointSettings {
   readonly certificate: Certificate;
   /** "" for Microsoft's own. */
   readonly tokenEndpoint: string;
-  /** Requests under way at the same time. */
+  /** Number of concurrent requests. */
   readonly concurrency: number;
-  /** Who crawls, for the User-Agent that Microsoft asks for. */
+  /** The company in the User-Agent header, which Microsoft asks for. */
   readonly company: string;
 }
 
-/** All of the group or none of it: half a sign-in is a problem to tell, not a sign-in to try. */
+/** Returns all settings or none: an incomplete sign-in is reported as a problem, not tried. */
 export function readSharePointSettings(reader: SettingReader, storagePath: string): SharePointSettings | null {
   const tenantId = reader.text("CRAWLER_TENANT_ID");
   const clientId = reader.text("CRAWLER_CLIENT_ID");
@@ -36,7 +36,7 @@ export function readSharePointSettings(reader: SettingReader, storagePath: strin
   return certificate && { tenantId, clientId, certificate, tokenEndpoint, concurrency, company };
 }
 
-/** It becomes part of a header whose parts are separated by bars. */
+/** The company becomes part of a header whose parts are separated by bars. */
 function readCompany(reader: SettingReader): string {
   const company = reader.text("CRAWLER_USER_AGENT_COMPANY", "lockstep");
   if (!/^[A-Za-z0-9 ._-]{1,64}$/.test(company)) {
@@ -96,7 +96,7 @@ function readCertificate(reader: SettingReader, files: CertificateFile): Certifi
   }
 }
 
-/** A path from the current folder, or a name inside the storage folder. */
+/** Reads a path relative to the current folder, or a name inside the storage folder. */
 function readFromEither(file: string, storagePath: string): { path: string; bytes: Buffer } {
   const candidates = [...new Set([resolve(file), resolve(storagePath, file)])];
   for (const path of candidates) {
@@ -111,29 +111,31 @@ function readFromEither(file: string, storagePath: string): { path: string; byte
   throw new BadInputError(`there is no such file (looked for ${candidates.join(" and ")}).`);
 }
 
-/** What the crawler signs in with. The key stays in memory; nothing converted is written to disk. */
+/** The crawler's sign-in certificate. The key stays in memory; nothing converted is written to disk. */
 interface Certificate {
   readonly certificatePem: string;
   /** PKCS #8, not encrypted. */
   readonly privateKeyPem: Secret;
   readonly subject: string;
-  /** Hexadecimal SHA-256 as Entra shows it. */
+  /** Hexadecimal SHA-256, as Entra shows it. */
   readonly thumbprint: string;
   /** ISO 8601 UTC. */
   readonly expiresAt: string;
 }
 
-/** From a PFX (PKCS #12) file's bytes. BadInputError says what is wrong, with `name` as the file's name. */
+/** Reads a PFX (PKCS #12) file. BadInputError says what is wrong and calls the file `name`. */
 export function readPfxCertificate(bytes: Uint8Array, password: string, name: string): Certificate {
   return readPemCertificate(openPfx(bytes, password, name), "", name);
 }
 
-/** From a PEM text with the certificate (perhaps with its chain) and the private key, in any order. */
+/** Reads a PEM text with the certificate (possibly with its chain) and the private key, in any order. */
 export function readPemCertificate(pem: string, password: string, name: string): Certificate {
   const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (certificates.length === 0) throw new BadInputError(`${name} contains no certificate.`);
   const key = readKey(pem, password, name);
-  const own = certificates.map((text) => parseCertificate(text, name)).find((each) => each.checkPrivateKey(key));
+  const own = certificates
+    .map((text) => parseCertificate(text, name))
+    .find((candidate) => candidate.checkPrivateKey(key));
   if (!own) throw new BadInputError(`The private key in ${name} does not belong to the certificate in it.`);
   return {
     certificatePem: own.toString(),
@@ -155,7 +157,7 @@ function readKey(pem: string, password: string, name: string): KeyObject {
   try {
     key = createPrivateKey({ key: block, ...(encrypted ? { passphrase: password } : {}) });
   } catch {
-    // OpenSSL's own words name byte offsets and routines, which help nobody here.
+    // OpenSSL's own message names byte offsets and routines, which does not help the admin.
     const reason = encrypted ? "the password is wrong or the key is damaged" : "it is damaged";
     throw new BadInputError(`The private key in ${name} cannot be read: ${reason}.`);
   }
@@ -171,7 +173,7 @@ function parseCertificate(pem: string, name: string): X509Certificate {
   }
 }
 
-/** "" while there is nothing to say. */
+/** Returns "" if there is nothing to warn about. */
 export function warnOfExpiry(certificate: Certificate, now: Date): string {
   const daysLeft = Math.floor((Date.parse(certificate.expiresAt) - now.getTime()) / 86_400_000);
   const day = certificate.expiresAt.slice(0, 10);
@@ -181,17 +183,17 @@ export function warnOfExpiry(certificate: Certificate, now: Date): string {
 
 const forgeOf = later<typeof forge>("node-forge");
 
-/** The private key and all certificates of a PFX file as one PEM text. */
+/** Returns the private key and all certificates of a PFX file as one PEM text. */
 function openPfx(bytes: Uint8Array, password: string, name: string): string {
   const { pki } = forgeOf();
   const content = decrypt(parse(bytes, name), password, name);
   const key = bagsOf(content, pki.oids["pkcs8ShroudedKeyBag"])
     .concat(bagsOf(content, pki.oids["keyBag"]))
     .map((bag) => bag.key)
-    .find((each) => each !== undefined && each !== null);
+    .find((candidate) => candidate !== undefined && candidate !== null);
   if (!key) throw new BadInputError(`${name} contains no RSA private key; export it with its private key.`);
   const certificates = bagsOf(content, pki.oids["certBag"]).flatMap((bag) => (bag.cert ? [bag.cert] : []));
-  return [pki.privateKeyToPem(key), ...certificates.map((each) => pki.certificateToPem(each))].join("\n");
+  return [pki.privateKeyToPem(key), ...certificates.map((candidate) => pki.certificateToPem(candidate))].join("\n");
 }
 
 function parse(bytes: Uint8Array, name: string): forge.asn1.Asn1 {

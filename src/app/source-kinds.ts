@@ -27,7 +27,7 @@ export interface Connections {
   readonly ledgers: Ledgers;
 }
 
-/** What folders, containers, buckets and repositories are read with. */
+/** What sources of folders, containers, buckets and repositories need. */
 export interface TreeConnections {
   readonly storagePath: string;
   readonly roots: FolderRoots;
@@ -38,7 +38,7 @@ export interface TreeConnections {
   readonly now: () => Date;
 }
 
-/** Every kind of source, in the order they are crawled. Connections are asked for when a source is opened, not before. */
+/** Lists every kind of source, in crawl order. `connections` is called when a source is opened, not before. */
 export function listKinds(connections: () => Connections, further: readonly SourceKind[] = []): SourceKinds {
   const sharepoint = (): ReturnType<LazyConnection> => connections().sharepoint();
   const trees = (): TreeConnections => connections().trees;
@@ -56,12 +56,12 @@ export function listKinds(connections: () => Connections, further: readonly Sour
   ]);
 }
 
-/** For whoever only wants to know what there is, and opens no source. */
+/** For callers that only need the list of kinds and open no source. */
 export const BUILT_IN_KINDS: SourceKinds = listKinds(() => {
   throw new Error("open source: these kinds have no connections");
 });
 
-/** A repository in a folder may lie where folders may. */
+/** A local repository may lie where folder sources may. */
 function gitAccess({
   storagePath,
   roots,

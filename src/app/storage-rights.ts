@@ -6,17 +6,17 @@ import { isErrno } from "../lib/atomic-file.ts";
 import { plural } from "../lib/text.ts";
 import type { Config } from "./config.ts";
 
-/** What the group of the storage folder may do in it; others may do nothing. */
+/** What the group of the storage folder may do in it; others have no access. */
 export type GroupAccess = "none" | "read" | "write";
 
 interface Rights {
   readonly umask: number;
   readonly root: number;
-  /** What chmod calls them. */
+  /** The argument for chmod. */
   readonly command: string;
 }
 
-/** With a group, the folder hands its own down to what is made in it (02000). */
+/** With a group, new files inherit the group of the folder (02000). */
 const RIGHTS: Readonly<Record<GroupAccess, Rights>> = {
   none: { umask: 0o077, root: 0o700, command: "go=" },
   read: { umask: 0o027, root: 0o2750, command: "g=rX,o=" },
@@ -24,22 +24,22 @@ const RIGHTS: Readonly<Record<GroupAccess, Rights>> = {
 };
 const PERMISSIONS = 0o777;
 const ALL_BITS = 0o7777;
-/** Anybody may make files in it, as in /tmp: it is not ours alone. */
+/** Any user may create files in the folder, as in /tmp: it does not belong to lockstep alone. */
 const STICKY = 0o1000;
-const LOOKED_AT = 20_000;
+const MAX_CHECKED = 20_000;
 
-/** From here on nothing is made that others can read. Closes the storage folder itself, also one that was open to others before. */
+/** Sets the umask, so that other users cannot read new files, and closes the storage folder, also one that was open before. */
 export async function closeStorage({ storagePath, groupAccess }: Config): Promise<void> {
   const { umask, root } = RIGHTS[groupAccess];
   process.umask(umask);
   await prepareStorage(storagePath);
   const { mode } = await stat(storagePath);
   if ((mode & ALL_BITS) === root || (mode & STICKY) !== 0) return;
-  // A file system without such rights, or somebody else's folder: the doctor tells.
+  // Fails on a file system without permissions, or if another user owns the folder: the doctor reports it.
   await chmod(storagePath, root).catch(() => undefined);
 }
 
-/** Whether others get in, and what they could read if they did. */
+/** Checks whether other users can get in, and what they could read then. */
 export async function examineRights({ storagePath, groupAccess }: Config): Promise<Finding> {
   const subject = "Rights of the storage";
   if (process.platform === "win32") {
@@ -73,10 +73,10 @@ function sayWide({ count, example, isAll }: Wide): string {
 async function wideBelow(folder: string, isWide: (path: string) => Promise<boolean>): Promise<Wide> {
   const wide: Wide = { count: 0, example: "", isAll: true };
   const folders = [folder];
-  let looked = 0;
+  let checked = 0;
   for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
     for await (const entry of await opendir(next).catch(() => [])) {
-      if (++looked > LOOKED_AT) return { ...wide, isAll: false };
+      if (++checked > MAX_CHECKED) return { ...wide, isAll: false };
       const path = join(next, entry.name);
       if (entry.isDirectory()) folders.push(path);
       else if (!entry.isFile()) continue;
@@ -88,7 +88,7 @@ async function wideBelow(folder: string, isWide: (path: string) => Promise<boole
   return wide;
 }
 
-/** Makes the storage folder and sees that it can be used, so that nothing later fails half-way for want of it. */
+/** Creates the storage folder and checks that it is usable, so that nothing fails half-way later. */
 export async function prepareStorage(path: string): Promise<void> {
   try {
     await makeFolder(path);
@@ -103,7 +103,7 @@ export async function prepareStorage(path: string): Promise<void> {
   }
 }
 
-/** Step by step, because Node's own way of making parents never ends where a file system answers ENOENT to a mkdir. */
+/** Creates one folder at a time: Node's `recursive` never returns where a file system responds ENOENT to mkdir. */
 async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path);

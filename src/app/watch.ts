@@ -19,11 +19,11 @@ export const WATCH_ACTION = "watch";
 
 export interface Watching {
   readonly domainId: DomainId;
-  /** Only this source; undefined: every one of the domain that can be watched. */
+  /** Only this source; undefined: all sources of the domain that can be watched. */
   readonly sourceId: SourceId | undefined;
 }
 
-/** How it waits and hears, where the usual does not fit. */
+/** Replaces intervals and the folder watcher in tests. */
 export interface WatchOptions {
   readonly pace?: Partial<WatchPace>;
   readonly watchFolder?: WatchFolder;
@@ -31,10 +31,13 @@ export interface WatchOptions {
 
 type Parts = Pick<App, "config" | "domains" | "crawl" | "leases" | "finishRenames">;
 
-/** How often the domain is read again, and a job that has nothing to do notices that it is to pause. */
+/** How often the domain is read again, and an idle job checks whether it should pause. */
 const DOMAIN_EVERY_MS = 1_000;
 
-/** Keeps places full of files of a domain in step until it is cancelled. NotFoundError, BadInputError when there is nothing to watch. */
+/**
+ * Returns a job that keeps the folders and containers of a domain current until it is cancelled. Throws NotFoundError or BadInputError if
+ * there is nothing to watch.
+ */
 export async function watchJob(app: Parts, watching: Watching, options: WatchOptions = {}): Promise<JobWork> {
   const { domainId } = watching;
   watchedSources(await app.domains.get(domainId), watching, app);
@@ -62,34 +65,34 @@ function watchedSources(domain: Domain, { sourceId }: Watching, { domains }: Par
   );
 }
 
-/** A source that is looked after, as its configuration was when that began. */
+/** A watched source, with its configuration when watching began. */
 interface Watched {
   readonly config: SourceConfig;
-  readonly leave: AbortController;
+  readonly stopController: AbortController;
   readonly done: Promise<void>;
 }
 
 async function watch(app: Parts, watching: Watching, options: WatchOptions, job: JobContext): Promise<Result> {
-  // What is remembered of the domain may still have another name.
+  // During a rename, the ledger of the domain may still have the other name.
   await app.finishRenames((line) => job.log(line), job.signal, watching.domainId);
   const watched = new Map<string, Watched>();
   const sum = noCounts();
   const stop = new AbortController();
   let failure: unknown;
   const begin = (config: SourceConfig): Watched => {
-    const leave = new AbortController();
-    const leaving = AbortSignal.any([leave.signal, stop.signal, job.signal]);
-    const done = watchUnderLease(app, { domainId: watching.domainId, config }, options, job, leaving, sum);
+    const stopController = new AbortController();
+    const stopSignal = AbortSignal.any([stopController.signal, stop.signal, job.signal]);
+    const done = watchUnderLease(app, { domainId: watching.domainId, config }, options, job, stopSignal, sum);
     const failed = (error: unknown): void => {
       failure ??= error;
       stop.abort();
     };
-    return { config, leave, done: done.catch(failed) };
+    return { config, stopController, done: done.catch(failed) };
   };
   try {
     await followDomain(app, watching, watched, begin, job, AbortSignal.any([stop.signal, job.signal]));
   } catch (error) {
-    // Cancelled at whatever moment, it tells what it did.
+    // A cancelled job still returns its counts.
     if (!job.signal.aborted) throw error;
   } finally {
     stop.abort();
@@ -99,7 +102,7 @@ async function watch(app: Parts, watching: Watching, options: WatchOptions, job:
   return { ok: false, error: "Watching ended.", data: { domain_id: watching.domainId, ...sum } };
 }
 
-/** Sources that are edited, added or taken out while it is watched are watched as they are now. */
+/** Restarts sources whose configuration changed, and starts and ends sources that were added or removed. */
 async function followDomain(
   app: Parts,
   watching: Watching,
@@ -108,19 +111,19 @@ async function followDomain(
   job: JobContext,
   stopped: AbortSignal,
 ): Promise<void> {
-  let told = "";
+  let logged = "";
   for (;;) {
     await job.checkpoint();
     const sources = await readSources(app, watching);
     const problem = typeof sources === "string" ? sources : "";
-    if (problem && problem !== told) job.log(`WARNING: ${problem}`);
-    told = problem;
+    if (problem && problem !== logged) job.log(`WARNING: ${problem}`);
+    logged = problem;
     if (typeof sources !== "string") {
       const wanted = new Map(sources.map((source) => [`${source.sourceType} ${source.sourceId}`, source]));
-      for (const [key, one] of watched) {
-        if (isDeepStrictEqual(wanted.get(key), one.config)) continue;
-        one.leave.abort();
-        await one.done;
+      for (const [key, entry] of watched) {
+        if (isDeepStrictEqual(wanted.get(key), entry.config)) continue;
+        entry.stopController.abort();
+        await entry.done;
         watched.delete(key);
       }
       for (const [key, source] of wanted) if (!watched.has(key)) watched.set(key, begin(source));
@@ -130,7 +133,10 @@ async function followDomain(
   }
 }
 
-/** Somebody may just be editing it: only a domain that is not there any more ends the watching. Otherwise, what is wrong. */
+/**
+ * Returns the sources, or what is wrong with the domain's file: a user may just be editing it. Throws only if the domain does not exist any
+ * more.
+ */
 async function readSources(app: Parts, watching: Watching): Promise<readonly SourceConfig[] | string> {
   try {
     return watchedSources(await app.domains.get(watching.domainId), watching, app);
@@ -140,29 +146,29 @@ async function readSources(app: Parts, watching: Watching): Promise<readonly Sou
   }
 }
 
-/** Two that watch the same source would do everything twice: the second stands by. */
+/** Watches a source under a lease: a second watcher would do everything twice, so it waits. */
 async function watchUnderLease(
   app: Parts,
   { domainId, config }: { readonly domainId: DomainId; readonly config: SourceConfig },
   options: WatchOptions,
   job: JobContext,
-  leaving: AbortSignal,
+  stopSignal: AbortSignal,
   sum: StepCounts,
 ): Promise<void> {
   const waiting = {
     owner: `job ${job.jobId}`,
-    signal: leaving,
+    signal: stopSignal,
     onWait: (owner: string): void =>
       job.log(`${config.sourceId}: ${owner} watches this source already. This job stands by in case that ends.`),
   };
   const lease = await app.leases
     .acquire(domainId, sourceLease(config, "watch"), waiting)
     .catch((error: unknown): undefined => {
-      if (!leaving.aborted) throw error;
+      if (!stopSignal.aborted) throw error;
     });
   if (!lease) return;
   try {
-    await watchSource(describe(app, domainId, config, options), job, leaving, sum);
+    await watchSource(describe(app, domainId, config, options), job, stopSignal, sum);
   } finally {
     await lease.release();
   }
@@ -177,36 +183,37 @@ function describe(app: Parts, domainId: DomainId, config: SourceConfig, options:
     notify:
       folder &&
       (async (notices) => {
-        // Every crawl writes there: whoever heard of that would crawl for ever. Elsewhere than below the root, it begins with dots.
+        // Excludes the storage folder: every crawl writes there and would trigger the next one. Outside the root, the relative path begins
+        // with dots and matches nothing.
         const storage = relative(await realpath(folder.root), await realpath(app.config.storagePath));
         const ours = `${storage.replaceAll(sep, "/")}/`;
         const enters = (below: string): boolean => !`${below}/`.startsWith(ours) && folder.enters(below);
         const { watchFolder } = options;
         return await watchFolderTree(folder.root, notices, { enters, ...(watchFolder && { watchFolder }) });
       }),
-    async look(folders, job) {
+    async scan(folders, job) {
       const { scope } = kind;
       const onlyFolders = folders && new Map([[sourceId, folders]]);
-      const wishes = { scope, sourceId, gathered: true, ...(onlyFolders && { onlyFolders }) };
-      const { sources, problems } = await app.crawl(crawlRequest(domainId, wishes), job);
+      const options = { scope, sourceId, gathered: true, ...(onlyFolders && { onlyFolders }) };
+      const { sources, problems } = await app.crawl(crawlRequest(domainId, options), job);
       const [source] = sources;
-      if (!source) throw new Error(`crawl source '${sourceId}': there is no word of it`);
+      if (!source) throw new Error(`crawl source '${sourceId}': the result does not mention it`);
       return { ...source, error: problems.join(" ") } satisfies SourceResult;
     },
   };
 }
 
 interface WatchPace {
-  /** Changes are gathered until none came for so long, or for so long in all. */
+  /** Changes are gathered until none came for `gatherMs`, at most for `gatherMostMs`. */
   readonly gatherMs: number;
   readonly gatherMostMs: number;
-  /** Between two looks at everything: beside notifications, and where there are none. */
+  /** Intervals between two full scans: with notifications, and without. */
   readonly rescanMs: number;
   readonly scanMs: number;
-  /** After a look that failed; twice as long after each further one. */
+  /** Delay after a failed scan; doubled after each further failure. */
   readonly retryMs: number;
   readonly retryMostMs: number;
-  /** Notifications that failed are tried again after so long. */
+  /** Delay before notifications that failed are tried again. */
   readonly notifyAgainMs: number;
 }
 
@@ -221,80 +228,80 @@ const WATCH_PACE: WatchPace = {
 };
 
 interface WatchedSource {
-  /** How log lines call it. */
+  /** The source's name in log lines. */
   readonly name: string;
-  /** undefined for a place that does not notify anybody: it is scanned. */
+  /** Starts notifications; undefined for sources without: they are scanned. */
   readonly notify: ((notices: Notices) => Promise<FolderTreeWatch>) | undefined;
-  /** An ordinary crawl, of everything or of these folders only. */
-  look(folders: ReadonlySet<string> | undefined, job: JobContext): Promise<SourceResult>;
+  /** Runs an ordinary crawl of everything, or of these folders only. */
+  scan(folders: ReadonlySet<string> | undefined, job: JobContext): Promise<SourceResult>;
   readonly pace: WatchPace;
 }
 
-/** Where one source stands between two looks. */
-interface Course {
+/** State of one source between two scans. */
+interface WatchState {
   readonly source: WatchedSource;
   readonly job: JobContext;
   readonly hints: WatchHints;
   watch: FolderTreeWatch | undefined;
-  /** Performance times: of the next look at everything, and of the next try to be notified. */
-  lookAtMs: number;
+  /** Times (performance.now()) of the next full scan, and of the next attempt to be notified. */
+  scanAtMs: number;
   notifyAtMs: number;
   failures: number;
-  /** Warnings of the last look: what stays wrong is said once. */
-  told: ReadonlySet<string>;
-  /** All the changes so far. */
+  /** Warnings of the last scan: a lasting problem is logged once. */
+  logged: ReadonlySet<string>;
+  /** All changes so far. */
   readonly sum: StepCounts;
 }
 
-/** Keeps one source in step until the signal aborts; a look that has begun is finished. What was done is added to `sum`. */
+/** Keeps one source current until the signal aborts; a running scan is finished first. Adds its counts to `sum`. */
 async function watchSource(
   source: WatchedSource,
   job: JobContext,
-  leaving: AbortSignal,
+  stopSignal: AbortSignal,
   sum: StepCounts,
 ): Promise<void> {
-  const course: Course = {
-    ...{ source, job, hints: new WatchHints(), watch: undefined, lookAtMs: 0, notifyAtMs: 0, failures: 0 },
-    told: new Set(),
+  const state: WatchState = {
+    ...{ source, job, hints: new WatchHints(), watch: undefined, scanAtMs: 0, notifyAtMs: 0, failures: 0 },
+    logged: new Set(),
     sum,
   };
-  const { hints } = course;
+  const { hints } = state;
   const { gatherMs: quietMs, gatherMostMs: mostMs } = source.pace;
   try {
-    for (let first = true; !leaving.aborted; first = false) {
-      await notifyIfDue(course);
-      if (hints.isEmpty) await hints.next(Math.max(nextAtMs(course) - performance.now(), 0), leaving);
-      if (!hints.isEmpty && !first) await hints.gathered({ quietMs, mostMs }, leaving);
+    for (let first = true; !stopSignal.aborted; first = false) {
+      await notifyIfDue(state);
+      if (hints.isEmpty) await hints.next(Math.max(nextAtMs(state) - performance.now(), 0), stopSignal);
+      if (!hints.isEmpty && !first) await hints.gathered({ quietMs, mostMs }, stopSignal);
       await job.checkpoint();
-      if (performance.now() >= course.lookAtMs) hints.anywhere();
-      if (!hints.isEmpty && !leaving.aborted) await look(course, first ? "aloud" : "quietly");
+      if (performance.now() >= state.scanAtMs) hints.anywhere();
+      if (!hints.isEmpty && !stopSignal.aborted) await scan(state, first ? "everything" : "problems");
     }
   } finally {
-    course.watch?.close();
+    state.watch?.close();
   }
 }
 
-function nextAtMs({ source, watch, lookAtMs, notifyAtMs }: Course): number {
-  return source.notify && !watch ? Math.min(lookAtMs, notifyAtMs) : lookAtMs;
+function nextAtMs({ source, watch, scanAtMs, notifyAtMs }: WatchState): number {
+  return source.notify && !watch ? Math.min(scanAtMs, notifyAtMs) : scanAtMs;
 }
 
-/** The watch stands before everything is looked at: nothing falls between the two. */
-async function notifyIfDue(course: Course): Promise<void> {
-  const { source, hints, job } = course;
-  if (!source.notify || course.watch || performance.now() < course.notifyAtMs) return;
-  const wasLost = course.notifyAtMs > 0;
-  course.notifyAtMs = performance.now() + source.pace.notifyAgainMs;
+/** Starts notifications before the full scan: no change falls between the two. */
+async function notifyIfDue(state: WatchState): Promise<void> {
+  const { source, hints, job } = state;
+  if (!source.notify || state.watch || performance.now() < state.notifyAtMs) return;
+  const wasLost = state.notifyAtMs > 0;
+  state.notifyAtMs = performance.now() + source.pace.notifyAgainMs;
   try {
-    course.watch = await source.notify({
+    state.watch = await source.notify({
       touched: (folder) => hints.touched(folder),
       lost(reason) {
-        course.watch = undefined;
-        course.notifyAtMs = performance.now() + source.pace.notifyAgainMs;
+        state.watch = undefined;
+        state.notifyAtMs = performance.now() + source.pace.notifyAgainMs;
         job.log(`${source.name}: ${sayLost(reason)}`);
         hints.anywhere();
       },
     });
-    if (wasLost) job.log(`${source.name}: the system tells of changes again.`);
+    if (wasLost) job.log(`${source.name}: change notifications work again.`);
     hints.anywhere();
   } catch (error) {
     if (!wasLost) job.log(`${source.name}: ${sayLost(explain(error))}`);
@@ -302,37 +309,39 @@ async function notifyIfDue(course: Course): Promise<void> {
 }
 
 function sayLost(reason: string): string {
-  return `the system does not tell of changes (${reason.replace(/\.$/, "")}), so everything is looked at again and again instead.`;
+  return `change notifications failed (${reason.replace(/\.$/, "")}), scanning everything repeatedly instead.`;
 }
 
-async function look(course: Course, voice: "aloud" | "quietly"): Promise<void> {
-  const { source, hints, job, sum } = course;
+async function scan(state: WatchState, logging: "everything" | "problems"): Promise<void> {
+  const { source, hints, job, sum } = state;
   const folders = hints.take();
   const startedAtMs = performance.now();
   const lines = new Set<string>();
-  const problem = await source.look(folders, voice === "aloud" ? job : hushed(job, course.told, lines)).then(
-    (result) => {
-      const counts = changesOf(result);
-      for (const kind of CHANGES) sum[kind] += counts[kind];
-      if (CHANGES.some((kind) => counts[kind] > 0)) job.log(sayLook(course, counts, folders, startedAtMs));
-      return result.error;
-    },
-    (error: unknown) => {
-      if (error instanceof CancelledError || job.signal.aborted) throw error;
-      return explain(error);
-    },
-  );
-  if (problem && course.failures === 0)
+  const problem = await source
+    .scan(folders, logging === "everything" ? job : onlyProblems(job, state.logged, lines))
+    .then(
+      (result) => {
+        const counts = changesOf(result);
+        for (const kind of CHANGES) sum[kind] += counts[kind];
+        if (CHANGES.some((kind) => counts[kind] > 0)) job.log(describeScan(state, counts, folders, startedAtMs));
+        return result.error;
+      },
+      (error: unknown) => {
+        if (error instanceof CancelledError || job.signal.aborted) throw error;
+        return explain(error);
+      },
+    );
+  if (problem && state.failures === 0)
     job.log(`${source.name}: ${problem.replace(/(?<![.?!])$/, ".")} It is tried again.`);
-  if (!problem && course.failures > 0) job.log(`${source.name}: in step again.`);
-  course.told = lines;
-  course.failures = problem ? course.failures + 1 : 0;
-  // Whatever was to be looked at, and was not, is part of everything.
-  if (problem || !folders) course.lookAtMs = performance.now() + pauseAfter(course, performance.now() - startedAtMs);
+  if (!problem && state.failures > 0) job.log(`${source.name}: in step again.`);
+  state.logged = lines;
+  state.failures = problem ? state.failures + 1 : 0;
+  // Folders that were not scanned because of the problem are part of the next full scan.
+  if (problem || !folders) state.scanAtMs = performance.now() + pauseAfter(state, performance.now() - startedAtMs);
 }
 
-/** A scan that takes long is not repeated at once: most of the time belongs to others. */
-function pauseAfter({ source: { pace }, watch, failures }: Course, tookMs: number): number {
+/** After a long scan the pause is longer, so that scanning does not take most of the time. */
+function pauseAfter({ source: { pace }, watch, failures }: WatchState, tookMs: number): number {
   const limits = { firstMs: pace.retryMs, longestMs: pace.retryMostMs };
   if (failures > 0) return Math.max(backoffMs(failures, limits), tookMs);
   return watch ? pace.rescanMs : Math.max(pace.scanMs, 2 * tookMs);
@@ -340,7 +349,7 @@ function pauseAfter({ source: { pace }, watch, failures }: Course, tookMs: numbe
 
 const CHANGES = ["added", "changed", "moved", "removed"] as const;
 
-/** What readers see differently; where nothing is embedded, what is different on disk. */
+/** Counts what changed for readers; if nothing was embedded, what changed on disk. */
 function changesOf({ download, embed }: SourceResult): StepCounts {
   const pick = (counts: StepCounts): StepCounts => {
     const { added, changed, moved, removed } = counts;
@@ -352,8 +361,8 @@ function changesOf({ download, embed }: SourceResult): StepCounts {
 
 const NAMED = 3;
 
-function sayLook(
-  { source: { name } }: Course,
+function describeScan(
+  { source: { name } }: WatchState,
   counts: StepCounts,
   folders: ReadonlySet<string> | undefined,
   startedAtMs: number,
@@ -365,8 +374,10 @@ function sayLook(
   return `${name}: ${sumUp(counts)} (${seconds} s${where && `; something happened in ${where}`})`;
 }
 
-/** A crawl tells of every step it takes, which nobody wants to read every second: only trouble is let through, and only once. */
-function hushed(job: JobContext, told: ReadonlySet<string>, lines: Set<string>): JobContext {
+/**
+ * Wraps the job's log: a crawl logs every step, which is too much every second. Passes only errors, warnings and waits, and each only once.
+ */
+function onlyProblems(job: JobContext, logged: ReadonlySet<string>, lines: Set<string>): JobContext {
   return {
     jobId: job.jobId,
     dryRun: job.dryRun,
@@ -374,41 +385,41 @@ function hushed(job: JobContext, told: ReadonlySet<string>, lines: Set<string>):
     checkpoint: () => job.checkpoint(),
     log(line) {
       if (!/^(\[ \d+ \/ \d+ \] )?(ERROR|WARNING|Waiting)/.test(line)) return;
-      if (!told.has(line) && !lines.has(line)) job.log(line);
+      if (!logged.has(line) && !lines.has(line)) job.log(line);
       lines.add(line);
     },
   };
 }
 
-/** More of them than the system is sure to have kept: some may be lost without a word. */
+/** With more notices than this, the system may have dropped some silently. */
 const MOST_NOTICES = 4096;
 
-/** What is heard of one source between two looks at it. */
+/** Changes that were reported for one source since its last scan. */
 class WatchHints {
   #folders = new Set<string>();
   #notices = 0;
   #anywhere = true;
-  #heard: (() => void) | undefined;
+  #onNotice: (() => void) | undefined;
 
   touched(folder: string): void {
     this.#notices += 1;
     this.#folders.add(folder);
     if (this.#notices > MOST_NOTICES) this.anywhere();
-    else this.#heard?.();
+    else this.#onNotice?.();
   }
 
-  /** Nobody knows where: only a look at everything helps. */
+  /** Requests a full scan, because it is unknown where something changed. */
   anywhere(): void {
     this.#anywhere = true;
     this.#folders.clear();
-    this.#heard?.();
+    this.#onNotice?.();
   }
 
   get isEmpty(): boolean {
     return !this.#anywhere && this.#folders.size === 0;
   }
 
-  /** The folders that something happened in; undefined: it may have happened anywhere. Forgets them. */
+  /** Returns and clears the changed folders; undefined if something may have changed anywhere. */
   take(): ReadonlySet<string> | undefined {
     const folders = this.#anywhere ? undefined : this.#folders;
     this.#folders = new Set();
@@ -419,13 +430,13 @@ class WatchHints {
 
   /** Resolves when the next notice comes, after the time, or when the signal aborts. */
   async next(ms: number, signal: AbortSignal): Promise<void> {
-    const heard = new AbortController();
-    this.#heard = () => heard.abort();
-    await sleep(ms, AbortSignal.any([heard.signal, signal]));
-    this.#heard = undefined;
+    const notified = new AbortController();
+    this.#onNotice = () => notified.abort();
+    await sleep(ms, AbortSignal.any([notified.signal, signal]));
+    this.#onNotice = undefined;
   }
 
-  /** Changes come in company: waits until it has been quiet for a moment, but not for ever. */
+  /** Changes come in groups: waits until none came for `quietMs`, at most `mostMs`. */
   async gathered({ quietMs, mostMs }: { quietMs: number; mostMs: number }, signal: AbortSignal): Promise<void> {
     const untilMs = performance.now() + mostMs;
     for (let left = mostMs; left > 0 && !signal.aborted; left = untilMs - performance.now()) {

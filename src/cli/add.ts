@@ -31,7 +31,7 @@ export const addCommand: Command = {
     const title = call.text("title") ?? "";
     if (title !== "" && call.positionals.length > 1)
       throw new BadInputError("Give a --title to one address at a time.");
-    const wishes = {
+    const options = {
       title,
       domainId: domain === undefined ? undefined : parseDomainId(domain),
       force: call.flag("force"),
@@ -39,9 +39,9 @@ export const addCommand: Command = {
     };
     const app = await openApp();
     const add = (text: string): Promise<Registered> => {
-      if (isAddress(text) && !call.flag("blobs")) return app.ingest.add({ url: text, ...wishes });
-      if (title !== "" || wishes.includeImages) throw new BadInputError("Files have neither a --title nor --images.");
-      return app.ingest.addFile({ ...wishes, source: sourceNamed(text) });
+      if (isAddress(text) && !call.flag("blobs")) return app.ingest.add({ url: text, ...options });
+      if (title !== "" || options.includeImages) throw new BadInputError("Files have neither a --title nor --images.");
+      return app.ingest.addFile({ ...options, source: sourceNamed(text) });
     };
     const register = async (): Promise<number> => {
       let failed = 0;
@@ -68,7 +68,7 @@ export const addCommand: Command = {
   },
 };
 
-/** What was refused may be so because of a secret behind the path. */
+/** Drops query and parameters: they may contain a secret. */
 function shown(text: string): string {
   const url = isAddress(text) ? URL.parse(text) : null;
   return url ? `${url.protocol}//${url.host}${url.pathname.replace(/;.*/s, "")}` : text;

@@ -4,8 +4,8 @@ import type { AuditLog, AuditOutcome } from "../contracts/audit.ts";
 import { explain } from "../contracts/errors.ts";
 
 /**
- * A command that changes something, written down before and after with the name of the user. What cannot be written down is not
- * done. `outcomeOf` is for work that tells a failure as its result.
+ * Runs a command that changes something, with audit entries before and after that name the user. If the first entry cannot be written, the
+ * command does not run. `outcomeOf` is for work that returns its failure.
  */
 export async function audited<T>(
   audit: AuditLog,
@@ -21,7 +21,7 @@ export async function audited<T>(
   });
   const end = (outcome: AuditOutcome): Promise<void> =>
     finish(outcome).catch((error: unknown) => {
-      process.stderr.write(`Warning: how it went could not be written to the audit log: ${explain(error)}\n`);
+      process.stderr.write(`Warning: the outcome could not be written to the audit log: ${explain(error)}\n`);
     });
   try {
     const result = await work();
@@ -38,7 +38,7 @@ function personHere(): Principal {
   return { kind: "terminal", id: name, name, role: "admin" };
 }
 
-/** Containers run as users that have no name. */
+/** Containers run as users without a name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -4,7 +4,7 @@ import { BadInputError } from "../contracts/errors.ts";
 export interface OptionSpec {
   /** `--mode <value>` when it takes one, a flag otherwise. */
   readonly value?: string;
-  /** What may stand for the value; anything when left out. */
+  /** Accepted values; any if left out. */
   readonly choices?: readonly string[];
   readonly help: string;
   readonly default?: string;
@@ -13,22 +13,22 @@ export interface OptionSpec {
 /** One command of the CLI: what it is called with, and what it does. */
 export interface Command {
   readonly name: string;
-  /** Positional arguments, in order; those in brackets, `[DOMAIN]`, may be left out, and of the last one, `URL…`, there may be more. */
+  /** Positional arguments, in order. Those in brackets, `[DOMAIN]`, are optional; the last one, `URL…`, may be repeated. */
   readonly arguments: readonly string[];
   readonly options: Readonly<Record<string, OptionSpec>>;
   readonly examples: readonly string[];
-  /** The exit code. */
+  /** Returns the exit code. */
   run(call: Call): Promise<number>;
 }
 
 export interface Call {
   readonly positionals: readonly string[];
-  /** Given or default; undefined when neither. */
+  /** Returns the given value or the default; undefined if neither exists. */
   text(option: string): string | undefined;
   flag(option: string): boolean;
 }
 
-/** Throws BadInputError naming what is wrong and how it is called right. */
+/** Throws BadInputError with the problem and the correct usage. */
 export function readCall(command: Command, args: readonly string[]): Call {
   const options = Object.fromEntries(
     Object.entries(command.options).map(([name, spec]) => [name, { type: spec.value ? "string" : "boolean" } as const]),
@@ -82,7 +82,7 @@ function parse(
   }
 }
 
-/** Node's words about options are meant for programmers. */
+/** Node's messages about options are meant for programmers. */
 function sayPlainly(message: string, { options }: Command): string {
   const [, name = "", trouble = ""] =
     /^Option '(?:-\w, )?--([\w-]+)[^']*' argument (is ambiguous|missing)/.exec(message) ?? [];

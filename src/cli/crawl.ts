@@ -20,7 +20,7 @@ import { runJob } from "./run-job.ts";
 
 const RETRY_CHOICES = Array.from({ length: RETRY_BATCHES.to }, (_, i) => String(RETRY_BATCHES.from + i));
 
-/** What a crawl and each of its steps takes. */
+/** The options of a crawl and of each of its steps. */
 const OPTIONS: Readonly<Record<string, OptionSpec>> = {
   mode: {
     value: "mode",
@@ -113,20 +113,20 @@ function readRequest(call: Call, steps: readonly Step[]): CrawlRequest {
   });
 }
 
-/** What each step is about. */
+/** The noun for the counts of each step. */
 const SUBJECTS: Readonly<Record<Step, string>> = { download: "files", process: "documents", embed: "index" };
 
-/** `docs: files 3 added; index 3 added`. Of a crawl, documents are told of only where there was something to turn into them. */
+/** Returns `docs: files 3 added; index 3 added`. For a crawl, documents are mentioned only if the process step had something to do. */
 function sumUpSources(data: unknown, steps: readonly Step[]): string {
   const { sources = [], report_id = "" } = (data ?? {}) as Partial<CrawlResult>;
   const lines = sources.map((source) => {
-    const told = steps.filter(
+    const shownSteps = steps.filter(
       (step) => step !== "process" || steps.length === 1 || Object.values(source.process).some((count) => count > 0),
     );
     if (source.error && !source.complete && steps.includes("download")) {
       return `${source.source_id}: not finished: ${source.error}\n`;
     }
-    const parts = told.map((step) => `${SUBJECTS[step]} ${sumUp(source[step])}`);
+    const parts = shownSteps.map((step) => `${SUBJECTS[step]} ${sumUp(source[step])}`);
     if (source.hidden_rows) parts.push(`${plural(source.hidden_rows, "row")} not shown to the app`);
     return `${source.source_id}: ${parts.join("; ")}\n`;
   });

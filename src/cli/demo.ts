@@ -61,14 +61,14 @@ export const demoCommand: Command = {
 async function openDemoApp(sandbox: Sandbox, storage: string, port: string): Promise<App> {
   const certificate = await saveCertificate(sandbox, join(storage, "demo-sandbox.pem"));
   return openApp({
-    // A real tenant's certificate, from `.env`, is not for the sandbox.
+    // The sandbox must not get a real tenant's certificate from `.env`.
     CRAWLER_CLIENT_CERTIFICATE_PFX_FILE: "",
     CRAWLER_CLIENT_CERTIFICATE_PASSWORD: "",
     ...sandboxSettings(sandbox, certificate),
     PERSISTENT_STORAGE_PATH: storage,
     PORT: port,
     OPENAI_SERVICE_TYPE: "embedded",
-    // The site is on this machine, and nobody minds if it is asked at once, or wants to wait for hours until a page leaves.
+    // The site is on this machine: no need for delays between requests, or to wait for hours until a missing page is removed.
     WEB_ALLOW_PRIVATE_NETWORKS: "true",
     WEB_HOST_DELAY_MS: "0",
     CRAWL_GONE_SPACING_SECONDS: "0",
@@ -96,7 +96,7 @@ async function demonstrate(app: App, server: RunningServer, { sandbox, site, fol
   await ask(server, folderQuestion.question);
 }
 
-/** A folder of its own that begins empty, unless the environment names one: that is somebody's and is kept. */
+/** Returns an empty folder of the demo, unless the environment names one: that is the user's and is kept. */
 async function demoStorage(configured: string | undefined): Promise<string> {
   if (configured) return resolve(configured);
   const folder = resolve("storage", "demo");
@@ -116,7 +116,7 @@ async function createDemoDomain(app: App, { sandbox, site, folder }: Sources): P
     file_sources: [library("documents", "/Shared Documents"), library("contracts", "/Contracts")],
     list_sources: [{ source_id: "suppliers", ...place, list_name: "Suppliers" }],
     sitepage_sources: [library("pages", "/SitePages")],
-    // A site of an earlier run had another port: what is known of it is outside, and leaves.
+    // The site of an earlier run had another port: its pages are out of scope now, and are removed.
     web_sources: [{ source_id: "help", start_urls: [`${site.origin}/`], include: [`${site.origin}/**`], images: true }],
     folder_sources: [{ source_id: "drive", root: folder.root }],
   };
@@ -133,7 +133,7 @@ async function createDemoDomain(app: App, { sandbox, site, folder }: Sources): P
   }
 }
 
-/** A storage folder that somebody named may hold a domain of this name that is not the demo's to rewrite. */
+/** A storage folder named by the user may hold a domain of this name that the demo must not overwrite. */
 function refuseForeign({ sources }: Domain, storage: string): void {
   const isOurs = sources.length > 0 && sources.every(isOfDemo);
   if (isOurs) return;
@@ -149,7 +149,7 @@ function isOfDemo(source: SourceConfig): boolean {
   return isLoopbackHost(URL.parse(String(address))?.hostname ?? "");
 }
 
-/** Through the server, as anybody would. */
+/** Uses the server, as any client would. */
 async function crawlDemo(server: RunningServer, scope: string): Promise<void> {
   const address = `${server.url}/v2/crawler/crawl?domain_id=${DEMO_ID}&mode=incremental&scope=${scope}&format=stream`;
   const response = await fetch(address);
@@ -218,12 +218,12 @@ const NAME_BEGINS = "lockstep-demo-";
 /** A shared drive of a few files. */
 export interface DemoFolder {
   readonly root: string;
-  /** A file gets another name in another folder. */
+  /** Renames a file and moves it to another folder. */
   tidyUp(): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** A temporary one: the storage itself is never a source. */
+/** Creates a temporary folder: the storage itself is never a source. */
 export async function createDemoFolder(): Promise<DemoFolder> {
   const root = await mkdtemp(join(tmpdir(), NAME_BEGINS));
   for (const [path, text] of Object.entries(demoFolderFiles)) {

@@ -20,7 +20,7 @@ export const doctorCommand: Command = {
 
 type Show = (finding: PlacedFinding) => void;
 
-/** The exit code: 0 when nothing is wrong, 1 when something is. */
+/** Returns the exit code: 0 without problems, 1 otherwise. */
 async function runDoctor(domainId: DomainId | undefined, show: Show): Promise<number> {
   let stoppedBy: StopSignal | undefined;
   const stopping = new AbortController();
@@ -41,7 +41,7 @@ async function runDoctor(domainId: DomainId | undefined, show: Show): Promise<nu
   return problems > 0 ? 1 : 0;
 }
 
-/** Settings that cannot be used are findings too: whoever calls the doctor wants to know exactly that. */
+/** Invalid settings are findings, too: that is what the doctor is called for. */
 async function* findings(domainId: DomainId | undefined, signal: AbortSignal): AsyncGenerator<PlacedFinding, void> {
   let app: Awaited<ReturnType<typeof openApp>>;
   try {
@@ -66,7 +66,7 @@ function showJson({ domainId, sourceId, ...finding }: PlacedFinding): void {
 
 const MARKS = { ok: ["✓", "green"], problem: ["✗", "red"], "not checked": ["–", "gray"] } as const;
 
-/** Findings under the domain and the source they belong to, as they come. */
+/** Prints findings under their domain and source, as they come. */
 function createReport(): Show {
   let place = "";
   return (finding) => {
@@ -79,7 +79,7 @@ function createReport(): Show {
   };
 }
 
-/** Colours on a terminal only, and not where NO_COLOR forbids them. */
+/** Colours only on a terminal, and not if NO_COLOR forbids them. */
 function paint(style: "bold" | "green" | "red" | "gray", text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }

@@ -32,10 +32,10 @@ export const documentsCommand: Command = {
     "lockstep documents DEMO handbook/travel.md --difference v1..v2",
   ],
   async run(call) {
-    const wish = readWish(call);
+    const request = readRequest(call);
     const app = await openApp();
     try {
-      await answer(app.documents, wish, call);
+      await answer(app.documents, request, call);
       return 0;
     } finally {
       await app.close();
@@ -43,13 +43,13 @@ export const documentsCommand: Command = {
   },
 };
 
-interface Wish {
+interface DocumentsRequest {
   readonly query: DocumentsQuery;
   readonly name: DocumentName | undefined;
   readonly between: { readonly from: string; readonly to: string } | undefined;
 }
 
-function readWish(call: Call): Wish {
+function readRequest(call: Call): DocumentsRequest {
   const [domain = "", called] = call.positionals;
   const [source, status, limit = USUAL_LIMIT] = ["source", "status", "limit"].map((name) => call.text(name));
   if (!/^[1-9]\d{0,4}$/.test(limit))
@@ -63,7 +63,7 @@ function readWish(call: Call): Wish {
   return {
     query: {
       ...place,
-      status: FILE_STATUSES.find((one) => one === status),
+      status: FILE_STATUSES.find((known) => known === status),
       text: call.text("path") ?? "",
       offset: 0,
       limit: Number(limit),
@@ -73,32 +73,32 @@ function readWish(call: Call): Wish {
   };
 }
 
-function readBetween(text: string | undefined): Wish["between"] {
+function readBetween(text: string | undefined): DocumentsRequest["between"] {
   if (text === undefined) return undefined;
   const [from, to, ...rest] = text.split("..");
   if (from && to && rest.length === 0) return { from, to };
   throw new BadInputError(`Invalid value '${text}' for --difference. Accepted: v1..v2.`);
 }
 
-async function answer(documents: Documents, { query, name, between }: Wish, call: Call): Promise<void> {
+async function answer(documents: Documents, { query, name, between }: DocumentsRequest, call: Call): Promise<void> {
   const json = call.flag("json");
   const version = call.text("version");
-  if (!name) return show(await documents.list(query), json, tellAll);
-  if (between) return show(await documents.difference(name, between), json, ({ hunks }) => tellHunks(hunks));
-  if (version === undefined) return show(await documents.get(name), json, tellOne);
+  if (!name) return show(await documents.list(query), json, formatList);
+  if (between) return show(await documents.difference(name, between), json, ({ hunks }) => formatHunks(hunks));
+  if (version === undefined) return show(await documents.get(name), json, formatDocument);
   const read = await documents.version(name, version === "current" ? undefined : version);
   if (json) return show(read.version, json, () => []);
   const { markdown } = read.version;
-  // Into a file it goes as it is; a terminal must not be told what to do by a document.
+  // A file gets the text as it is; on a terminal, control characters of a document must have no effect.
   process.stdout.write(process.stdout.isTTY ? `${markdown.split("\n").map(plainLine).join("\n")}\n` : markdown);
 }
 
-function show<T>(told: T, json: boolean, tell: (told: T) => readonly string[]): void {
-  const lines = json ? [JSON.stringify(told, null, 2)] : tell(told);
+function show<T>(result: T, json: boolean, format: (result: T) => readonly string[]): void {
+  const lines = json ? [JSON.stringify(result, null, 2)] : format(result);
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
 }
 
-function tellAll({ documents, more, total }: DocumentsPage): string[] {
+function formatList({ documents, more, total }: DocumentsPage): string[] {
   const lines = documents.map(({ entry }) => {
     const seen = entry.lastSeenAt.slice(0, 16).replace("T", " ");
     return `${entry.status.padEnd(8)} ${seen.padEnd(16)}  ${entry.docId}  ${plainText(entry.path)}`;
@@ -107,7 +107,7 @@ function tellAll({ documents, more, total }: DocumentsPage): string[] {
   return [...lines, `${documents.length}${of} ${documents.length === 1 ? "document" : "documents"}.`];
 }
 
-function tellOne({ sourceId, entry, kept, versions }: DocumentView): string[] {
+function formatDocument({ sourceId, entry, kept, versions }: DocumentView): string[] {
   const facts: readonly (readonly [string, string])[] = [
     ["Path", plainText(entry.path)],
     ["Document", entry.docId],
@@ -121,17 +121,17 @@ function tellOne({ sourceId, entry, kept, versions }: DocumentView): string[] {
     ["Missing since", entry.missingSinceAt],
     ["Deleted", entry.deletedAt],
   ];
-  const told = facts.filter(([, value]) => value !== "").map(([name, value]) => `${name.padEnd(13)} ${value}`);
+  const result = facts.filter(([, value]) => value !== "").map(([name, value]) => `${name.padEnd(13)} ${value}`);
   return [
-    ...told,
+    ...result,
     `${plural(versions.length, "version")}`,
     ...versions.map(({ versionId, at, hash }) => `  ${versionId.padEnd(5)} ${at.slice(0, 19)}  ${hash.slice(0, 12)}`),
     "History",
-    ...entry.lineage.map(tellEvent),
+    ...entry.lineage.map(formatEvent),
   ];
 }
 
-function tellEvent({ event, from, certainty, at }: LineageEvent): string {
+function formatEvent({ event, from, certainty, at }: LineageEvent): string {
   const origin = from ? ` from ${plainText(from)}` : "";
   const doubt = certainty < 1 ? ` (texts ${Math.floor(certainty * 100)} % alike)` : "";
   return `  ${at.slice(0, 19)}  ${event.replaceAll("-", " ")}${origin}${doubt}`;
@@ -139,7 +139,7 @@ function tellEvent({ event, from, certainty, at }: LineageEvent): string {
 
 const MARKS = { same: " ", removed: "-", added: "+" } as const;
 
-function tellHunks(hunks: readonly Hunk[]): string[] {
+function formatHunks(hunks: readonly Hunk[]): string[] {
   if (hunks.length === 0) return ["The texts are the same."];
   return hunks.flatMap(({ fromLine, toLine, lines }) => [
     `@@ -${fromLine} +${toLine} @@`,

@@ -28,9 +28,9 @@ export const generationsCommand: Command = {
   ],
   async run(call) {
     const domain = parseDomainId(call.positionals[0] ?? "");
-    const wishes = ["rollback", "release", "difference"].filter((name) => call.flag(name) || call.text(name));
-    if (wishes.length > 1) {
-      throw new BadInputError(`Use one of ${wishes.map((name) => `--${name}`).join(" and ")} at a time.`);
+    const actions = ["rollback", "release", "difference"].filter((name) => call.flag(name) || call.text(name));
+    if (actions.length > 1) {
+      throw new BadInputError(`Use one of ${actions.map((name) => `--${name}`).join(" and ")} at a time.`);
     }
     const app = await openApp();
     try {
@@ -75,12 +75,12 @@ function show(view: GenerationsView, json: boolean): void {
     return;
   }
   if (view.kept.length === 0) process.stdout.write("Nothing was committed yet.\n");
-  for (const one of view.kept) {
-    const mark = one.number === view.active ? "▶" : " ";
-    const state = `${one.intermediate ? "  between two sources" : ""}${one.visible ? "" : "  rolled back"}`;
-    const [job = ""] = one.crawl.split(" ");
-    const line = `${mark} ${String(one.number).padStart(4)}  ${one.committedAt.slice(0, 19).replace("T", " ")}  ${job.padEnd(8)} ${one.sourceId.padEnd(20)} +${one.added} -${one.removed}${state}`;
-    process.stdout.write(`${one.number === view.active ? styleText("bold", line) : line}\n`);
+  for (const generation of view.kept) {
+    const mark = generation.number === view.active ? "▶" : " ";
+    const state = `${generation.intermediate ? "  between two sources" : ""}${generation.visible ? "" : "  rolled back"}`;
+    const [job = ""] = generation.crawl.split(" ");
+    const line = `${mark} ${String(generation.number).padStart(4)}  ${generation.committedAt.slice(0, 19).replace("T", " ")}  ${job.padEnd(8)} ${generation.sourceId.padEnd(20)} +${generation.added} -${generation.removed}${state}`;
+    process.stdout.write(`${generation.number === view.active ? styleText("bold", line) : line}\n`);
   }
   if (view.pinned) {
     process.stdout.write(`\nReaders are held at generation ${view.active}. --release lets crawls change it again.\n`);

@@ -29,8 +29,8 @@ export const itemsCommand: Command = {
       const [named] = call.positionals;
       if (named !== undefined) {
         const id = await itemNamed(named, app.ingest, query.domainId);
-        show(await app.ingest.item(id), call.flag("json"), tellOne);
-      } else show(await app.ingest.items(query), call.flag("json"), tellAll);
+        show(await app.ingest.item(id), call.flag("json"), formatItem);
+      } else show(await app.ingest.items(query), call.flag("json"), formatList);
       return 0;
     } finally {
       await app.close();
@@ -45,7 +45,7 @@ function readQuery(call: Call): Parameters<Ingest["items"]>[0] {
     throw new BadInputError(`Invalid value '${limit}' for --limit. Accepted: 1 to 99999.`);
   return {
     ...(domain !== undefined && { domainId: parseDomainId(domain) }),
-    ...(status !== undefined && { statuses: INGEST_STATUSES.filter((one) => one === status) }),
+    ...(status !== undefined && { statuses: INGEST_STATUSES.filter((known) => known === status) }),
     ...(host !== undefined && { host }),
     ...(text !== undefined && { text }),
     sort: "displaySource",
@@ -54,12 +54,12 @@ function readQuery(call: Call): Parameters<Ingest["items"]>[0] {
   };
 }
 
-function show<T>(answer: T, json: boolean, tell: (answer: T) => string[]): void {
-  const lines = json ? [JSON.stringify(answer, null, 2)] : tell(answer);
+function show<T>(answer: T, json: boolean, format: (answer: T) => string[]): void {
+  const lines = json ? [JSON.stringify(answer, null, 2)] : format(answer);
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
 }
 
-function tellAll({ items, total }: { readonly items: readonly IngestItem[]; readonly total: number }): string[] {
+function formatList({ items, total }: { readonly items: readonly IngestItem[]; readonly total: number }): string[] {
   const lines = items.map(({ id, status, displaySource, scheduling }) => {
     const next = scheduling.nextCrawlAt.slice(0, 16).replace("T", " ");
     return `${status.padEnd(10)}  ${next.padEnd(16)}  ${id}  ${plainText(displaySource)}`;
@@ -67,28 +67,28 @@ function tellAll({ items, total }: { readonly items: readonly IngestItem[]; read
   const more = total > items.length ? ` of ${total}` : "";
   return [
     ...lines,
-    `${items.length}${more} ${total === 1 ? "address" : "addresses"}; the time is that of the next look.`,
+    `${items.length}${more} ${total === 1 ? "address" : "addresses"}; times are those of the next check.`,
   ];
 }
 
-function tellOne({ item, members, images }: ItemView): string[] {
+function formatItem({ item, members, images }: ItemView): string[] {
   const { scheduling, content } = item;
   const facts: [string, string][] = [
     ["Address", plainText(item.displaySource)],
     ["Status", item.status],
     ["Title", plainText(item.title || content.foundTitle)],
-    ["Stands for", item.aliasOf],
+    ["Alias of", item.aliasOf],
     ["Problem", plainText(scheduling.errorMessage)],
-    ["Last look", scheduling.lastChecked],
+    ["Last check", scheduling.lastChecked],
     ["Last change", scheduling.lastChanged],
-    ["Next look", scheduling.nextCrawlAt],
+    ["Next check", scheduling.nextCrawlAt],
     ["Registered in", members.map(({ domainId, sourceId }) => `${domainId}/${sourceId}`).join(", ")],
     ["Last indexed", scheduling.lastIndexed],
     ["Pictures", images.length > 0 ? plural(images.length, "picture") : ""],
   ];
-  const told = facts.filter(([, value]) => value !== "").map(([name, value]) => `${name.padEnd(13)} ${value}`);
+  const rows = facts.filter(([, value]) => value !== "").map(([name, value]) => `${name.padEnd(13)} ${value}`);
   const events = item.history.map(
     ({ at, event, detail }) => `  ${at.slice(0, 19)}  ${event.padEnd(10)} ${plainText(detail)}`,
   );
-  return [...told, "History", ...events];
+  return [...rows, "History", ...events];
 }

@@ -8,8 +8,8 @@ const ROOM_FOR_NUMBERS = 20;
 const ROOM_FOR_ECHO = 3;
 
 /**
- * Shows a running job until it ends: a progress bar below the latest line on a terminal, plain lines in a pipe.
- * Bytes of the job's stream come from wherever the job runs.
+ * Shows a running job until it ends: a progress bar below the latest line on a terminal, plain lines in a pipe. The stream may come from
+ * any process.
  */
 export async function showJob(
   stream: AsyncIterable<Uint8Array>,
@@ -40,7 +40,7 @@ export function followJob(app: App, jobId: JobId): AsyncIterable<Uint8Array> {
 
 interface View {
   line(text: string): void;
-  /** Called when all lines that are there were told. */
+  /** Called after all available lines. */
   draw(): void;
   end(): void;
 }
@@ -59,7 +59,7 @@ class PlainView implements View {
 
 const CLEAR_LINE = "\r\u001b[2K";
 
-/** Steps of `[ i / n ]` move the bar, and of those that come together only the last is drawn; everything else stays. */
+/** Lines of `[ i / n ]` move the bar, and only the last of a batch is drawn; all other lines stay. */
 class TerminalView implements View {
   readonly #out: NodeJS.WriteStream;
   #step: { readonly done: number; readonly total: number; readonly text: string } | undefined;
@@ -92,11 +92,11 @@ class TerminalView implements View {
     const part = total > 0 ? Math.min(1, done / total) : 0;
     const filled = Math.round(part * width);
     const bar = `${"█".repeat(filled)}${"░".repeat(width - filled)} ${String(Math.floor(part * 100)).padStart(3)} %`;
-    // Room for the "^C" that a terminal adds: a line that reaches the last column wraps, and then cannot be cleared.
+    // Leaves room for the "^C" that a terminal adds: a line that reaches the last column wraps and cannot be cleared.
     return cutToWidth(`${bar}  ${done}/${total}  ${text}`, columns - ROOM_FOR_ECHO);
   }
 
-  /** Clearing and writing at once, for a bar that is cleared and drawn apart flickers. */
+  /** Clears and writes in one call: separate calls flicker. */
   #show(text: string): void {
     if (this.#barShown || text !== "") this.#out.write((this.#barShown ? CLEAR_LINE : "") + text);
     this.#barShown = false;

@@ -43,7 +43,7 @@ const ACTIONS: Readonly<Record<string, (app: App, name: string, call: Call) => P
   async list(app) {
     const { access } = app;
     const keys = await access.keys.list();
-    if (keys.length === 0) say(`There are no keys. ${await whatThatMeans(app)}`);
+    if (keys.length === 0) say(`There are no keys. ${await describeAccess(app)}`);
     for (const key of keys) say(describe(key));
   },
   async add({ access, audit, config }, name, call) {
@@ -64,7 +64,7 @@ const ACTIONS: Readonly<Record<string, (app: App, name: string, call: Call) => P
     const { access, audit } = app;
     await audited(audit, () => access.keys.remove(name));
     say(`Removed '${name}'. It is not accepted any more, by any server on this storage.`);
-    if ((await access.keys.list()).length === 0) say(await whatThatMeans(app));
+    if ((await access.keys.list()).length === 0) say(await describeAccess(app));
   },
 };
 
@@ -74,8 +74,8 @@ function describe({ id, name, role, expiresAt }: KeyFacts): string {
   return `${name.padEnd(24)} ${role.padEnd(8)} ${id}  ${ends}`.trimEnd();
 }
 
-async function whatThatMeans({ access, config }: App): Promise<string> {
-  if (await access.isRequired()) return "Nobody comes in without one; 'lockstep keys add NAME --role admin' makes one.";
+async function describeAccess({ access, config }: App): Promise<string> {
+  if (await access.isRequired()) return "Every request needs one; 'lockstep keys add NAME --role admin' creates one.";
   const who =
     config.access.withoutKeys === "everybody"
       ? "whoever reaches the server"

@@ -104,12 +104,12 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
   },
 };
 
-// Nothing is made that other accounts can read, unless a setting says so (closeStorage).
+// Other accounts cannot read new files, unless a setting allows it (closeStorage).
 process.umask(0o077);
 let outputLost = false;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error) => {
-    // Whoever read our output has seen enough (`lockstep crawl … | head`): the work goes on, and so do writes to nobody.
+    // The reader of our output ended (`lockstep crawl … | head`): the work goes on, and further writes are ignored.
     if (isErrno(error, "EPIPE")) return;
     outputLost = true;
     process.exitCode ||= 1;
@@ -118,7 +118,7 @@ for (const stream of [process.stdout, process.stderr]) {
 const code = await main(process.argv.slice(2));
 process.exitCode = code || (outputLost ? 1 : 0);
 
-/** 0 done, 1 it did not work out, 2 called wrongly. Whatever happens, people read a sentence, not a stack. */
+/** Returns 0 for success, 1 for failure, 2 for wrong usage. Prints a sentence, never a stack. */
 async function main([name, ...args]: readonly string[]): Promise<number> {
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     process.stdout.write(overview());

@@ -25,7 +25,7 @@ export const maintenanceCommand: Command = {
   },
 };
 
-/** Right-aligned counts and sizes, then what they are of. */
+/** Right-aligned counts and sizes, then their kind. */
 function tableOf(result: MaintenanceResult | undefined): string {
   if (!result || result.freed.length === 0) return "";
   const rows = result.freed.map(({ kind, count, bytes }) => [

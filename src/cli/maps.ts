@@ -52,7 +52,7 @@ async function refuseExisting(folder: string, files: readonly MapFile[]): Promis
   }
 }
 
-/** Whole or not at all: written beside, then renamed. */
+/** Writes the whole file or nothing: to a temporary file, which is then renamed. */
 async function writeMap(folder: string, { name, content }: MapFile): Promise<string> {
   const path = join(folder, name);
   const unfinished = `${path}.${process.pid}.tmp`;

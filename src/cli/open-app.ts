@@ -5,8 +5,7 @@ import { loadEnvironment } from "../app/setting-reader.ts";
 import { closeStorage } from "../app/storage-rights.ts";
 
 /**
- * The product as the environment and `.env` configure it; `overrides` win over both. Warnings go to the terminal. `look`: what it
- * finds is left as it is.
+ * Opens the product as the environment and `.env` configure it; `overrides` take precedence. Prints warnings. With `look`, stores nothing.
  */
 export async function openApp(
   overrides: Readonly<Record<string, string>> = {},
@@ -18,12 +17,12 @@ export async function openApp(
     await closeStorage(config);
     await warnOfOwner(config);
   }
-  // Loaded now: whoever called wrongly, or asked for help, need not wait for it.
+  // Loaded here, so that wrong usage and --help need not wait for it.
   const { compose } = await import("../app/compose.ts");
-  return await compose(config, { isLook: purpose === "look" });
+  return await compose(config, { readOnly: purpose === "look" });
 }
 
-/** What root makes in a storage of another account, a server of that account can neither read nor replace. */
+/** Files that root creates in the storage of another account can neither be read nor replaced by a server of that account. */
 async function warnOfOwner({ storagePath }: Config): Promise<void> {
   if (process.getuid?.() !== 0) return;
   const { uid } = await stat(storagePath);
@@ -39,25 +38,25 @@ function showWarnings(config: Config): void {
 
 export type StopSignal = "SIGINT" | "SIGTERM";
 
-/** One press of Ctrl+C can arrive twice: from the terminal, and again from npm or a shell that passes it on. */
+/** One Ctrl+C can arrive twice: from the terminal, and again from npm or a shell that passes it on. */
 const SAME_PRESS_MS = 500;
 
-/** Resolves at the first SIGINT or SIGTERM. A second one, later, ends the process at once. */
+/** Resolves at the first SIGINT or SIGTERM. A later second one ends the process at once. */
 export function untilStopped(): Promise<StopSignal> {
   return new Promise((resolve) => {
     let firstAtMs: number | undefined;
-    const heed = (signal: StopSignal): void => {
+    const stopOnce = (signal: StopSignal): void => {
       firstAtMs ??= performance.now();
       resolve(signal);
       if (performance.now() - firstAtMs < SAME_PRESS_MS) return;
       process.stderr.write("\n");
       process.exit(exitCodeOf(signal));
     };
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => heed(signal));
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopOnce(signal));
   });
 }
 
-/** As shells have it: 128 and the number of the signal. */
+/** As in shells: 128 plus the signal number. */
 export function exitCodeOf(signal: StopSignal): number {
   return signal === "SIGINT" ? 130 : 143;
 }

@@ -5,9 +5,9 @@ import { audited } from "./audited.ts";
 import { followJob, showJob } from "./job-view.ts";
 import { exitCodeOf, openApp, type StopSignal, untilStopped } from "./open-app.ts";
 
-/** What a command runs, and what it says at the end beside the outcome. */
+/** What a command runs, and what it prints at the end beside the outcome. */
 export interface CommandJob {
-  /** Refuses what cannot be done, before there is a job. */
+  /** Throws before there is a job if the request is not possible. */
   prepare(app: App): Promise<JobWork>;
   summary(data: unknown): string;
   /** The summary alone goes to standard output. */
@@ -16,7 +16,10 @@ export interface CommandJob {
   exitCode?(record: JobRecord): number | undefined;
 }
 
-/** Runs it to its end, showing its log; the exit code. Ctrl+C cancels the job; it is over, and its file says so, before this ends. */
+/**
+ * Runs the job, showing its log, and returns the exit code. Ctrl+C cancels the job; it has ended, and its file says so, before this
+ * resolves.
+ */
 export async function runJob(job: CommandJob): Promise<number> {
   const app = await openApp();
   try {

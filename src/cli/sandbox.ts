@@ -56,7 +56,7 @@ function readWhole(call: Call, name: string, most: number): number {
   throw new BadInputError(`Invalid value '${text}' for --${name}. Accepted: 0 to ${most}.`);
 }
 
-/** Readable by its owner alone: it holds a private key, if only one for a simulated tenant. */
+/** Readable only by its owner: it holds a private key, if only one for a simulated tenant. */
 export async function saveCertificate(sandbox: Sandbox, file: string): Promise<string> {
   const path = resolve(file);
   await mkdir(dirname(path), { recursive: true });
@@ -64,7 +64,7 @@ export async function saveCertificate(sandbox: Sandbox, file: string): Promise<s
   return path;
 }
 
-/** What makes lockstep crawl this sandbox. */
+/** Returns the settings for crawling this sandbox. */
 export function sandboxSettings(sandbox: Sandbox, certificatePath: string): Record<string, string> {
   return {
     CRAWLER_TENANT_ID: sandbox.tenantId,

@@ -10,7 +10,7 @@ import { logLine } from "../lib/text.ts";
 import type { Command } from "./command.ts";
 import { openApp, untilStopped } from "./open-app.ts";
 
-/** Renames that take longer are completed while the clock is looked after already. */
+/** Renames that take longer continue while schedules already run. */
 const RENAMES_WITHIN_MS = 5000;
 
 export const serveCommand: Command = {
@@ -45,7 +45,7 @@ export const serveCommand: Command = {
     const renames = app.finishRenames(say, ending.signal).catch((error: unknown) => {
       if (!ending.signal.aborted) warn(`complete interrupted renames: ${explain(error)}`);
     });
-    // The clock leaves a domain alone that is being renamed, and looks again later.
+    // The schedule skips a domain that is being renamed, and checks it again later.
     await Promise.race([renames, stopped, setTimeout(RENAMES_WITHIN_MS, undefined, { ref: false })]);
     const schedule = app.schedule.start(say);
     await stopped;
@@ -54,7 +54,7 @@ export const serveCommand: Command = {
     ending.abort();
     await renames;
     await ingesting;
-    // Jobs first: their last events still reach whoever watches.
+    // Jobs first, so that clients still get their last events.
     await app.close();
     await server.close();
     lock.release();
@@ -73,7 +73,7 @@ interface TakeOver {
   readonly log: (line: string) => void;
 }
 
-/** undefined when it was stopped while it waited for another server to end. */
+/** Returns undefined if it was stopped while waiting for another server to end. */
 async function takeOver(app: App, { waitMs, stopped, log }: TakeOver): Promise<{ release(): void } | undefined> {
   const waiting = new AbortController();
   void stopped.then(() => waiting.abort());

@@ -11,7 +11,7 @@ export interface ShownPassage {
 
 const MAX_PASSAGE = 400;
 
-/** Passages for people: name, where in the document, the text itself, and the address to open. */
+/** Prints passages: name, section, text and address. */
 export function showAnswer(passages: readonly ShownPassage[], out: NodeJS.WriteStream = process.stdout): void {
   if (passages.length === 0) out.write("Nothing found.\n");
   for (const [i, passage] of passages.entries()) {
@@ -42,7 +42,7 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Pieces that fit: some languages write whole sentences without a blank. */
+/** Splits words that do not fit: some languages write whole sentences without a blank. */
 function breakUp(word: string, width: number): string[] {
   const pieces: string[] = [];
   let rest = word;

@@ -4,17 +4,17 @@ import type { Ingest } from "../engine/ingest/ingest.ts";
 
 const ITEM_ID = /^(url|file)_[a-z0-9]+$/;
 
-/** Whatever names a scheme, so that nobody looks for a file called ftp://…. */
+/** Matches everything with a scheme, so that ftp://… is not taken for a file name. */
 export function isAddress(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !/^file:/i.test(text);
 }
 
-/** What somebody typed for an address or a file: paths count from where they stand. */
+/** Returns an address as it is, and a path as absolute. */
 export function sourceNamed(text: string): string {
   return isAddress(text) || /^file:/i.test(text) ? text : resolve(text);
 }
 
-/** By its id, its address or its path. BadInputError for what can be none of them. */
+/** Finds an item by its id, address or path. Throws BadInputError for anything else. */
 export async function itemNamed(text: string, ingest: Pick<Ingest, "idOf">, domainId?: DomainId): Promise<ItemId> {
   return ITEM_ID.test(text) ? (text as ItemId) : await ingest.idOf(sourceNamed(text), domainId);
 }

@@ -1,10 +1,10 @@
-/** Documents are not to write to the terminal: escape sequences and other control characters become blanks. */
+/** Replaces escape sequences and other control characters by blanks, so that documents cannot control the terminal. */
 export function plainText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
 }
 
-/** The same for one line of a text, where indentation means something. */
+/** The same for one line of a text, keeping its indentation. */
 export function plainLine(text: string): string {
   return `${/^[ \t]*/.exec(text)?.[0] ?? ""}${plainText(text)}`;
 }
@@ -13,18 +13,18 @@ export function plainLine(text: string): string {
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 const INVISIBLE = /^[\p{M}\p{Cf}]+$/u;
-/** Scripts and signs that terminals give two columns. */
+/** Scripts and signs that take two columns on terminals. */
 const WIDE =
   /^[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303e\u30fc\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;
 
-/** Columns that the text takes on a terminal. */
+/** Returns the columns that the text takes on a terminal. */
 export function textWidth(text: string): number {
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += columnsOf(segment);
   return width;
 }
 
-/** The longest beginning of the text that takes no more than so many columns. */
+/** Returns the longest beginning of the text that fits into the columns. */
 export function cutToWidth(text: string, columns: number): string {
   let width = 0;
   for (const { segment, index } of graphemes.segment(text)) {

@@ -23,7 +23,7 @@ export const workerCommand: Command = {
     log(`Worker ${name} waits for crawls (storage: ${app.config.storagePath})`);
     await stopped;
     leaving.abort();
-    // What runs is left for another worker, and has to be in the queue again before the database is closed.
+    // Running jobs are left for another worker, and must be in the queue again before the database is closed.
     await app.runner.stop("The worker was stopped.");
     await Promise.all([working, ingesting]);
     await app.close();

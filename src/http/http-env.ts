@@ -14,7 +14,7 @@ export interface HttpEnv {
 
 /** Where a request comes from. */
 export interface Client {
-  /** "" when it came from no network, as in a test of the app alone. */
+  /** "" if it came from no network, as in a test of the app alone. */
   readonly address: string;
   readonly https: boolean;
 }

@@ -16,7 +16,7 @@ import {
 
 const CLOSE_GRACE_MS = 1000;
 /** The same failure is logged this often. */
-const SAY_AGAIN_MS = 60_000;
+const LOG_AGAIN_MS = 60_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const IN_USE = "it is in use by another process. Choose another PORT, or 0 for any free one, or end that process.";
 
@@ -36,10 +36,10 @@ export interface RunningServer {
 /** Starts the server. BadInputError if it can be reached from the network without any authentication. */
 export async function serveHttp(app: App, options: ServeOptions): Promise<RunningServer> {
   const { host, port } = options;
-  await refuseOpenDoor(app, host);
+  await refuseWithoutAuthentication(app, host);
   const hosts = [host, ...app.config.access.allowedHosts, ...(options.hosts ?? [])];
   const write = options.log ?? ((line: string) => void process.stderr.write(`${line}\n`));
-  const log = countRepeats(write, { everyMs: SAY_AGAIN_MS });
+  const log = countRepeats(write, { everyMs: LOG_AGAIN_MS });
   const http = createHttpApp(app, { ...options, hosts, log: log.say });
   const server = createHttpServer(http.fetch, options.timeouts ?? REQUEST_TIMEOUTS);
   await listen(server, host, port);
@@ -48,7 +48,7 @@ export async function serveHttp(app: App, options: ServeOptions): Promise<Runnin
   return { url: `http://${name}:${address.port}`, close: () => close(server).finally(log.end) };
 }
 
-async function refuseOpenDoor({ access, config }: App, host: string): Promise<void> {
+async function refuseWithoutAuthentication({ access, config }: App, host: string): Promise<void> {
   if (config.access.withoutKeys !== "nobody" || (await access.hasWayIn())) return;
   throw new BadInputError(
     `Others can reach this server (${whereby(config, host)}), and there is no authentication yet. Make a key with 'lockstep keys add NAME --role admin', ` +

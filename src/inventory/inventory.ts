@@ -15,7 +15,7 @@ export type ModelResponse = OpenAI.Responses.Response;
 /** The part of a job that a longer change uses; a request without a job has one too. */
 export type Steps = Omit<JobContext, "jobId">;
 
-/** Pages as the backend sends them, as far as somebody reads. */
+/** Pages as the backend sends them, as far as the caller reads. */
 export type Pages<T> = AsyncIterable<readonly T[]>;
 
 /**

@@ -47,23 +47,23 @@ function watch(
 ): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   let text = "";
-  let looking = true;
-  const look = (over: boolean): void => {
+  let searching = true;
+  const parseBuffered = (over: boolean): void => {
     const entry = find(text, over);
     if (entry) found(entry);
     if (entry === undefined && !over && text.length <= MOST_KEPT) return;
-    looking = false;
+    searching = false;
     text = "";
   };
   return new TransformStream({
     transform(chunk, controller) {
       controller.enqueue(chunk);
-      if (!looking) return;
+      if (!searching) return;
       text += keep(decoder.decode(chunk, { stream: true }));
-      look(false);
+      parseBuffered(false);
     },
     flush() {
-      if (looking) look(true);
+      if (searching) parseBuffered(true);
     },
   });
 }

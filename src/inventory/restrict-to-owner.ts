@@ -22,8 +22,8 @@ class Refusal extends Error {
 }
 
 /**
- * A service knows only our account, and shows it everything. So the log says who owns a response or conversation, and for
- * anybody but its owner and administrators it does not exist. The request that was checked is the one that is sent.
+ * A remote service knows only our account and shows it everything. So the log records the owner of a response or conversation, and for
+ * anybody but the owner and administrators it does not exist. The request that was checked is the one that is sent.
  */
 export function restrictToOwner(wire: Wire, log: ResponseLog): Wire {
   return async (request, call = {}) => {
@@ -65,9 +65,9 @@ async function checked(request: Request, asker: Asker, log: ResponseLog): Promis
   const previousId = idIn(previous, "previous_response_id");
   if (previousId !== undefined) await find(previousId, "Previous response");
   const conversationId = idIn(isJsonObject(conversation) ? conversation["id"] : conversation, "conversation");
-  const asked = conversationId === undefined ? undefined : await find(conversationId, "Conversation");
+  const loggedConversation = conversationId === undefined ? undefined : await find(conversationId, "Conversation");
   const items = [...itemsIn(fields["input"]), ...itemsIn(fields["items"])];
-  for (const item of items) checkItem(item, asker, (asked ?? named)?.owner);
+  for (const item of items) checkItem(item, asker, (loggedConversation ?? named)?.owner);
   if (!seesAll && itemsIn(fields["tools"]).some(namesContainer)) {
     throw new Refusal(
       400,
@@ -107,14 +107,14 @@ const CARRIERS: Readonly<Record<string, string>> = {
 };
 const NAMES = /^(type|status|object|(.*_)?id)$/;
 
-/** A container of the service holds the files of whoever it was made for. */
+/** A container of the service holds the files of the user it was made for. */
 function namesContainer(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const { container, container_id: id, environment } = value;
   return typeof container === "string" || (id !== undefined && id !== null) || namesContainer(environment);
 }
 
-/** Whether it is an item itself: nothing that a service might take for a reference to another item. */
+/** Tells whether it is an item itself: nothing that a service might read as a reference to another item. */
 function isItself(item: unknown): boolean {
   if (!isJsonObject(item)) return false;
   const { type, role, content } = item;
@@ -167,8 +167,8 @@ async function readFields(request: Request): Promise<JsonObject> {
 }
 
 function withBody({ url, method, headers, signal }: Request, fields: JsonObject): Request {
-  const kept = new Headers(headers);
-  for (const name of ["content-length", "transfer-encoding"]) kept.delete(name);
-  kept.set("content-type", "application/json");
-  return new Request(url, { method, headers: kept, signal, body: JSON.stringify(fields) });
+  const filtered = new Headers(headers);
+  for (const name of ["content-length", "transfer-encoding"]) filtered.delete(name);
+  filtered.set("content-type", "application/json");
+  return new Request(url, { method, headers: filtered, signal, body: JSON.stringify(fields) });
 }

@@ -16,10 +16,10 @@ import {
 } from "./job-file.ts";
 import { CANCELLED_BY_USER, type JobRun } from "./job-run.ts";
 
-/** Held by whoever writes into a job file that another process wrote into before. */
+/** Lock for writing into a job file that another process wrote into before. */
 export const JOBS_LOCK = join(".lockstep", "force-cancel.lock");
 
-/** Leaves a control file for the job to find, whichever process it runs in. Returns the sentence for the one who asked. */
+/** Writes a control file that the job finds, whichever process it runs in. Returns the message for the user. */
 export async function requestControl(
   job: ReadJob,
   action: ControlAction,
@@ -36,19 +36,19 @@ export async function requestControl(
   });
   const path = join(dirname(job.file.path), name);
   await writeFile(path, `${JSON.stringify({ action, requested_utc: nowUtcMicros() })}\n`);
-  // The job may have ended since it was read, and then would never take the request away.
+  // The job may have ended since it was read, and would never remove the request.
   const now = (await readAgain()).record;
   if (now.endedAt !== "") {
     await rm(path, { force: true });
     if (!hasFollowed(now, action)) checkAllowed(now, action);
   }
-  const asked = `${action[0]?.toUpperCase()}${action.slice(1)} requested for job '${jobId}'.`;
-  return now.stalled ? `${asked} It gives no sign of life; cancel it with force=true to end it now.` : asked;
+  const message = `${action[0]?.toUpperCase()}${action.slice(1)} requested for job '${jobId}'.`;
+  return now.stalled ? `${message} It sends no heartbeat; cancel it with force=true to end it now.` : message;
 }
 
 /**
- * Writes the end that the job's own process can no longer write. Refused while that process gives signs of life: two
- * writers would contradict each other.
+ * Writes the end that the job's own process can no longer write. Refused while that process writes heartbeats: two writers would contradict
+ * each other.
  */
 export async function forceCancel(
   jobsFolder: string,
@@ -65,7 +65,7 @@ export async function forceCancel(
     if (!current.record.stalled && !current.waiting) {
       const seenAt = current.record.lastModifiedAt;
       throw new BadInputError(
-        `Cannot cancel job '${jobId}' by force: it is alive (last sign of life ${seenAt}). Cancel it without force.`,
+        `Cannot cancel job '${jobId}' by force: it is running (last heartbeat ${seenAt}). Cancel it without force.`,
       );
     }
     await appendEnd(current, reason);
@@ -83,7 +83,7 @@ function checkAllowed(record: JobRecord, action: ControlAction): void {
   if (action === "pause" && state === "paused") throw new BadInputError(`Cannot pause paused job '${jobId}'.`);
 }
 
-/** A quick job has done what was asked, and more, by now: one that was paused ends only after it was resumed. */
+/** A quick job may already have done what was requested, and more: a paused job ends only after it was resumed. */
 function hasFollowed({ state }: JobRecord, action: ControlAction): boolean {
   return (action === "cancel" && state === "cancelled") || (action === "resume" && state === "completed");
 }
@@ -95,7 +95,7 @@ async function appendEnd(job: ReadJob, reason: string): Promise<void> {
   });
   try {
     const { size } = await handle.stat();
-    // A crash may have left the beginning of an event. Nobody was shown it, and it would swallow the end.
+    // A crash may have left the beginning of an event. No reader was sent it, and it would swallow the end event.
     const complete = await findCompleteSize(handle, size);
     if (complete < size) await handle.truncate(complete);
     const last = await findLastEvent(handle, complete, () => true, { onlyTheLast: true });
@@ -115,13 +115,13 @@ async function appendEnd(job: ReadJob, reason: string): Promise<void> {
 export interface RequestWatch {
   /** Watches as long as there are jobs. */
   start(): void;
-  /** Ends the wait between two looks, for a process that wants to exit. */
+  /** Ends the wait between two checks, for a process that wants to exit. */
   wake(): void;
 }
 
 /**
- * Looks for control files of all jobs of this process, and gives their files a sign of life. It reads each folder
- * once a round: system notifications do not reach across network disks, and one listing costs less than a watcher.
+ * Checks for control files of all jobs of this process, and writes heartbeats (mtime) to their files. Lists each folder once per round:
+ * file notifications do not work on network disks, and one listing costs less than a watcher.
  */
 export function createRequestWatch(
   jobs: ReadonlyMap<JobId, JobRun>,
@@ -135,10 +135,10 @@ export function createRequestWatch(
     while (jobs.size > 0) {
       waiting = new AbortController();
       await sleep(timing.pollMs, waiting.signal);
-      for (const [folder, group] of groupByFolder(jobs)) await look(folder, group);
+      for (const [folder, group] of groupByFolder(jobs)) await checkFolder(folder, group);
       if (performance.now() - touchedAt < timing.heartbeatMs) continue;
       touchedAt = performance.now();
-      // A missed sign of life is made up for by the next one.
+      // The next heartbeat makes up for a missed one.
       await Promise.allSettled([...jobs.values()].map((run) => run.file.touch()));
     }
   }
@@ -154,7 +154,7 @@ export function createRequestWatch(
   return { start, wake: () => waiting.abort() };
 }
 
-/** Deletes the requests for a job and tells the one that counts: cancel before pause before resume. */
+/** Deletes the requests for a job and returns the one that counts: cancel before pause before resume. */
 export async function takeRequests(
   folder: string,
   jobId: JobId,
@@ -162,11 +162,11 @@ export async function takeRequests(
 ): Promise<ControlAction | undefined> {
   const requests = requestsFor(jobId, names);
   for (const { name } of requests) await rm(join(folder, name), { force: true });
-  const asked = new Set(requests.map(({ request }) => request));
-  return (["cancel", "pause", "resume"] as const).find((action) => asked.has(`${action}_requested`));
+  const requested = new Set(requests.map(({ request }) => request));
+  return (["cancel", "pause", "resume"] as const).find((action) => requested.has(`${action}_requested`));
 }
 
-async function look(folder: string, group: readonly (readonly [JobId, JobRun])[]): Promise<void> {
+async function checkFolder(folder: string, group: readonly (readonly [JobId, JobRun])[]): Promise<void> {
   try {
     const names = await readdir(folder);
     for (const [jobId, run] of group) {
@@ -177,7 +177,7 @@ async function look(folder: string, group: readonly (readonly [JobId, JobRun])[]
       }
     }
   } catch {
-    // A folder that cannot be read now is read again in the next round; the work itself is not concerned.
+    // A folder that cannot be read now is read again in the next round; the work itself goes on.
   }
 }
 

@@ -13,35 +13,35 @@ const FLUSH_AFTER_MS = 100;
 const FLUSH_AT_CHARACTERS = 64 * 1024;
 
 /**
- * The file of a job of this process, held open from `start_json` to `end_json` and renamed with the state. Everything
- * that touches it goes through one queue, so events keep their order and a rename never overtakes a write.
+ * The file of a job of this process, open from `start_json` to `end_json` and renamed with the state. All access goes through one queue, so
+ * events keep their order and a rename never overtakes a write.
  */
 export interface JobFile {
-  /** Where it is now. */
+  /** The current path. */
   readonly path: string;
-  /** The next free event id; taking it makes it used. */
+  /** Takes the next event id. */
   nextEventId(): number;
-  /** Takes the bytes of a log event; they are on their way to disk within 100 ms. Trouble goes to `onTrouble`. */
+  /** Queues a log event; it is written within 100 ms. Errors go to `onTrouble`. */
   append(bytes: string): void;
-  /** Everything appended so far is written, or its trouble told. */
+  /** Resolves when everything appended so far is written, or its error was reported. */
   settle(): Promise<void>;
   setState(state: JobState): Promise<void>;
-  /** Tells other processes that this one lives. */
+  /** Writes a heartbeat for other processes. */
   touch(): Promise<void>;
-  /** False once somebody else ended the job and renamed or removed its file. */
+  /** Returns false once another process ended the job and renamed or removed its file. */
   isMine(): Promise<boolean>;
-  /** Writes the last event, through to the disk, renames and closes. Nothing is written afterwards. */
+  /** Writes the last event with fsync, renames and closes. Nothing is written afterwards. */
   end(bytes: string, state: JobState): Promise<void>;
-  /** Closes without an end: the file belongs to somebody else now. */
+  /** Closes without an end event: another process owns the file now. */
   abandon(): Promise<void>;
-  /** Writes a last event and closes, for somebody else to go on. */
+  /** Writes a last event and closes, so that another process can continue. */
   leave(bytes: string): Promise<void>;
 }
 
 interface NewJobFile {
   readonly folder: string;
   readonly name: Omit<JobFileName, "extension">;
-  /** The bytes of `start_json`, event 1. */
+  /** The encoded `start_json`, event 1. */
   readonly start: string;
   readonly onTrouble: (error: unknown) => void;
 }
@@ -63,7 +63,7 @@ export async function createJobFile(options: NewJobFile): Promise<JobFile> {
   }
 }
 
-/** Goes on with a file that somebody left, or was killed over. What it had begun to write is cut off: nobody was shown it. */
+/** Continues a file that another process left or was killed over. Truncates an incomplete event: no reader was sent it. */
 export async function reopenJobFile(file: FoundJobFile, onTrouble: (error: unknown) => void): Promise<JobFile> {
   const handle = await open(file.path, "a+");
   try {
@@ -111,12 +111,12 @@ function jobFileOver(
       }),
     async end(bytes, state) {
       try {
-        // Apart from the log before it: on a full disk the little end may still find room.
+        // Written separately from the log before it: on a full disk the short end event may still find room.
         await writer.settle();
         await writer.now(bytes);
         await writer.queue(() => handle.sync());
       } finally {
-        // Also without its last event the name says that the job is over; readers then report a missing result.
+        // Even without its end event, the name says that the job is over; readers then report a missing result.
         await writer.queue(() => moveTo(state)).finally(() => writer.close());
       }
     },
@@ -131,11 +131,11 @@ function jobFileOver(
 interface Writer {
   later(bytes: string): void;
   now(bytes: string): Promise<void>;
-  /** Everything taken so far is written, or its trouble reported. */
+  /** Resolves when everything queued is written, or its error was reported. */
   settle(): Promise<void>;
   queue<T>(work: () => Promise<T>): Promise<T>;
   close(): Promise<void>;
-  /** Closes without writing what was taken. */
+  /** Closes without writing what is queued. */
   drop(): Promise<void>;
 }
 
@@ -187,7 +187,7 @@ function createWriter(handle: FileHandle, onTrouble: (error: unknown) => void): 
   return { later, now, settle, queue, close, drop };
 }
 
-/** All of the bytes or none: half an event in the middle would swallow the one after it. */
+/** Writes all bytes or none: half an event would swallow the next one. */
 async function appendWhole(handle: FileHandle, bytes: Buffer): Promise<void> {
   const { size } = await handle.stat();
   try {
@@ -198,22 +198,22 @@ async function appendWhole(handle: FileHandle, bytes: Buffer): Promise<void> {
   }
 }
 
-/** A live job touches its file every 30 s, so this is ten signs of life that did not come. */
+/** A live job touches its file every 30 s, so this is ten missed heartbeats. */
 const STALLED_AFTER_MS = 5 * 60_000;
 
 const HEAD_BYTES = 16 * 1024;
 const TAIL_BYTES = 32 * 1024;
 
-/** A job file as read now: the record, and what ending the job in its place needs. */
+/** A job file as read now: the record, and what is needed to end the job from another process. */
 export interface ReadJob {
   readonly record: JobRecord;
   readonly file: FoundJobFile;
   readonly facts: JobFacts;
-  /** For a worker: nobody runs it, and nobody has to give signs of life. */
+  /** For a worker: no process runs it, so no heartbeats are expected. */
   readonly waiting: boolean;
 }
 
-/** Reads the first and the last event, never the log between them. undefined: the file is not there (any more). */
+/** Reads the first and the last event, not the log between them. Returns undefined if the file does not exist (any more). */
 export async function readJobFile(file: FoundJobFile): Promise<ReadJob | undefined> {
   const handle = await openIfExists(file.path);
   if (!handle) return undefined;
@@ -233,8 +233,8 @@ export async function readJobFile(file: FoundJobFile): Promise<ReadJob | undefin
 }
 
 /**
- * The last complete event that matches, found from the end in growing steps. With `onlyTheLast` no further event is
- * looked at than the very last complete one: a job that runs has its end there or nowhere.
+ * Returns the last complete event that matches, searching from the end in growing steps. With `onlyTheLast`, checks only the very last
+ * complete event: a running job has its end there or nowhere.
  */
 export async function findLastEvent(
   handle: FileHandle,
@@ -251,7 +251,7 @@ export async function findLastEvent(
   }
 }
 
-/** Where the last complete event ends: what a crash left after it is no event. */
+/** Returns the offset after the last complete event; anything behind it was left by a crash. */
 export async function findCompleteSize(handle: FileHandle, size: number): Promise<number> {
   for (let bytes = TAIL_BYTES; ; bytes *= 4) {
     const from = Math.max(0, size - bytes);
@@ -281,7 +281,7 @@ export async function openIfExists(path: string): Promise<FileHandle | undefined
   }
 }
 
-/** `start_json` is longer than the head only when a very long URL started the job. */
+/** `start_json` is longer than the head only if a very long URL started the job. */
 async function readStart(handle: FileHandle, head: Buffer, size: number): Promise<Partial<JobFacts> | undefined> {
   let bytes = head;
   while (!bytes.includes("\n\n") && bytes.length < size && bytes.length < 64 * HEAD_BYTES) {
@@ -301,15 +301,15 @@ function isOver(extension: string): boolean {
   return extension === "completed" || extension === "cancelled";
 }
 
-/** What the first and the last event say. */
-interface Told {
+/** The content of the first and the last event. */
+interface FirstAndLast {
   readonly start: Partial<JobFacts> | undefined;
   readonly end: Partial<JobFacts> | undefined;
   readonly waiting: boolean;
 }
 
-/** The end event outranks the name: a crash may come between writing the one and changing the other. */
-function toReadJob(file: FoundJobFile, { start, end, waiting }: Told, mtimeMs: number): ReadJob {
+/** The end event takes precedence over the name: a crash may come between writing the event and renaming. */
+function toReadJob(file: FoundJobFile, { start, end, waiting }: FirstAndLast, mtimeMs: number): ReadJob {
   const state = end?.state ?? (file.extension as JobState);
   const over = isOver(state);
   const lastModifiedAt = toUtcMicros(new Date(mtimeMs));
@@ -341,7 +341,7 @@ function stampToUtc(stamp: string): string {
   return `${date}T${time.replaceAll("-", ":")}.000000Z`;
 }
 
-/** What `start_json` and `end_json` say about a job. */
+/** The content of `start_json` and `end_json`. */
 export interface JobFacts {
   readonly jobId: JobId;
   readonly endpoint: string;
@@ -350,11 +350,11 @@ export interface JobFacts {
   readonly endedAt: string;
   readonly result: Result | null;
   readonly dryRun: boolean;
-  /** null in files of writers that do not tell, and of jobs that are for whichever worker is there. */
+  /** null in files of writers that do not record it, and for jobs that any worker may run. */
   readonly process: ProcessIdentity | null;
 }
 
-/** The last line of a job that nobody runs yet, or any more. */
+/** The last log line of a job that no process runs yet, or any more. */
 export const WAITING = "Waiting for a worker.";
 
 export function encodeStart(eventId: number, facts: JobFacts): string {
@@ -371,7 +371,7 @@ export function encodeStart(eventId: number, facts: JobFacts): string {
   return encodeSseEvent({ id: String(eventId), event: "start_json", data: json });
 }
 
-/** One line, whatever it quotes: progress is read from the beginnings of lines, and a file name must not write one. */
+/** Encodes one line, whatever it quotes: progress is parsed from line starts, and a file name must not forge one. */
 export function encodeLog(eventId: number, text: string): string {
   return encodeSseEvent({ id: String(eventId), event: "log", data: logLine(text) });
 }
@@ -389,7 +389,7 @@ export function encodeEnd(eventId: number, facts: JobFacts): string {
   return encodeSseEvent({ id: String(eventId), event: "end_json", data: JSON.stringify(json, null, 2) });
 }
 
-/** What a `start_json` or `end_json` says, as far as it can be understood; undefined when it is no JSON object. */
+/** Decodes a `start_json` or `end_json` as far as possible; undefined if it is no JSON object. */
 function decodeFacts(event: SseEvent): Partial<JobFacts> | undefined {
   const json = parseObject(event.data);
   if (!json) return undefined;
@@ -435,7 +435,7 @@ function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** NotFoundError when there is none. */
+/** Throws NotFoundError if there is none. */
 export function findJob(jobsFolder: string, id: JobId): Promise<ReadJob> {
   return retryRenamed(async () => {
     const files = await findJobFiles(jobsFolder);
@@ -444,7 +444,7 @@ export function findJob(jobsFolder: string, id: JobId): Promise<ReadJob> {
   }, id);
 }
 
-/** A listing may miss a file that is renamed while it is read, so "not there" is believed only the third time. */
+/** A listing may miss a file that is renamed while it is read, so it is tried three times. */
 export async function retryRenamed<T>(attempt: () => Promise<T | undefined>, id: JobId): Promise<T> {
   for (let tries = 1; tries <= 3; tries++) {
     const found = await attempt();
@@ -454,21 +454,21 @@ export async function retryRenamed<T>(attempt: () => Promise<T | undefined>, id:
   throw new NotFoundError(`Job '${id}' does not exist.`);
 }
 
-/** A job file or a control file, where it was when the folder was read. It may have been renamed since. */
+/** A job file or control file as found when the folder was listed. It may have been renamed since. */
 export interface FoundJobFile extends JobFileName {
   /** Folders below `jobs/`, `/`-separated. */
   readonly router: string;
   readonly path: string;
 }
 
-/** Every job and control file below the folder. Names are enough for this: no file is opened. */
+/** Lists every job file and control file below the folder by name, without opening them. */
 export async function findJobFiles(jobsFolder: string): Promise<FoundJobFile[]> {
   const found: FoundJobFile[] = [];
   await collect(jobsFolder, "", found);
   return found;
 }
 
-/** The control files for one job in its folder. A bare `[jb_42].pause_requested` counts too. */
+/** Returns the control files for one job in its folder. A bare `[jb_42].pause_requested` counts, too. */
 export function requestsFor(
   jobId: JobId,
   names: readonly string[],
@@ -520,7 +520,7 @@ const REQUESTS: readonly string[] = [
   "resume_requested",
 ] satisfies ControlRequest[];
 
-/** Two parts of this length, stamp, id and state stay below the 255 bytes that file systems give a name. */
+/** Two parts of this length, stamp, id and state stay below the 255 bytes of a file name. */
 const MAX_PART_BYTES = 80;
 
 const NAME =
@@ -531,7 +531,7 @@ export function formatJobFileName(name: JobFileName): string {
   return `${name.stamp}_[${toNamePart(name.action)}]_[${name.jobId}]${object}.${name.extension}`;
 }
 
-/** undefined for every name that is not a job's. */
+/** Returns undefined for a name that is not a job's. */
 export function parseJobFileName(text: string): JobFileName | undefined {
   const match = NAME.exec(text);
   if (!match) return undefined;
@@ -552,12 +552,12 @@ export function jobNumber(id: JobId): number {
   return Number(id.slice("jb_".length));
 }
 
-/** undefined when the text cannot be a job's id. */
+/** Returns undefined if the text is no job id. */
 export function parseJobId(text: string): JobId | undefined {
   return /^jb_[1-9]\d{0,14}$/.test(text) ? (text as JobId) : undefined;
 }
 
-/** Whatever a file name cannot hold on some system, and the brackets that hold the parts together, become underscores. */
+/** Replaces characters that file names cannot have on some system, and the brackets around the parts, by underscores. */
 export function toNamePart(text: string): string {
   const safe = text
     .toWellFormed()

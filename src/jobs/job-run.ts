@@ -7,7 +7,7 @@ import { encodeLog, type JobFile } from "./job-file.ts";
 
 export const CANCELLED_BY_USER = "Cancelled by user.";
 
-/** How a job ended, before it is written down. */
+/** How a job ended, before it is written to its file. */
 export interface Outcome {
   readonly state: JobState;
   readonly result: Result;
@@ -18,20 +18,20 @@ export interface JobRun {
   readonly file: JobFile;
   /** Settles with the work; never rejects. */
   readonly outcome: Promise<Outcome>;
-  /** What a control file asked for. */
+  /** Applies a request from a control file. */
   request(action: ControlAction): void;
-  /** The process ends, not the wish that the job be done. */
+  /** The process ends; the job itself may continue in another one. */
   stop(reason: string): void;
   readonly stopped: boolean;
-  /** Something other than a person stops the job: its file cannot be written, or somebody else ended it. */
+  /** Ends the job for a reason other than a user's request: its file cannot be written, or another process ended it. */
   fail(error: unknown): void;
-  /** Stops waiting for work that does not heed the signal. */
+  /** Stops waiting for work that ignores the signal. */
   giveUp(): void;
 }
 
-/** Holding the processor for longer than this between two checkpoints would leave requests unread. */
-const BREATHE_EVERY_MS = 50;
-const SAY_AGAIN_MS = 60_000;
+/** Without a pause for longer than this between two checkpoints, requests would not be read. */
+const YIELD_EVERY_MS = 50;
+const LOG_AGAIN_MS = 60_000;
 
 export function runJob(
   { paused = false, ...identity }: { readonly jobId: JobId; readonly dryRun: boolean; readonly paused?: boolean },
@@ -43,22 +43,22 @@ export function runJob(
   let givenUp: (outcome: Outcome) => void = () => undefined;
   let over = false;
   let stopped = false;
-  let breathedAt = performance.now();
+  let yieldedAt = performance.now();
 
-  const warnings = countRepeats(write, { everyMs: SAY_AGAIN_MS });
+  const warnings = countRepeats(write, { everyMs: LOG_AGAIN_MS });
 
   function write(line: string): void {
     if (!over) file.append(encodeLog(file.nextEventId(), line));
   }
-  /** Sources say the same when they are in step; only what is wrong is not said twice. */
+  /** Repeated WARNING and ERROR lines are counted, not repeated; other lines are always written. */
   function log(line: string): void {
     if (/^(?:WARNING|ERROR): /.test(line)) warnings.say(line);
     else write(line);
   }
   async function checkpoint(): Promise<void> {
-    if (performance.now() - breathedAt > BREATHE_EVERY_MS) {
+    if (performance.now() - yieldedAt > YIELD_EVERY_MS) {
       await nextTurn();
-      breathedAt = performance.now();
+      yieldedAt = performance.now();
     }
     await pauseGate.pass();
     abort.signal.throwIfAborted();
@@ -134,11 +134,11 @@ function createPauseGate(file: JobFile, signal: AbortSignal, log: (line: string)
 async function settle(work: (job: JobContext) => Promise<Result>, job: JobContext): Promise<Outcome> {
   try {
     const result = await work(job);
-    // Work that came to a good end in spite of a late cancel has ended well: its effects are there.
+    // Work that succeeded despite a late cancel counts as completed: its effects are there.
     if (result.ok || !job.signal.aborted) return { state: "completed", result };
     return stoppedOutcome(job.signal.reason, result.data);
   } catch (error) {
-    // Once aborted, whatever is thrown is a consequence of it.
+    // Once aborted, any error is a consequence of it.
     return stoppedOutcome(job.signal.aborted ? job.signal.reason : error, {});
   }
 }

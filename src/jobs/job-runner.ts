@@ -37,11 +37,11 @@ export interface JobStart {
   /** The URL or command line that started it. */
   readonly endpoint: string;
   readonly dryRun: boolean;
-  /** What another process needs to know to do the same work; without it the job runs where it was started. */
+  /** What another process needs to do the same work; without it the job runs where it was started. */
   readonly task?: NewTask;
 }
 
-/** Work that was checked and is ready to become a job. Whoever starts it adds where it was asked for. */
+/** Checked work that is ready to become a job. The caller adds the endpoint. */
 export interface JobWork {
   readonly start: Omit<JobStart, "endpoint">;
   readonly work: (job: JobContext) => Promise<Result>;
@@ -57,14 +57,14 @@ export interface RunningJob {
 export interface JobRunner {
   /** Resolves when the job file exists with its `start_json`. */
   start(start: JobStart, work: (job: JobContext) => Promise<Result>): Promise<RunningJob>;
-  /** A job whose file exists, and which waits for somebody to adopt it. */
+  /** Creates a job file that waits for a process to adopt it. */
   reserve(start: JobStart): Promise<JobId>;
-  /** Goes on with a job of another process. undefined: it is over. NotFoundError when there is none. */
+  /** Continues a job of another process. Returns undefined if it is over; throws NotFoundError if there is none. */
   adopt(jobId: JobId, adoption: Adoption, work: (job: JobContext) => Promise<Result>): Promise<RunningJob | undefined>;
   /**
-   * Cancels every running job of this process with the reason as its error, and waits until all have ended. Work that
-   * does not heed the signal is left behind after a few seconds; its job ends all the same. Nothing starts afterwards.
-   * A job that was adopted is left for the next one to adopt instead: it waits again.
+   * Cancels every running job of this process with the reason as its error, and waits until all have ended. Work that ignores the signal is
+   * abandoned after a few seconds; its job ends all the same. No job starts afterwards. An adopted job is not ended: it waits for the next
+   * process to adopt it.
    */
   stop(reason: string): Promise<void>;
 }
@@ -139,12 +139,12 @@ function forget(
   if (runs.size === 0) watch.wake();
 }
 
-/** A job of this process, and what its end has to say of its beginning. */
+/** A job of this process, and the facts that its end event repeats. */
 interface OpenedJob {
   readonly facts: JobFacts;
   readonly run: JobRun;
   readonly start: Pick<JobStart, "router" | "action" | "object">;
-  /** Of a job that another process reserved. */
+  /** For a job that another process reserved. */
   readonly adoption?: Adoption;
 }
 
@@ -160,7 +160,7 @@ async function openJob(
 }
 
 async function reserveJob(jobsFolder: string, start: JobStart): Promise<JobId> {
-  // Of no process: the one that asks may be gone before the job begins, and that is fine.
+  // Without a process: the one that requests the job may end before the job begins.
   const { file, facts } = await createFile(jobsFolder, start, null, () => undefined);
   await file.leave(encodeLog(file.nextEventId(), WAITING));
   return facts.jobId;
@@ -176,7 +176,7 @@ async function adoptJob(
   const adopted = await adoptJobFile(jobsFolder, jobId, adoption.line, (error) => run?.fail(error));
   if (!adopted) return undefined;
   const { file, job } = adopted;
-  // One that was paused when its process ended stays so: nobody has resumed it.
+  // A job that was paused when its process ended stays paused: it was not resumed.
   const paused = job.file.extension === "paused";
   const started = runJob({ jobId, dryRun: job.facts.dryRun, paused }, file, work);
   run = started;
@@ -216,7 +216,7 @@ async function createFile(
   return { file, facts };
 }
 
-/** Waits for the work and writes the end. Never rejects: what goes wrong while ending becomes part of the result. */
+/** Waits for the work and writes the end. Never rejects: an error while ending becomes part of the result. */
 async function finishJob({ facts: started, run, start, adoption }: OpenedJob): Promise<JobRecord> {
   const { state, result } = toWritable(await run.outcome);
   const facts: JobFacts = { ...started, state, result, endedAt: nowUtcMicros() };
@@ -243,18 +243,18 @@ async function isStillMine(adoption: Adoption): Promise<boolean> {
   try {
     return await adoption.stillMine();
   } catch {
-    // Two ends would be worse than one that comes later: whoever has the job next writes it.
+    // Two ends would be worse than a late one: the process that has the job next writes it.
     return false;
   }
 }
 
-/** A request that came too late must not wait for a job that never looks again. */
+/** Removes requests that came too late: no process would ever read them. */
 async function dropRequests(run: JobRun, jobId: JobId): Promise<void> {
   const folder = dirname(run.file.path);
   try {
     await takeRequests(folder, jobId, await readdir(folder));
   } catch {
-    // It stays as an empty sign; removing old jobs removes it.
+    // The file stays without effect; removing old jobs removes it.
   }
 }
 
@@ -283,13 +283,13 @@ function toRecord(facts: JobFacts, start: OpenedJob["start"]): JobRecord {
   };
 }
 
-/** What makes a job of another process one of this process. */
+/** Makes a job of another process one of this process. */
 export interface Adoption {
-  /** The line that says who goes on with it. */
+  /** The log line that says which worker continues the job. */
   readonly line: string;
-  /** Asked before the end is written: false, or a failure to tell, leaves the end to whoever has the job now. */
+  /** Called before the end is written. On false or an error, the process that has the job now writes the end. */
   readonly stillMine: () => Promise<boolean>;
-  /** Aborts when somebody else has the job. */
+  /** Aborts when another process has the job. */
   readonly lost: AbortSignal;
 }
 
@@ -299,8 +299,8 @@ interface AdoptedJob {
 }
 
 /**
- * Takes on a job that was left for others or whose process ended; that no process has it any more is for the caller to
- * know. undefined: it is over. NotFoundError when there is none.
+ * Reopens a job that was left for others or whose process ended; the caller must know that no process has it. Returns undefined if it is
+ * over; throws NotFoundError if there is none.
  */
 function adoptJobFile(
   jobsFolder: string,
@@ -313,21 +313,21 @@ function adoptJobFile(
     if (job.record.endedAt !== "") return undefined;
     const file = await reopenJobFile(job.file, onTrouble);
     file.append(encodeLog(file.nextEventId(), line));
-    // Once this is written the job does not wait any more, and cancelling it means to ask.
+    // From now on the job does not wait any more, and cancelling it takes a request.
     await file.settle();
     return { file, job };
   });
 }
 
-/** Enough for as many processes to start a job at the same moment without one being turned away. */
+/** This many processes can start a job at the same moment without one failing. */
 const KEPT_CLAIMS = 20;
 
 const oneAtATime = createKeyedMutex();
 
 /**
- * The next job id, unique among all processes and router folders. The claims under `.lockstep/job-ids` decide; the
- * names of the job files count as well, so losing that folder cannot bring an id back that a kept job has. Within a
- * process one asks after the other: they would only get in each other's way.
+ * Returns the next job id, unique among all processes and router folders. The claims in `.lockstep/job-ids` decide; names of job files
+ * count as well, so losing that folder cannot reuse the id of an existing job. Within a process the calls are serialized, because they
+ * would only conflict.
  */
 function reserveJobId(jobsFolder: string): Promise<JobId> {
   return oneAtATime(resolve(jobsFolder), () => claimNextId(jobsFolder));

@@ -26,32 +26,34 @@ import {
   readListed,
 } from "./list-jobs.ts";
 
-/** The job files on disk, as any process sees them. */
+/** The job files on disk, as every process sees them. */
 export interface JobStore {
-  /** Newest first. What the names of the files tell is decided by them; only the others are opened. */
+  /** Newest first. Filters by file name where possible; opens only the remaining files. */
   list(filter?: JobFilter): Promise<JobRecord[]>;
-  /** A part of the list, in an order. Only the files of that part, and of the jobs that run, are opened. */
+  /** Returns a sorted page of the list. Opens only the files of that page, and of running jobs. */
   page(request: JobPageRequest): Promise<JobPage>;
-  /** NotFoundError when there is none. */
+  /** Throws NotFoundError if there is none. */
   get(id: JobId): Promise<JobRecord>;
-  /** Those without an end that any worker may take on. */
+  /** Lists jobs without an end that any worker may adopt. */
   listForWorkers(): Promise<WorkerJob[]>;
-  /** Data of the last log event, "" before the first. */
+  /** Returns the last log line, "" before the first. */
   lastLog(id: JobId): Promise<string>;
-  /** Asks the job, wherever it runs; BadInputError when its state does not allow it. `force` ends a stalled job here and now. */
+  /**
+   * Requests the action from the job, wherever it runs; BadInputError if its state does not allow it. `force` ends a stalled job at once.
+   */
   control(
     id: JobId,
     action: ControlAction,
     options?: { readonly force?: boolean; readonly reason?: string },
   ): Promise<string>;
   /**
-   * The bytes of the job file from its beginning (or after the event `afterEvent`), following a live job to its
-   * `end_json`. When the job has stalled it ends without one. NotFoundError comes with the first read.
+   * Streams the job file from its beginning (or after the event `afterEvent`), following a live job to its `end_json`. Ends without one if
+   * the job has stalled. NotFoundError comes with the first read.
    */
   follow(id: JobId, options: { readonly afterEvent?: number; readonly signal: AbortSignal }): AsyncIterable<Uint8Array>;
-  /** Removes a job that is over and tells what it was; BadInputError while it runs. */
+  /** Removes an ended job and returns its record; BadInputError while it runs. */
   remove(id: JobId): Promise<JobRecord>;
-  /** Removes jobs that ended longer ago than this; running and paused ones stay. Returns the ids of those removed. */
+  /** Removes jobs that ended longer ago than this; running and paused ones stay. Returns the removed ones. */
   removeOldJobs(olderThanDays: number, options?: { readonly dryRun: boolean }): Promise<RemovedJob[]>;
 }
 
@@ -99,7 +101,7 @@ export function createJobStore(jobsFolder: string): JobStore {
       const cancelNow = (): Promise<string> => forceCancel(jobsFolder, job, action, () => find(id), options?.reason);
       if (options?.force) return cancelNow();
       if (!job.waiting || action !== "cancel") return requestControl(job, action, () => find(id));
-      // A worker may take it on at this very moment, and then has to be asked.
+      // A worker may adopt it at this very moment; then it needs a request.
       return cancelNow().catch(async (error: unknown) => {
         if ((await find(id)).waiting) throw error;
         return requestControl(job, action, () => find(id));
@@ -129,8 +131,8 @@ async function readLastLog(file: FoundJobFile): Promise<string | undefined> {
 }
 
 /**
- * The bytes of a job file as they come, whole events only, each event once. Ends after `end_json`, with the signal, or
- * when the job has stalled; in the last case without an `end_json`, because the file has none either.
+ * Streams a job file as it grows, whole events only, each once. Ends after `end_json`, with the signal, or when the job has stalled; in the
+ * last case without an `end_json`, because the file has none.
  */
 async function* followTail(
   tail: JobTail,
@@ -153,13 +155,13 @@ async function* followTail(
   }
 }
 
-/** Where the first event with a higher id begins; -1 when there is none. */
+/** Returns the offset of the first event with a higher id, or -1. */
 function findEventAfter(bytes: Buffer, afterEvent: number): number {
   let start = 0;
   while (start < bytes.length) {
     const end = bytes.indexOf("\n\n", start);
     if (end < 0) return -1;
-    // The id stands in the second line, so the data need not be looked at.
+    // The id is in the second line, so the data need not be read.
     const head = bytes.subarray(start, Math.min(end, start + 100)).toString("latin1");
     const id = /^id: (\d+)$/m.exec(head)?.[1];
     if (id !== undefined && Number(id) > afterEvent) return start;
@@ -173,7 +175,7 @@ interface RemovedJob {
   readonly bytes: number;
 }
 
-/** One at a time, and only what was not touched for so long is opened. Tells which; a dry run does only that. */
+/** Removes one at a time, and opens only files that were not touched for this long. Returns them; a dry run removes nothing. */
 async function removeOldJobs(
   jobsFolder: string,
   olderThanDays: number,
@@ -193,7 +195,7 @@ async function removeOldJobs(
   return removed;
 }
 
-/** undefined for a file that is gone. */
+/** Returns undefined for a file that does not exist. */
 async function factsOf(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path);

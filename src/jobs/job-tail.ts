@@ -9,13 +9,13 @@ const END_LINE = Buffer.from("event: end_json\n");
 const LINE_FEED = 10;
 
 /**
- * One look at a growing job file, shared by all who follow it in this process: the file is polled and its news are
- * read once, however many listen. The file is kept open, so renames do not matter.
+ * A reader of a growing job file, shared by all followers in this process: the file is polled and read once, however many follow. It is
+ * kept open, so renames do not matter.
  */
 export interface JobTail {
-  /** Bytes from the offset, whole events only; undefined when nothing more will come. Waits for news until the signal. */
+  /** Returns bytes from the offset, whole events only; undefined if no more will come. Waits for new ones until the signal aborts. */
   read(offset: number, signal: AbortSignal): Promise<Buffer | undefined>;
-  /** The file is closed with the last release. */
+  /** The last release closes the file. */
   release(): void;
 }
 
@@ -23,26 +23,26 @@ interface SharedTail {
   readonly handle: FileHandle;
   readonly access: JobFileAccess;
   followers: number;
-  /** Up to here there are whole events. */
+  /** Events are complete up to this offset. */
   completeBytes: number;
   newest: { readonly offset: number; readonly bytes: Buffer };
-  /** Nothing more will come. */
+  /** No more bytes will come. */
   closed: boolean;
   overCheckedAt: number;
   /** Replaced after every round, so that each waiter is woken once. */
   round: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
 }
 
-/** What only the first follower of a job needs to look for. */
+/** Used by the first follower of a job only. */
 export interface JobFileAccess {
   open(): Promise<FileHandle | undefined>;
-  /** The job has stalled, or is over although its file does not say so. */
+  /** Returns true if the job has stalled, or is over although its file does not say so. */
   isOver(): Promise<boolean>;
 }
 
 export type OpenTail = (key: string, access: JobFileAccess) => Promise<JobTail | undefined>;
 
-/** The returned function opens a tail under a key, or joins the one that is open; undefined when there is no such file. */
+/** Returns a function that opens a tail under a key, or joins the open one; undefined if there is no such file. */
 export function createTailSharing(): OpenTail {
   const shared = new Map<string, Promise<SharedTail | undefined>>();
   return async function join(key, access) {
@@ -58,7 +58,7 @@ export function createTailSharing(): OpenTail {
       leaveMap();
       throw error;
     });
-    // Nothing more would come from a closed one, yet since then somebody may have ended the job in its file.
+    // A closed tail gets nothing more, but another process may have ended the job in its file since.
     if (!tail || tail.closed) leaveMap();
     if (!tail) return undefined;
     if (tail.closed) return join(key, access);
@@ -68,7 +68,7 @@ export function createTailSharing(): OpenTail {
       release() {
         if (--tail.followers > 0) return;
         leaveMap();
-        // Whoever still reads has its own reference; a failing close of a file only read from loses nothing.
+        // Reads under way have their own reference; a failed close of a file that was only read loses nothing.
         void tail.handle.close().catch(() => undefined);
       },
     };
@@ -93,7 +93,7 @@ async function openTail(access: JobFileAccess): Promise<SharedTail | undefined> 
 async function readFrom(tail: SharedTail, offset: number, signal: AbortSignal): Promise<Buffer | undefined> {
   while (offset >= tail.completeBytes) {
     if (tail.closed || signal.aborted) return undefined;
-    await oneRound(tail, signal);
+    await waitForRound(tail, signal);
   }
   const { newest } = tail;
   if (offset >= newest.offset) return newest.bytes.subarray(offset - newest.offset);
@@ -101,12 +101,12 @@ async function readFrom(tail: SharedTail, offset: number, signal: AbortSignal): 
   return readWholeEvents(tail.handle, offset, tail.completeBytes - offset);
 }
 
-/** Looks once for everybody who waits. A waiter whose signal aborts leaves without disturbing the others. */
-async function oneRound(tail: SharedTail, signal: AbortSignal): Promise<void> {
+/** Polls once for all waiters. A waiter whose signal aborts leaves without disturbing the others. */
+async function waitForRound(tail: SharedTail, signal: AbortSignal): Promise<void> {
   if (!tail.round) {
     const { promise, resolve } = Promise.withResolvers<void>();
     tail.round = { promise, resolve };
-    void lookForNews(tail).finally(() => {
+    void pollFile(tail).finally(() => {
       tail.round = undefined;
       resolve();
     });
@@ -118,26 +118,26 @@ async function oneRound(tail: SharedTail, signal: AbortSignal): Promise<void> {
   signal.removeEventListener("abort", leave);
 }
 
-async function lookForNews(tail: SharedTail): Promise<void> {
+async function pollFile(tail: SharedTail): Promise<void> {
   try {
-    if (await readNews(tail)) return;
+    if (await readNewEvents(tail)) return;
     if (performance.now() - tail.overCheckedAt > OVER_CHECK_MS) {
       tail.overCheckedAt = performance.now();
       if (await tail.access.isOver()) {
-        // Its last words may have come between the two looks.
-        if (!(await readNews(tail))) tail.closed = true;
+        // The last events may have come between the two reads.
+        if (!(await readNewEvents(tail))) tail.closed = true;
         return;
       }
     }
     await sleep(POLL_MS);
   } catch {
-    // The file was closed under the look because the last follower left, or cannot be read: nothing more will come.
+    // The last follower left and the file was closed meanwhile, or it cannot be read: no more will come.
     tail.closed = true;
   }
 }
 
-/** True when there were whole events: one block of them, more only if a single event is larger. */
-async function readNews(tail: SharedTail): Promise<boolean> {
+/** Reads one block of whole events, more only if a single event is larger. Returns false if there was none. */
+async function readNewEvents(tail: SharedTail): Promise<boolean> {
   const offset = tail.completeBytes;
   const unread = (await tail.handle.stat()).size - offset;
   if (unread <= 0) return false;
@@ -150,7 +150,7 @@ async function readNews(tail: SharedTail): Promise<boolean> {
   return true;
 }
 
-/** At most a block, cut after its last whole event; a larger block when not even one event fits. */
+/** Returns at most one block, cut after its last whole event; a larger one if a single event does not fit. */
 async function readWholeEvents(handle: FileHandle, offset: number, available: number): Promise<Buffer> {
   for (let bytes = BLOCK_BYTES; ; bytes *= 4) {
     const block = await readRange(handle, offset, Math.min(bytes, available));
@@ -160,8 +160,8 @@ async function readWholeEvents(handle: FileHandle, offset: number, available: nu
 }
 
 /**
- * Where the first `end_json` ends, -1 when there is none. What a writer that was thought dead adds after it is not
- * part of the job. No data line can begin like an event, so the line is enough to go by.
+ * Returns the offset after the first `end_json`, or -1. What a writer that was thought dead adds behind it is not part of the job. No data
+ * line begins like an event, so comparing the line is enough.
  */
 function findEnd(events: Buffer): number {
   let at = events.indexOf(END_LINE);

@@ -14,23 +14,23 @@ import {
 } from "./job-file.ts";
 
 export interface JobFilter {
-  /** `inventory` is also what lies below it. */
+  /** `inventory` includes everything below it. */
   readonly router?: string | undefined;
-  /** What the job is about, as it was started: `DEMO`. */
+  /** The object of the job, as it was started: `DEMO`. */
   readonly object?: string | undefined;
   /** active: running or paused. */
   readonly state?: JobState | "active" | undefined;
-  /** For what only the content of the file tells. */
+  /** Filters by the content of the file. */
   readonly matching?: (job: JobRecord) => boolean;
-  /** At most so many, the newest. Files older than the last of them are not opened. */
+  /** Maximum number, newest first. Older files are not opened. */
   readonly limit?: number;
-  /** `limit` counts for each object by itself: the last crawl of every domain. */
+  /** `limit` counts per object: the last crawl of every domain. */
   readonly per?: "object";
 }
 
 const READS_AT_ONCE = 8;
 
-/** Newest first. Files that their names rule out are not opened, nor those of ended jobs that are remembered. */
+/** Newest first. Does not open files that their names rule out, nor ended jobs that are cached. */
 export async function readJobs(jobsFolder: string, filter: JobFilter, ended: EndedJobs): Promise<ReadJob[]> {
   const files = newestFirst((await findJobFiles(jobsFolder)).filter((file) => mayMatch(file, filter)));
   const groups = filter.per === "object" ? [...Map.groupBy(files, (file) => file.object).values()] : [files];
@@ -60,7 +60,7 @@ async function readNewest(
   return found;
 }
 
-/** Renamed between the listing and now: the job is looked up anew. Gone for good: it was removed, and is left out. */
+/** If the file was renamed since the listing, the job is looked up again. Returns undefined if it was removed. */
 export async function readListed(jobsFolder: string, file: FoundJobFile): Promise<ReadJob | undefined> {
   try {
     return (await readJobFile(file)) ?? (await findJob(jobsFolder, file.jobId));
@@ -70,7 +70,7 @@ export async function readListed(jobsFolder: string, file: FoundJobFile): Promis
   }
 }
 
-/** A file that was renamed while its folder was read may be there twice. */
+/** A file that was renamed while its folder was listed may appear twice. */
 function newestFirst(files: readonly FoundJobFile[]): FoundJobFile[] {
   const byId = new Map<JobId, FoundJobFile>(files.map((file) => [file.jobId, file]));
   return [...byId.values()].sort((a, b) => jobNumber(b.jobId) - jobNumber(a.jobId));
@@ -83,7 +83,7 @@ function mayMatch(
   if (!isJobState(file.extension)) return false;
   if (router !== undefined && file.router !== router && !file.router.startsWith(`${router}/`)) return false;
   if (object !== undefined && file.object !== (object === "" ? "" : toNamePart(object))) return false;
-  // A name can say "running" of a job whose end is written already, yet never "completed" of one that runs.
+  // A name can say "running" although the end is already written, but never "completed" while the job runs.
   return !asksForActive(state) || isActiveName(file);
 }
 
@@ -101,7 +101,7 @@ function asksForActive(state: JobFilter["state"]): boolean {
   return state === "active" || state === "running" || state === "paused";
 }
 
-/** What the names of the files tell, so that only the jobs of the page are opened. */
+/** Columns in the file names, so that only the jobs of the page are opened. */
 export const JOB_ORDERS = ["job_id", "state", "router", "action", "object"] as const;
 type JobOrder = (typeof JOB_ORDERS)[number];
 
@@ -109,9 +109,9 @@ export interface JobPageRequest {
   readonly router?: string | undefined;
   readonly object?: string | undefined;
   readonly state?: JobState | undefined;
-  /** Occurs in the id, state, router, action or object; "" for all. */
+  /** Must occur in the id, state, router, action or object; "" for all. */
   readonly words: string;
-  /** undefined: newest first. Jobs that are equal in it come newest first. */
+  /** undefined: newest first. Equal jobs come newest first. */
   readonly order: { readonly by: JobOrder; readonly downwards: boolean } | undefined;
   readonly offset: number;
   /** undefined: all. */
@@ -120,17 +120,17 @@ export interface JobPageRequest {
 
 export interface JobPage {
   readonly jobs: readonly JobRecord[];
-  /** How many there are on all pages. */
+  /** The number on all pages. */
   readonly total: number;
 }
 
-/** A job as far as it is known before its file is opened. */
+/** What is known about a job before its file is opened. */
 interface NamedJob {
   readonly file: FoundJobFile;
   readonly state: string;
 }
 
-/** A part of the jobs. What it costs depends on the part, and on how many jobs run, not on how many there ever were. */
+/** Returns a page of jobs. The cost depends on the page and on the number of running jobs, not on the number of all jobs. */
 export async function pageOfJobs(jobsFolder: string, request: JobPageRequest): Promise<JobPage> {
   const { router, object, state, order, offset, limit } = request;
   const files = (await findJobFiles(jobsFolder)).filter((file) => mayMatch(file, { router, object, state }));
@@ -142,7 +142,7 @@ export async function pageOfJobs(jobsFolder: string, request: JobPageRequest): P
   return { jobs: read.map(({ record }) => record), total: ordered.length };
 }
 
-/** In the order of the items, a few at once; what is undefined is left out. */
+/** Maps in order, a few at once; leaves out undefined. */
 async function mapFew<T, R>(items: readonly T[], work: (item: T) => Promise<R | undefined>): Promise<R[]> {
   const results = new Map<number, R>();
   await forEachConcurrent(items.entries(), READS_AT_ONCE, async ([at, item]) => {
@@ -152,7 +152,7 @@ async function mapFew<T, R>(items: readonly T[], work: (item: T) => Promise<R | 
   return [...items.keys()].flatMap((at) => results.get(at) ?? []);
 }
 
-/** The few that seem to run are looked into: their end may be written although their name does not say so yet. */
+/** The few jobs that seem to run are opened: their end may be written although the name does not say so yet. */
 async function nameJob(jobsFolder: string, file: FoundJobFile): Promise<NamedJob | undefined> {
   if (!isActiveName(file)) return { file, state: file.extension };
   const job = await readListed(jobsFolder, file);
@@ -176,7 +176,7 @@ const MAX_REMEMBERED = 2000;
 /** A result may hold a whole plan; those are few, and read again. */
 const MAX_CHARS = 16_000;
 
-/** Job files whose names say that the job is over: nobody writes to them any more, so each is opened once. */
+/** Caches files whose names say that the job is over: they never change, so each is opened once. */
 export class EndedJobs {
   readonly #known = new Map<string, ReadJob>();
 
@@ -193,7 +193,7 @@ export class EndedJobs {
     this.#known.delete(path);
   }
 
-  /** Whatever was asked for longest ago goes first. */
+  /** Evicts the least recently used entry. */
   #remember(path: string, job: ReadJob): void {
     this.#known.delete(path);
     this.#known.set(path, job);

@@ -4,13 +4,13 @@ import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { yieldIfDue } from "./time-slice.ts";
 
-/** Readers see the old content or the new, never a part: written beside, flushed to disk, renamed over. */
+/** Readers see the old content or the new, never a part: writes a temporary file, flushes it, renames it. */
 export async function writeFileAtomic(
   path: string,
   content: string | Uint8Array | Iterable<Uint8Array>,
   options: {
     readonly mode?: number;
-    /** "later": a power cut may leave anything under the name. For what can be had again, and is checked when it is read. */
+    /** "later": after a power cut the file may hold anything. For content that can be made again and is checked when read. */
     readonly flush?: "now" | "later";
   } = {},
 ): Promise<void> {
@@ -30,12 +30,12 @@ export async function writeFileAtomic(
   }
 }
 
-/** Is this what a file is called before it takes its place? */
+/** Tells whether it is the name of a temporary file of writeFileAtomic. */
 export function isTemporary(name: string): boolean {
   return /\.\d+-[0-9a-f]{8}\.tmp$/.test(name);
 }
 
-/** The folder is there nearly always, and asking for it costs as much as the file. */
+/** Creates the folder only if it is missing: it nearly always exists, and checking costs as much as the file. */
 async function openNew(path: string, mode: number | undefined): Promise<FileHandle> {
   try {
     return await open(path, "wx", mode);
@@ -49,10 +49,10 @@ async function openNew(path: string, mode: number | undefined): Promise<FileHand
 /** Files up to this size are read and written by synchronous calls: as promises, these cost five times as much. */
 export const SMALL_BYTES = 256 * 1024;
 
-/** A pipe that took the place of a file must not make us wait. */
+/** A pipe in place of a file must not block. */
 const READ_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
-/** undefined when there is no such file, or a larger one. Judges the size of the very file it then reads. */
+/** Returns undefined if the file does not exist or is larger. Checks the size of the same open file that it reads. */
 export function readSmallFile(path: string, maxBytes = SMALL_BYTES): Buffer | undefined {
   let fd: number;
   try {
@@ -68,7 +68,7 @@ export function readSmallFile(path: string, maxBytes = SMALL_BYTES): Buffer | un
   }
 }
 
-/** undefined when there is no such file; any other trouble throws, so that "cannot read" never looks like "empty". */
+/** Returns undefined if the file does not exist. Any other error is thrown, so that "cannot read" never looks like "empty". */
 export async function readFileIfExists(path: string): Promise<Buffer | undefined> {
   await yieldIfDue();
   try {
@@ -79,7 +79,7 @@ export async function readFileIfExists(path: string): Promise<Buffer | undefined
   }
 }
 
-/** In one read where the file is as long as it says: readFile() goes by half megabytes, each a turn of the event loop. */
+/** Reads in one call if the size is right: readFile() reads half a megabyte at a time, each in a round of the event loop. */
 async function readWhole(path: string): Promise<Buffer> {
   const file = await open(path);
   try {

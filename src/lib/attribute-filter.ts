@@ -6,7 +6,7 @@ export const MAX_FILTER_DEPTH = 10;
 const COMPARISONS = ["eq", "ne", "gt", "gte", "lt", "lte"] as const;
 const TYPES = [...COMPARISONS, "in", "nin", "and", "or"] as const;
 
-/** `param` is the place in what was sent that is wrong: `filters.filters[1].value`. */
+/** `param` is the path of the wrong value in the request: `filters.filters[1].value`. */
 export class FilterError extends BadInputError {
   override readonly name: string = "FilterError";
   readonly param: string;
@@ -16,7 +16,7 @@ export class FilterError extends BadInputError {
   }
 }
 
-/** A filter as the OpenAI protocol spells it; `param` is what it is called where it came from. */
+/** Parses a filter of the OpenAI protocol; `param` is its name in the request. */
 export function parseAttributeFilter(value: unknown, param: string, depth = 0): AttributeFilter {
   if (depth > MAX_FILTER_DEPTH)
     throw new FilterError(param, `Filters may be nested ${MAX_FILTER_DEPTH} levels deep, not deeper.`);

@@ -6,7 +6,7 @@ import { STORAGE_RETRIES } from "./retry.ts";
 export const AZURE_SERVICES = ["blob", "queue", "table"] as const;
 type AzureService = (typeof AZURE_SERVICES)[number];
 
-/** Azure's clients wait and ask again by themselves, and heed Retry-After. Blobs and queues count tries, tables those after the first. */
+/** Azure's clients retry by themselves, with Retry-After. Blobs and queues count all tries, tables only those after the first. */
 export const AZURE_RETRIES = {
   retryOptions: {
     maxTries: STORAGE_RETRIES.attempts,
@@ -16,24 +16,27 @@ export const AZURE_RETRIES = {
   },
 };
 
-/** A storage account, and how it is opened. */
+/** A storage account and how to open it. */
 export type AzureAccount = { readonly kind: "connection string"; readonly connectionString: string } | IdentityAccount;
 
-/** As the identity that Azure gave this machine; `clientId` chooses among several. */
+/** Opened with the managed identity of this machine; `clientId` selects one of several. */
 export interface IdentityAccount {
   readonly kind: "identity";
   readonly endpoints: Readonly<Record<AzureService, string>>;
   readonly clientId: string;
 }
 
-/** Where the services of an account are, told by one of them, `https://{account}.blob.core.windows.net`; undefined for any other address. */
+/**
+ * Derives the endpoints of all services of an account from one of them, `https://{account}.blob.core.windows.net`; undefined for any other
+ * address.
+ */
 export function endpointsBeside(url: URL): IdentityAccount["endpoints"] | undefined {
   const [, account, suffix] = /^([a-z0-9-]+(?:\.z\d+)?)\.(?:blob|queue|table|dfs)\.(.+)$/.exec(url.hostname) ?? [];
   if (!account || !suffix || url.protocol !== "https:") return undefined;
   return endpointsOf((service) => `https://${account}.${service}.${suffix}`);
 }
 
-/** Where a connection string without key and signature says they are; undefined when it has one of those, or does not say. */
+/** Returns the endpoints of a connection string without key and signature; undefined if it has either, or names no endpoints. */
 export function endpointsIn(connectionString: string): IdentityAccount["endpoints"] | undefined {
   const parts = new Map(
     connectionString.split(";").map((part): [string, string] => {
@@ -55,21 +58,21 @@ function endpointsOf(of: (service: AzureService) => string): IdentityAccount["en
   return { blob: of("blob"), queue: of("queue"), table: of("table") };
 }
 
-/** How often a machine is asked again whether it has an identity. */
-const ASKED_AGAIN_MS = 5 * 60_000;
+/** How often the machine is checked again for an identity. */
+const CHECK_AGAIN_MS = 5 * 60_000;
 const found = new Map<string, { readonly identity: Promise<IdentityToken | undefined>; readonly atMs: number }>();
 
-/** As findManagedIdentity, remembered: where there is none, finding that out takes a second. */
+/** Like findManagedIdentity, but cached: finding out that there is none takes a second. */
 export async function rememberedIdentity(clientId: string): Promise<IdentityToken | undefined> {
   const known = found.get(clientId);
   const identity = known && (await known.identity);
-  if (known && (identity || performance.now() - known.atMs < ASKED_AGAIN_MS)) return identity;
+  if (known && (identity || performance.now() - known.atMs < CHECK_AGAIN_MS)) return identity;
   const asking = findManagedIdentity(clientId);
   found.set(clientId, { identity: asking, atMs: performance.now() });
   return await asking;
 }
 
-/** Throws RemoteError where there is none. */
+/** Throws RemoteError if there is none. */
 export async function identityFor({ endpoints, clientId }: IdentityAccount): Promise<IdentityToken> {
   const identity = await rememberedIdentity(clientId);
   if (identity) return identity;
@@ -79,16 +82,16 @@ export async function identityFor({ endpoints, clientId }: IdentityAccount): Pro
 }
 
 const RESOURCE = "https://storage.azure.com";
-/** Answers on every virtual machine of Azure, and nowhere else. */
+/** Responds on every virtual machine of Azure, and nowhere else. */
 const METADATA_URL = "http://169.254.169.254/metadata/identity/oauth2/token";
 const METADATA_TIMEOUT_MS = 1000;
 
-/** As the clients of Azure ask for tokens. */
+/** The interface that Azure's clients expect. */
 interface IdentityToken {
   getToken(): Promise<{ readonly token: string; readonly expiresOnTimestamp: number }>;
 }
 
-/** The identity that Azure gave this machine; undefined where it gave none. `clientId` chooses among several. */
+/** Returns the machine's managed identity; undefined if it has none. `clientId` selects one of several. */
 export async function findManagedIdentity(clientId: string): Promise<IdentityToken | undefined> {
   const { ManagedIdentityApplication, ManagedIdentitySourceNames } = await import("@azure/msal-node");
   const identity = new ManagedIdentityApplication({
@@ -110,7 +113,7 @@ async function acquire(identity: ManagedIdentityApplication): ReturnType<Identit
   return { token: accessToken, expiresOnTimestamp: expiresOn?.getTime() ?? Date.now() + 60_000 };
 }
 
-/** Without the header that it wants it refuses, which is answer enough. */
+/** Without the required header the service refuses, which is enough to know that it is there. */
 async function isOnVirtualMachine(): Promise<boolean> {
   try {
     const answer = await fetch(METADATA_URL, { signal: AbortSignal.timeout(METADATA_TIMEOUT_MS), redirect: "manual" });
@@ -121,10 +124,10 @@ async function isOnVirtualMachine(): Promise<boolean> {
   }
 }
 
-/** What Azure Storage said: `status` of the answer, if there was one, and its own word for it. */
+/** The response of Azure Storage: HTTP status, if there was one, and error code. */
 interface AzureAnswer {
   readonly status: number | undefined;
-  /** `PopReceiptMismatch`, `ENOTFOUND`; "" when there is none. */
+  /** `PopReceiptMismatch`, `ENOTFOUND`; "" for none. */
   readonly code: string;
 }
 
@@ -142,8 +145,8 @@ const CHECK_STORAGE =
   "check the key, or the rights and the end of the signature, in AZURE_STORAGE_CONNECTION_STRING, or the roles of the managed identity (Storage Table, Queue and Blob Data Contributor)";
 
 /**
- * For people, with a hint for when it refuses. Made of what is known to be harmless: messages and causes of the library may hold addresses with a signature
- * in them.
+ * Returns an error for people, with a hint if access was refused. It contains only harmless parts: messages and causes of the library may
+ * hold addresses with a signature.
  */
 export function explainAzure(error: unknown, what: string, hint = CHECK_STORAGE): RemoteError {
   const { status, code } = azureAnswer(error);
@@ -156,10 +159,10 @@ export function explainAzure(error: unknown, what: string, hint = CHECK_STORAGE)
   );
 }
 
-/** Makes clients of a connection string, without telling it to anybody when it is none. */
+/** Creates clients from a connection string. The error for an invalid one does not repeat it. */
 export function withConnectionString<T>(connectionString: string, make: (isInsecure: boolean) => T): T {
   try {
-    // Emulators speak plain HTTP; whoever writes that into the string means it.
+    // Emulators use plain HTTP; it must be written into the string explicitly.
     return make(/\bhttp:\/\/|EndpointsProtocol=http(;|$)|UseDevelopmentStorage=true/i.test(connectionString));
   } catch {
     throw new BadInputError(

@@ -1,9 +1,9 @@
-/** Keeps the first `size` of any number of things in an order, in memory for about twice as many. */
+/** Keeps the first `size` items in an order; memory holds about twice as many. */
 export class BestOf<T> {
   readonly #size: number;
   readonly #compare: (a: T, b: T) => number;
-  #kept: T[] = [];
-  /** What is behind this need not be looked at. */
+  #items: T[] = [];
+  /** Items behind this one need not be kept. */
   #last: T | undefined;
 
   constructor(size: number, compare: (a: T, b: T) => number) {
@@ -11,21 +11,21 @@ export class BestOf<T> {
     this.#compare = compare;
   }
 
-  offer(one: T): void {
-    if (this.#last !== undefined && this.#compare(one, this.#last) > 0) return;
-    this.#kept.push(one);
-    if (this.#kept.length >= this.#size * 2 + 1000) this.#prune();
+  offer(item: T): void {
+    if (this.#last !== undefined && this.#compare(item, this.#last) > 0) return;
+    this.#items.push(item);
+    if (this.#items.length >= this.#size * 2 + 1000) this.#prune();
   }
 
-  /** In order. */
+  /** Returns the items in order. */
   take(): readonly T[] {
     this.#prune();
-    return this.#kept;
+    return this.#items;
   }
 
   #prune(): void {
-    this.#kept.sort(this.#compare);
-    this.#kept = this.#kept.slice(0, this.#size);
-    if (this.#kept.length === this.#size) this.#last = this.#kept.at(-1);
+    this.#items.sort(this.#compare);
+    this.#items = this.#items.slice(0, this.#size);
+    if (this.#items.length === this.#size) this.#last = this.#items.at(-1);
   }
 }

@@ -31,14 +31,14 @@ async function* toAsyncIterator<T>(items: Iterable<T> | AsyncIterable<T>): Async
 
 interface RunAheadOptions {
   readonly atOnce: number;
-  /** How many results are handed over together, unless nothing runs any more. */
+  /** How many results are yielded together, unless no work is running any more. */
   readonly together: number;
 }
 
 /**
- * Runs pieces of work side by side and yields what they give, as it comes. `next` is asked whenever there is room, and told
- * how many are running; when it has nothing and none is running, that is the end. A reader that takes its time is not run
- * away from: whoever is paused stops asking. The first failure ends it; nothing runs any more when it has ended.
+ * Runs work concurrently and yields the results as they come. Calls `next` with the number of running tasks whenever there is room; ends
+ * when it returns nothing and none is running. While the reader is busy, no new work is started. The first failure ends it; nothing runs
+ * any more when it has ended.
  */
 export async function* runAhead<T>(
   next: (running: number) => (() => Promise<T>) | undefined,
@@ -142,7 +142,7 @@ export function createKeyedLimiter({ atOnce, waiting = Number.POSITIVE_INFINITY 
   }
 
   function release(key: string, semaphore: Semaphore): void {
-    // The slot is handed over, so that nobody who comes meanwhile can take it.
+    // The slot is handed over, so that no new caller can take it.
     const [next] = semaphore.waiting;
     if (next) {
       semaphore.waiting.delete(next);

@@ -1,16 +1,16 @@
 import { plural } from "./text.ts";
 
 export interface RepeatCounter {
-  /** Writes a line that is new; one that was written lately is counted. */
+  /** Writes a new line; counts one that was written recently. */
   readonly say: (line: string) => void;
-  /** Writes what was counted. */
+  /** Writes the counts. */
   readonly end: () => void;
 }
 
-/** Beyond so many different lines at a time each is written as it comes. */
+/** With more different lines than this at a time, each is written as it comes. */
 const MAX_LINES = 1000;
 
-/** The same sentence is written once, and when its time is over, or at the end, how often it came again: in its first line, without the stack below. */
+/** Writes the same line once, and after `everyMs` or at the end how often it was repeated: only its first line, without the stack. */
 export function countRepeats(write: (line: string) => void, { everyMs }: { readonly everyMs: number }): RepeatCounter {
   const known = new Map<string, { more: number; timer: NodeJS.Timeout }>();
   const forget = (line: string): void => {

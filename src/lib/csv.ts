@@ -14,7 +14,7 @@ export function encodeCsvRow(fields: readonly string[]): string {
   return line;
 }
 
-/** One record without its line end. A stray quote is taken as it stands; the caller checks the number of fields. */
+/** Decodes one record without its line end. A stray quote is kept as it is; the caller checks the number of fields. */
 export function decodeCsvRow(record: string): string[] {
   if (!record.includes('"')) return record.split(",");
   const fields: string[] = [];
@@ -34,7 +34,7 @@ export function decodeCsvRow(record: string): string[] {
   return fields;
 }
 
-/** From behind the opening quote; returns the field and the position of the comma (or end) behind it. */
+/** Reads from behind the opening quote; returns the field and the position of the comma (or end) behind it. */
 function readQuoted(record: string, start: number): [string, number] {
   let field = "";
   let at = start;
@@ -52,10 +52,10 @@ function readQuoted(record: string, start: number): [string, number] {
   }
 }
 
-/** A quote that is never closed would make one row of all the rest. */
+/** An unclosed quote would make all the rest one row. */
 const MAX_RECORD_CHARS = 1024 * 1024;
 
-/** The records of a CSV file while it is read, a few at a time: however long the file, it is never in memory as a whole. */
+/** Yields the records of a CSV file in pages, without holding the whole file in memory. */
 export async function* readCsvPages(content: AsyncIterable<Uint8Array>): AsyncGenerator<string[][], void> {
   const decoder = new TextDecoder();
   let rest = "";
@@ -70,7 +70,7 @@ export async function* readCsvPages(content: AsyncIterable<Uint8Array>): AsyncGe
   if (rest !== "") yield [decodeCsvRow(rest)];
 }
 
-/** A line end inside quotes belongs to its field. `end` is the record that has not ended yet. */
+/** A line end inside quotes belongs to its field. `end` is the incomplete record. */
 function splitRows(text: string): { readonly rows: string[][]; readonly end: string } {
   const rows: string[][] = [];
   let [start, from, quoted] = [0, 0, false];
@@ -94,13 +94,15 @@ function hasOddQuotes(text: string, from: number, to: number): boolean {
 const FORMULA_START = /^[=+\-@＝＋－＠\t\r\n]/;
 /** Blanks, quotes and invisible characters that some spreadsheets drop before they look for a formula. */
 const IGNORED_START = /^[\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]+/;
-/** Where a spreadsheet takes semicolons or tabs for the ends of cells, what follows is the start of one; so is a line, as quotes do not count then. */
+/**
+ * Where a spreadsheet splits cells at semicolons or tabs, what follows is the start of one; so is a line, because quotes do not count then.
+ */
 const INNER_FORMULA = /(?=[=+\-@＝＋－＠])(?<=[;\t\r\n][\s"'\u200b-\u200f\u2028-\u202f\u2060\ufeff]*)/g;
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /**
- * One record for people who open it in a spreadsheet: a cell that would be computed gets an apostrophe in front and is shown as text.
- * Never for map files, which are read back as they were written.
+ * Encodes a record for a spreadsheet: a cell that would be a formula gets an apostrophe in front and is shown as text. Not for map files,
+ * which are read back as written.
  */
 export function encodeSpreadsheetRow(cells: readonly string[]): string {
   return encodeCsvRow(cells.map(defuse));

@@ -11,7 +11,7 @@ export function fingerprintOf(publicKey: string): string {
   return `SHA256:${digest.replace(/=+$/, "")}`;
 }
 
-/** Whether the owner of this public key signed the content. Also false for a key or signature that is none. */
+/** Tells whether the owner of this public key signed the content. false for an invalid key or signature. */
 export function isSignedBy(publicKey: string, content: string, signature: string): boolean {
   try {
     const x = Buffer.from(publicKey, "base64").toString("base64url");

@@ -7,12 +7,12 @@ import {
   RemoteError,
 } from "../contracts/errors.ts";
 
-/** Those that are told apart by kind. What extends one of them arrives as that one. */
+/** Error classes that are kept. A subclass arrives as one of these. */
 const KINDS = { BadInputError, CancelledError, ConflictError, NotFoundError, RemoteError } as const;
-/** As many as explain() tells. */
+/** As many as explain() shows. */
 const MAX_CAUSES = 4;
 
-/** An error that can be sent to another thread or process: a clone of it would have lost its class. */
+/** An error for another thread or process: a structured clone would lose its class. */
 export interface PackedError {
   readonly kind: keyof typeof KINDS | "DamagedError" | "Error";
   /** Of a DamagedError, the problem alone. */

@@ -9,9 +9,9 @@ import { isProcessGone, type ProcessIdentity, thisProcess } from "./process-iden
 import { sleep } from "./time.ts";
 
 /**
- * An exclusive right among all processes that see the folder `path`. The holder has the highest number in it. A new
- * one takes the next number, which only one can, and only after the highest was given back, was not renewed for
- * `staleMs`, or belongs to a process that is known to have ended. After a crash the next one takes over without help.
+ * Takes an exclusive right among all processes that see the folder `path`. The holder has the highest number in it. A new holder takes the
+ * next number, which only one can, and only after the highest was released, was not renewed for `staleMs`, or belongs to a process that
+ * ended. After a crash the next one takes over without help.
  */
 export async function acquireLease(path: string, options: LeaseOptions): Promise<Lease> {
   const staleMs = options.staleMs ?? 60_000;
@@ -35,7 +35,7 @@ export async function acquireLease(path: string, options: LeaseOptions): Promise
 
 const oneAtATime = createKeyedMutex();
 
-/** A short exclusive section among processes, and in order within this one. A crashed holder delays others by 10 s at most. */
+/** Runs a short exclusive section among processes, and in order within this one. A crashed holder delays others by at most 10 s. */
 export function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   return oneAtATime(resolve(path), () => runLocked(path, work));
 }
@@ -53,7 +53,7 @@ function holdLease(path: string, number: number, staleMs: number): Lease {
   const file = join(path, String(number));
   const renewal = setInterval(() => {
     const now = new Date();
-    // A renewal that fails is tried again by the next one; stillHeld() is what tells a loss.
+    // The next renewal makes up for a failed one; stillHeld() detects a loss.
     utimes(file, now, now).catch(() => undefined);
   }, staleMs / 4);
   renewal.unref();
@@ -73,13 +73,13 @@ function holdLease(path: string, number: number, staleMs: number): Lease {
   };
 }
 
-/** undefined: nobody holds it, because the claim went away meanwhile, is stale, or its process ended. */
+/** Returns undefined if the claim was removed meanwhile, is stale, or its process ended. */
 async function readHolder(file: string, staleMs: number): Promise<{ readonly owner: string } | undefined> {
   try {
     const { mtimeMs } = await stat(file);
     if (Date.now() - mtimeMs > staleMs) return undefined;
     const holder = parseHolder(await readFile(file, "utf8"));
-    // Created, but not written yet: somebody is just taking it.
+    // Created but not written yet: another process is just taking it.
     if (!holder) return { owner: "another process" };
     return isProcessGone(holder) ? undefined : holder;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { readdir, rename, stat } from "node:fs/promises";
 import { isErrno } from "./atomic-file.ts";
 
-/** Throws when nobody can say. */
+/** Throws if it cannot be determined. */
 export async function pathExists(path: string): Promise<boolean> {
   try {
     await stat(path);
@@ -12,7 +12,7 @@ export async function pathExists(path: string): Promise<boolean> {
   }
 }
 
-/** What lies in a folder; nothing where there is no folder. */
+/** Lists a folder; empty if it does not exist. */
 export async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
@@ -22,7 +22,7 @@ export async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** A rename that may have been made before. */
+/** Renames; does nothing if that was done before. */
 export async function moveIfThere(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
@@ -31,7 +31,10 @@ export async function moveIfThere(from: string, to: string): Promise<void> {
   }
 }
 
-/** Changes whenever the file is replaced or rewritten: we replace by rename, so the inode tells. "" when there is none. */
+/**
+ * Returns a text that changes whenever the file is replaced or rewritten: files are replaced by rename, so the inode changes. "" if there
+ * is none.
+ */
 export async function fileStamp(path: string): Promise<string> {
   try {
     const { ino, mtimeMs, size } = await stat(path);

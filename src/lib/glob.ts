@@ -1,7 +1,7 @@
 /**
- * Tells whether a path meets a glob: `*`, `?` and `[a-z]` within one part of it, `**` across parts, `{a,b}`, and the
- * groups of shells, `@(a|b)`, `?(…)`, `+(…)`, `*(…)`, `!(…)`. Names come from strangers: it goes through a path a few times,
- * piece by piece of the glob, where a regular expression would try every way to share out the letters, for hours.
+ * Returns a matcher for a glob: `*`, `?` and `[a-z]` within one path segment, `**` across segments, `{a,b}`, and the groups of shells,
+ * `@(a|b)`, `?(…)`, `+(…)`, `*(…)`, `!(…)`. Names come from strangers: matching is linear in the path for each piece of the glob, where a
+ * regular expression would backtrack for hours.
  */
 export function matchGlob(glob: string): (path: string) => boolean {
   const { step, isNegated, mayEndInSlash, head, tail } = parseGlob(glob);
@@ -18,16 +18,16 @@ export function matchGlob(glob: string): (path: string) => boolean {
 interface ParsedGlob {
   readonly step: Step;
   readonly isNegated: boolean;
-  /** `guide/*` is met by `guide/intro/`, too. */
+  /** `guide/*` also matches `guide/intro/`. */
   readonly mayEndInSlash: boolean;
-  /** What every path that meets it begins and ends with; most paths are told apart by that alone. */
+  /** Prefix and suffix of every matching path; most paths are decided by these alone. */
   readonly head: string;
   readonly tail: string;
 }
 
 interface Piece {
   readonly step: Step;
-  /** The character it stands for; "" when it stands for more than one text. */
+  /** The character it matches; "" if it matches more than one text. */
   readonly literal: string;
   readonly isStar?: boolean;
   /** At the end, a slash may follow. */
@@ -35,10 +35,10 @@ interface Piece {
 }
 
 const QUANTITIES = "@?+*!";
-/** With one of these in it `[…]` means its characters alone; without, also itself: people write `report [final].pdf`. */
+/** With one of these, `[…]` is only a character class; without, it also matches itself: people write `report [final].pdf`. */
 const SURELY_CLASS = /[-*+?.^${}(|)[\]]/;
 
-/** Whatever is not closed stands for itself. */
+/** Unclosed groups and classes match themselves. */
 function parseGlob(glob: string): ParsedGlob {
   const [marks = ""] = /^!*(?!\()/.exec(glob) ?? [];
   const pieces = piecesOf(glob.slice(marks.length));
@@ -66,7 +66,7 @@ function piecesOf(glob: string): Piece[] {
 
 const BELOW: Piece = { step: anythingBelow, literal: "" };
 
-// `a/**` is met by `a` itself; but a star before the slash asks for a folder, and `/**` for a path.
+// `a/**` also matches `a` itself; but a star before the slash requires a folder, and `/**` a path.
 function isBelow(pieces: readonly Piece[], rest: string): boolean {
   const last = pieces.at(-1);
   return rest === "/**" && last !== undefined && !last.isStar;
@@ -142,7 +142,7 @@ function characterClass(inside: string): (character: string) => boolean {
   return (character) => ranges.some(({ from, to }) => character >= from && character <= to);
 }
 
-/** A plus after it means once or more. */
+/** A plus behind it means once or more. */
 function repeatable(glob: string, at: number, end: number, step: Step): Found {
   const isRepeated = glob[end + 1] === "+" && glob[end + 2] !== "(";
   return {
@@ -151,7 +151,7 @@ function repeatable(glob: string, at: number, end: number, step: Step): Found {
   };
 }
 
-/** Letter after letter would be slow: what stands for itself is one step. */
+/** Joins literal characters into one step: letter by letter would be slow. */
 function stepOf(pieces: readonly Piece[]): Step {
   const steps: Step[] = [];
   let text = "";
@@ -166,7 +166,7 @@ function stepOf(pieces: readonly Piece[]): Step {
   return sequence(steps);
 }
 
-/** -1 when it is not closed. */
+/** Returns -1 if it is not closed. */
 function closingOf(glob: string, at: number, [open, close]: string): number {
   let depth = 0;
   for (let i = at; i < glob.length; i += 1) {
@@ -178,7 +178,7 @@ function closingOf(glob: string, at: number, [open, close]: string): number {
   return -1;
 }
 
-/** At a mark that is in no group or braces of its own. */
+/** Splits at marks outside of nested groups and braces. */
 function split(glob: string, mark: string): string[] {
   const parts = [""];
   let depth = 0;
@@ -197,10 +197,10 @@ function isOfPart(character: string): boolean {
   return character !== "/";
 }
 
-/** Where in a path one may stand: 1 for each such place, one more than the path has characters. */
+/** Positions in a path: 1 for each reachable one; one entry more than the path has characters. */
 type PositionSet = Uint8Array;
 
-/** From the places where a piece of a glob may begin to those where it may have ended. */
+/** Maps the positions where a piece of a glob may begin to those where it may end. */
 type Step = (path: string, at: PositionSet) => PositionSet;
 
 type Quantity = "@" | "?" | "+" | "*" | "!";
@@ -222,7 +222,7 @@ function oneOf(isMet: (character: string) => boolean): Step {
   };
 }
 
-/** At least so many characters of one part of the path. */
+/** Matches at least this many characters of one segment. */
 function star(least: 0 | 1): Step {
   return (path, at) => {
     const out = new Uint8Array(at.length);
@@ -236,7 +236,7 @@ function star(least: 0 | 1): Step {
   };
 }
 
-/** Any number of whole parts, each with its slash. */
+/** Matches any number of whole segments, each with its slash. */
 const anyFolders: Step = (path, at) => {
   const out = at.slice();
   const first = at.indexOf(1);
@@ -244,7 +244,7 @@ const anyFolders: Step = (path, at) => {
   return out;
 };
 
-/** Nothing, or a slash and whatever comes then. */
+/** Matches nothing, or a slash and anything behind it. */
 function anythingBelow(path: string, at: PositionSet): PositionSet {
   const out = at.slice();
   const first = at.findIndex((is, i) => is === 1 && path[i] === "/");
@@ -276,7 +276,7 @@ function group(alternatives: readonly Step[], quantity: Quantity): Step {
   }
 }
 
-/** Each round goes on from the places that the last one found. */
+/** Each round continues from the positions that the last one found. */
 function repeated(once: Step, path: string, places: PositionSet): PositionSet {
   for (let fresh = places; fresh.includes(1); ) {
     const reached = once(path, fresh);

@@ -5,7 +5,7 @@ import { yieldIfDue } from "./time-slice.ts";
 
 const PIECE_BYTES = 256 * 1024;
 
-/** SHA-256 of the bytes on disk, 64 lower-case hex digits. */
+/** Returns the SHA-256 of the file, 64 lower-case hex digits. */
 export async function hashFile(path: string): Promise<string> {
   const hash = createHash("sha256");
   await yieldIfDue();
@@ -24,12 +24,12 @@ export async function hashFile(path: string): Promise<string> {
   }
 }
 
-/** `sha256:…` of bytes, in hexadecimal. */
+/** Returns `sha256:…`, in hexadecimal. */
 export function contentDigest(content: Uint8Array | string): string {
   return `sha256:${createHash("sha256").update(content).digest("hex")}`;
 }
 
-/** The same of a text, however its lines are broken. */
+/** The same for a text, ignoring how white space breaks it. */
 export function textDigest(text: string): string {
   return contentDigest(text.replaceAll(/\s+/g, " ").trim());
 }
@@ -40,13 +40,13 @@ const FNV_PRIME = 0x01000193;
 interface HashRange {
   readonly from?: number;
   readonly to?: number;
-  /** The hash of what precedes it: the result is that of both together. Another number gives another hash. */
+  /** The hash of the preceding text: the result is that of both together. Another number gives another hash. */
   readonly start?: number;
 }
 
 /**
- * 32 bits of a text, or of a part of it: FNV-1a over its UTF-16 units. Fast, and the same on every machine and in every release: vectors are made
- * with it. For tables and samples only: it is easy to find two texts with the same hash.
+ * Returns a 32-bit hash of a text or part of it: FNV-1a over its UTF-16 units. Fast, and the same on every machine and in every release:
+ * vectors depend on it. Only for tables and samples: collisions are easy to find.
  */
 export function fastHash(text: string, { from = 0, to = text.length, start = FNV_OFFSET }: HashRange = {}): number {
   let hash = start;
@@ -54,7 +54,7 @@ export function fastHash(text: string, { from = 0, to = text.length, start = FNV
   return hash >>> 0;
 }
 
-/** Spreads what differs anywhere over all 32 bits, so that some of them are a fair sample (the last step of MurmurHash3). */
+/** Spreads differences over all 32 bits, so that any of them are a fair sample (the last step of MurmurHash3). */
 export function mixBits(hash: number): number {
   let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);

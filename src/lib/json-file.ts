@@ -2,8 +2,8 @@ import { createReadStream } from "node:fs";
 import { BadInputError } from "../contracts/errors.ts";
 
 /**
- * The JSON in a file that people edit too: UTF-8 or UTF-16, with or without a byte order mark. undefined for an empty
- * file. Bytes that are no text of these encodings are an error, so that nothing mangled is ever written back.
+ * Parses a JSON file that people edit, too: UTF-8 or UTF-16, with or without a byte order mark. Returns undefined for an empty file. Throws
+ * for bytes that are no text in these encodings, so that nothing mangled is ever written back.
  */
 export function parseJsonBytes(bytes: Uint8Array): unknown {
   const text = decoderOf(bytes).decode(bytes).trim();
@@ -15,8 +15,8 @@ export function toJsonText(value: unknown): string {
 }
 
 /**
- * The elements of a JSON array in such a file, in pages, each as its text: never more of it in memory than a page. No page at all for an
- * empty file and for `null`; an empty one for `[]`. BadInputError where it is no JSON array; whether an element is well-formed inside, `parseExactly` tells.
+ * Yields the elements of a JSON array in such a file as texts, in pages; memory holds one page. No page for an empty file and for `null`;
+ * an empty one for `[]`. Throws BadInputError if it is no JSON array; `parseExactly` checks the elements.
  */
 export async function* readJsonArray(path: string): AsyncGenerator<string[], void> {
   const splitter = new ArraySplitter();
@@ -29,7 +29,7 @@ export async function* readJsonArray(path: string): AsyncGenerator<string[], voi
   if (splitter.end(decoder?.decode(new Uint8Array()) ?? "")) yield [];
 }
 
-/** Like JSON.parse, but a number that no double holds stays as it is written, also when it is written again. */
+/** Like JSON.parse, but a number that no double can hold keeps its digits, also when written again. */
 export function parseExactly(text: string): unknown {
   return parseJson(text, /\d{16}|\d[eE]\+?\d{3}/.test(text) ? keepDigits : undefined);
 }
@@ -56,7 +56,7 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 
 /** Finds where the elements of an array end, by brackets, commas and quotes alone. */
 class ArraySplitter {
-  /** Of the element that is not whole yet; before and behind the array, what stands there. */
+  /** The incomplete element; outside of the array, the text there. */
   #piece = "";
   #depth = 0;
   #inText = false;
@@ -64,7 +64,7 @@ class ArraySplitter {
   #hasElements = false;
   #isOver = false;
 
-  /** The elements that are whole now. */
+  /** Returns the elements that are complete now. */
   feed(text: string): string[] {
     const page: string[] = [];
     let from = 0;
@@ -98,7 +98,7 @@ class ArraySplitter {
     return page;
   }
 
-  /** Was there an array? */
+  /** Returns whether there was an array. */
   end(text: string): boolean {
     this.feed(text);
     if (this.#depth > 0) throw new BadInputError("it is not valid JSON: it ends too early");
@@ -119,7 +119,7 @@ interface Decoder {
   decode(bytes: Uint8Array, options?: { readonly stream: boolean }): string;
 }
 
-/** Of a text that begins with these bytes. */
+/** Returns the decoder for a text that begins with these bytes. */
 function decoderOf(bytes: Uint8Array): Decoder {
   const decoder = new TextDecoder(encodingOf(bytes), { fatal: true });
   return {
@@ -133,7 +133,7 @@ function decoderOf(bytes: Uint8Array): Decoder {
   };
 }
 
-/** JSON begins with an ASCII character, so without a mark the zero byte beside it gives UTF-16 away. */
+/** JSON begins with an ASCII character, so without a mark the zero byte beside it indicates UTF-16. */
 function encodingOf(bytes: Uint8Array): string {
   const [first, second] = bytes;
   if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return "utf-16le";

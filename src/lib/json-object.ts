@@ -1,11 +1,11 @@
 export type JsonObject = Record<string, unknown>;
 
-/** An object in the sense of JSON: neither null nor an array. */
+/** Tells whether it is a JSON object: neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** undefined for text that is no JSON, or something else. */
+/** Returns undefined if the text is no JSON object. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);

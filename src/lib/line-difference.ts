@@ -13,12 +13,12 @@ export interface Hunk {
   readonly lines: readonly DifferentLine[];
 }
 
-/** Texts that differ in more lines, or in parts that are longer, are told as one replaced by the other: the time grows with both. */
+/** Texts that differ in more lines, or in longer parts, are shown as one replaced by the other: the time grows with both. */
 const MAX_EDITS = 1000;
 const MAX_LINES = 20_000;
 const CONTEXT = 3;
 
-/** What changed from one text to the other, line by line, by the fewest edits there are. */
+/** Returns the line differences between two texts, with the fewest edits. */
 export function lineDifference(before: string, after: string): readonly Hunk[] {
   const [from, to] = [before.split("\n"), after.split("\n")];
   let head = 0;
@@ -26,11 +26,11 @@ export function lineDifference(before: string, after: string): readonly Hunk[] {
   let tail = 0;
   const room = Math.min(from.length, to.length) - head;
   while (tail < room && from[from.length - 1 - tail] === to[to.length - 1 - tail]) tail += 1;
-  // Of what both begin and end with, only the lines around are needed.
+  // Of the common beginning and end, only the context lines are needed.
   const first = Math.max(0, head - CONTEXT);
   const isShort = from.length + to.length - 2 * (head + tail) <= MAX_LINES;
   const limits = { context: CONTEXT, maxEditLength: MAX_EDITS };
-  // Every line ends with a line feed, so that none is told to lack one.
+  // Every line ends with a line feed, so that none is reported to lack one.
   const part = (lines: readonly string[]): string =>
     lines
       .slice(first, lines.length - tail + CONTEXT)
@@ -53,16 +53,16 @@ function readHunk({ oldStart, newStart, lines }: StructuredPatchHunk, before: nu
 function replaceAll(from: readonly string[], to: readonly string[], head: number, tail: number): Hunk {
   const first = Math.max(0, head - CONTEXT);
   const last = from.length - tail;
-  const tell = (kind: DifferentLine["kind"], lines: readonly string[]): DifferentLine[] =>
+  const toLines = (kind: DifferentLine["kind"], lines: readonly string[]): DifferentLine[] =>
     lines.map((text) => ({ kind, text }));
   return {
     fromLine: first + 1,
     toLine: first + 1,
     lines: [
-      ...tell("same", from.slice(first, head)),
-      ...tell("removed", from.slice(head, last)),
-      ...tell("added", to.slice(head, to.length - tail)),
-      ...tell("same", from.slice(last, last + CONTEXT)),
+      ...toLines("same", from.slice(first, head)),
+      ...toLines("removed", from.slice(head, last)),
+      ...toLines("added", to.slice(head, to.length - tail)),
+      ...toLines("same", from.slice(last, last + CONTEXT)),
     ],
   };
 }

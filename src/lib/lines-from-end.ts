@@ -2,11 +2,13 @@ import { open } from "node:fs/promises";
 import { isErrno } from "./atomic-file.ts";
 
 const CHUNK_BYTES = 64 * 1024;
-/** A longer line is none that we wrote: it is passed over. */
+/** A longer line was not written by lockstep: it is skipped. */
 const MAX_LINE_BYTES = 256 * 1024;
 const LINE_END = 10;
 
-/** The lines of a text file, the last one first, however long the file is. Empty lines are left out; no file is no lines. */
+/**
+ * Yields the lines of a text file from the last to the first, however long the file is. Leaves out empty lines; a missing file has none.
+ */
 export async function* linesFromEnd(path: string): AsyncGenerator<string, void> {
   const file = await open(path).catch((error: unknown) => {
     if (isErrno(error, "ENOENT")) return undefined;
@@ -26,7 +28,7 @@ export async function* linesFromEnd(path: string): AsyncGenerator<string, void> 
         if (at + 1 < rest.length) yield rest.toString("utf8", at + 1);
         rest = rest.subarray(0, at);
       }
-      // Only the end of it is kept, which will not be taken for a line of ours.
+      // Only its end is kept, which does not parse as a line of lockstep.
       if (rest.length > MAX_LINE_BYTES) rest = rest.subarray(rest.length - CHUNK_BYTES);
     }
     if (rest.length > 0) yield rest.toString("utf8");

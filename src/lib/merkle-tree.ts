@@ -11,7 +11,7 @@ export interface InclusionProof {
 interface Subtree {
   readonly height: number;
   readonly hash: Buffer;
-  /** It contains the leaf that is to be proved. */
+  /** Contains the leaf to prove. */
   readonly hasTarget: boolean;
 }
 
@@ -41,12 +41,12 @@ export class MerkleTree {
     this.#stack.push(top);
   }
 
-  /** Of the leaves added so far. */
+  /** Returns the hash of the leaves added so far. */
   root(): Buffer {
     return foldRight(this.#stack)?.hash ?? createHash("sha256").digest();
   }
 
-  /** undefined: no leaf was added with `prove`. */
+  /** Returns undefined if no leaf was added with `prove`. */
   proof(): InclusionProof | undefined {
     if (this.#target === undefined) return undefined;
     const path = [...this.#path];

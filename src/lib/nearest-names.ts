@@ -1,6 +1,6 @@
 const MAX_SUGGESTIONS = 3;
 
-/** Names that differ from the wanted one in a few letters only, or contain it: what somebody may have meant. */
+/** Returns names that differ from the wanted one in a few letters, or contain it: likely typos. */
 export function nearestNames(wanted: string, names: readonly string[]): string[] {
   const plain = plainName(wanted);
   return names
@@ -15,7 +15,7 @@ function plainName(name: string): string {
   return name.toLowerCase().replaceAll(/[\s_-]+/g, "");
 }
 
-/** How many letters have to be changed, added or left out. */
+/** Returns how many letters to change, add or leave out. */
 function distanceBetween(a: string, b: string): number {
   if (a && (b.includes(a) || a.includes(b))) return 1;
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);

@@ -10,7 +10,7 @@ const REASONS: Readonly<Record<string, string>> = {
   UND_ERR_BODY_TIMEOUT: "the answer stopped coming",
 };
 
-/** Why there was no answer, for people, by the code of the error; undefined for codes of services. */
+/** Returns why there was no response, for people, by error code; undefined for codes of services. */
 export function explainNetwork(code: string): string | undefined {
   if (/^(CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/.test(code))
     return `its certificate is not trusted (${code})`;

@@ -3,13 +3,13 @@ import { link, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno } from "./atomic-file.ts";
 
-/** A claim is the file `<number>` in its folder; `<number>.free` is one that was given back. */
+/** A claim is the file `<number>` in its folder; `<number>.free` is a released one. */
 export interface Claim {
   readonly number: number;
   readonly free: boolean;
 }
 
-/** The highest claim of the folder, whether given back or not; undefined when there is none, or no folder. Numbers only grow, so this one decides. */
+/** Returns the highest claim of the folder, released or not; undefined if there is none. Numbers only grow, so this one decides. */
 export async function highestClaim(folder: string): Promise<Claim | undefined> {
   const claims = (await readClaims(folder)) ?? [];
   return claims.reduce<Claim | undefined>(
@@ -19,11 +19,9 @@ export async function highestClaim(folder: string): Promise<Claim | undefined> {
 }
 
 /**
- * Takes a number that nobody ever had, among all processes that see the folder, and sweeps claims that are more than
- * `kept` below it. False: somebody was faster; look again.
- *
- * Creating the file exclusively is not enough, because used numbers are swept: a slow process could create one anew.
- * So it looks once more afterwards and gives up when the number may have been swept. The highest never is.
+ * Takes a number that no process ever had, among all processes that see the folder, and deletes claims more than `kept` below it. Returns
+ * false if another process was faster: look again. Creating the file exclusively is not enough, because used numbers are deleted: a slow
+ * process could create one anew. So it lists once more afterwards and gives up if the number may have been deleted. The highest never is.
  */
 export async function claimNumber(
   folder: string,
@@ -38,7 +36,7 @@ export async function claimNumber(
   });
   if (!created) return false;
   const claims = await readClaims(folder);
-  // Removed meanwhile, and the claim with it.
+  // The folder was removed meanwhile, and the claim with it.
   if (!claims) return false;
   if (claims.some((claim) => claim.number > number + kept || (claim.number === number && claim.free))) {
     await rm(path, { force: true });
@@ -52,8 +50,8 @@ export async function claimNumber(
 }
 
 /**
- * Exclusively, and whole: a claim without its content could not be told from one that is just being written, and
- * whoever waits would have to wait until it is stale. False: it exists.
+ * Creates the file exclusively and with its whole content: an empty claim could not be told from one that is being written, and waiting
+ * processes would wait until it is stale. Returns false if it exists.
  */
 async function createFile(path: string, content: string): Promise<boolean> {
   const draft = `${path}-${process.pid}-${randomBytes(4).toString("hex")}`;
@@ -81,7 +79,7 @@ async function createBare(path: string, content: string): Promise<boolean> {
   }
 }
 
-/** undefined: there is no folder. */
+/** Returns undefined if there is no folder. */
 async function readClaims(folder: string): Promise<Claim[] | undefined> {
   const names = await readdir(folder).catch((error: unknown) => {
     if (!isErrno(error, "ENOENT")) throw error;

@@ -1,8 +1,8 @@
 /** A resource that the first caller opens, and all share. */
 interface OpenedOnce<T> {
-  /** Those who wait get the failure; the next caller tries again. */
+  /** A failure goes to all waiting callers; the next caller tries again. */
   open(): Promise<T>;
-  /** Nothing to close where nothing was opened. */
+  /** Does nothing if it was never opened. */
   close(): Promise<void>;
 }
 

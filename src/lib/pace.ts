@@ -1,6 +1,6 @@
-/** The right to have one request under way. Releasing twice is harmless. */
+/** Permission for one concurrent request. Releasing twice is harmless. */
 export interface Slot {
-  /** How many pauses there were before it. */
+  /** Number of pauses before it. */
   readonly epoch: number;
   release(): void;
 }
@@ -11,39 +11,39 @@ export interface Closed {
   readonly waitMs: number;
 }
 
-/** Told of a wait that a person might wonder about: once of each pause, and once of each spacing. */
+/** Called for waits that users might wonder about: once for each pause and each change of spacing. */
 export type OnWait = (reason: string, ms: number) => void;
 
-/** What politeness has cost so far. */
+/** Total waits so far. */
 export interface Waited {
   readonly ms: number;
   readonly pauses: number;
 }
 
 /**
- * All requests to one server pass here: so many at once, with time between their starts, none during a pause. After a pause it opens
- * slowly, one request and then one more for each success: whatever was too much before would be too much again.
+ * Limits all requests to one server: concurrency, time between starts, none during a pause. After a pause, concurrency restarts at 1 and
+ * grows with each success: what was too much before would be too much again.
  */
 export interface Pace {
   /**
-   * Waits for a slot, first come first served. Rejects with the signal's reason when that aborts first; resolves to Closed rather than wait for a
-   * pause that is longer than `patienceMs`.
+   * Waits for a slot, first come first served. Rejects with the signal's reason if that aborts first; resolves to Closed rather than wait
+   * for a pause that is longer than `patienceMs`.
    */
   acquire(signal: AbortSignal, onWait?: OnWait): Promise<Slot | Closed>;
-  /** Nobody gets a slot for that long; a pause that is longer already stays. */
+  /** Gives out no slot for this long; an existing longer pause stays. */
   pause(ms: number, reason: string): void;
-  /** At least so long between two starts, for so long; never less than the pace was made with. */
+  /** Sets the minimum time between two starts, for `forMs`; never less than `intervalMs` of the options. */
   space(intervalMs: number, reason: string, forMs?: number): void;
-  /** The server was asked too fast: twice the time between two starts, less with each success. */
+  /** After requests came too fast: doubles the time between two starts; each success reduces it. */
   ease(): void;
   recordSuccess(slot: Slot): void;
   /**
-   * Returns failures in a row: 0 for a request that was under way when the last pause began, because many that fail at once tell no more than
+   * Returns failures in a row; 0 for a request that was running when the last pause began, because many that fail at once say no more than
    * the first.
    */
   recordFailure(slot: Slot): number;
   waited(): Waited;
-  /** Nobody needs it now. */
+  /** Returns true if it has no slots in use and no waiters. */
   isIdle(): boolean;
 }
 
@@ -52,19 +52,19 @@ export interface PaceOptions {
   /** A longer pause is not waited for. */
   readonly patienceMs: number;
   readonly intervalMs?: number;
-  /** Why there is time between two starts, for people. */
+  /** Why there is time between two starts; shown to people. */
   readonly reason?: string;
-  /** The least time between two starts after the server was asked too fast. */
+  /** Minimum time between two starts after requests came too fast. */
   readonly easedMs?: number;
-  /** A shorter wait is not worth telling. */
+  /** Shorter waits are not reported. */
   readonly tellFromMs?: number;
   readonly clock?: PaceClock;
 }
 
-/** Time as a pace sees it, so that a test can let it pass. */
+/** The clock, replaced in tests. */
 export interface PaceClock {
   nowMs(): number;
-  /** Returns what calls it off. */
+  /** Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void;
 }
 
@@ -76,10 +76,10 @@ export const SYSTEM_CLOCK: PaceClock = {
   },
 };
 
-const SPACING_TOLD_FROM_MS = 1000;
+const SPACING_REPORTED_FROM_MS = 1000;
 const MAX_EASED_MS = 60_000;
 const LEAST_EASED_MS = 50;
-/** Timers wake a little late; a request that starts later than that did not wait for its turn. */
+/** Timers wake a little late; a request that starts later than this did not wait for its turn. */
 const LATE_MS = 20;
 
 export function createPace(options: PaceOptions): Pace {
@@ -99,13 +99,13 @@ class RequestPace implements Pace {
   #running = 0;
   /** Counts pauses. */
   #epoch = 0;
-  /** Those that began since the last pause, and how many of them may run. A long download from before keeps nobody out. */
+  /** Requests since the last pause, and how many of them may run. A long download from before the pause does not count. */
   #recent = 0;
   #width: number;
   #intervalMs: number;
   #spacedUntil = Number.POSITIVE_INFINITY;
   #spacingReason: string;
-  /** Changes with each spacing that is worth telling anew. */
+  /** Changes with each spacing that is worth reporting again. */
   #spacing = 0;
   #easedMs = 0;
   #keptBackMs = 0;
@@ -115,8 +115,8 @@ class RequestPace implements Pace {
   #failures = 0;
   #waitedMs = 0;
   #pauses = 0;
-  /** What each listener heard of last: the end of a pause, or a spacing. */
-  readonly #told = new WeakMap<OnWait, number>();
+  /** The last wait that was reported to each listener: the end of a pause, or a spacing. */
+  readonly #reported = new WeakMap<OnWait, number>();
   #callOff: (() => void) | undefined;
 
   constructor(options: PaceOptions) {
@@ -134,7 +134,7 @@ class RequestPace implements Pace {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         this.#waiters.delete(waiter);
-        // Without waiters there is no timer, which would keep the process alive.
+        // Without waiters there must be no timer: it would keep the process alive.
         this.#admitWaiters();
         reject(signal.reason);
       };
@@ -183,7 +183,7 @@ class RequestPace implements Pace {
   recordSuccess({ epoch }: Slot): void {
     this.#failures = 0;
     this.#easedMs = this.#easedMs < LEAST_EASED_MS ? 0 : this.#easedMs * 0.9;
-    // What was under way before the pause says nothing about how much is welcome now.
+    // A request from before the pause says nothing about the current limit.
     if (epoch !== this.#epoch) return;
     this.#width = Math.min(this.#width + 1, this.#options.concurrency);
     this.#admitWaiters();
@@ -248,25 +248,25 @@ class RequestPace implements Pace {
     this.#callOff?.();
     this.#callOff = undefined;
     for (const waiter of this.#waiters) {
-      // Whoever releases a slot lets the next one in.
+      // The release of a slot admits the next one.
       if (this.#isFull()) return;
       const ms = this.#waitMs();
       if (ms > 0) {
         this.#callOff = this.#clock.after(Math.ceil(ms), () => this.#admitWaiters());
-        for (const { onWait } of this.#waiters) if (onWait) this.#tell(onWait, ms);
+        for (const { onWait } of this.#waiters) if (onWait) this.#report(onWait, ms);
         return;
       }
       waiter.admit();
     }
   }
 
-  /** Who hears of every single wait hears nothing. */
-  #tell(onWait: OnWait, ms: number): void {
+  /** Reports each cause once: a report for every single wait would not be read. */
+  #report(onWait: OnWait, ms: number): void {
     const isPause = this.#pausedUntil >= Math.min(this.#nextStartAt, this.#spacedUntil);
-    if (ms < Math.max(this.#options.tellFromMs ?? 0, isPause ? 0 : SPACING_TOLD_FROM_MS)) return;
+    if (ms < Math.max(this.#options.tellFromMs ?? 0, isPause ? 0 : SPACING_REPORTED_FROM_MS)) return;
     const cause = isPause ? this.#pausedUntil : this.#spacing;
-    if (cause === this.#told.get(onWait)) return;
-    this.#told.set(onWait, cause);
+    if (cause === this.#reported.get(onWait)) return;
+    this.#reported.set(onWait, cause);
     onWait(isPause ? this.#pauseReason : this.#spacingReason, Math.ceil(ms));
   }
 }

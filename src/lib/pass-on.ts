@@ -1,7 +1,7 @@
-/** What any process needs to start. */
+/** Variables that any process needs to start. */
 const NEEDED = ["path", "systemroot", "temp", "tmp", "tmpdir", "lang", "tz"];
 
-/** An environment for a process that deals with what strangers made: secrets stay outside. `more` names, in lower case, what it needs besides. */
+/** Returns an environment for a process that reads untrusted input: without secrets. `more` names further variables, in lower case. */
 export function passOn(
   environment: Readonly<Record<string, string | undefined>>,
   more: readonly string[] = [],

@@ -1,12 +1,12 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
-/** Enough to tell later, from the same place, whether exactly this process is still there. */
+/** Identifies a process, so that the same machine can tell later whether it is still running. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Where the pid means something: the host, and on Linux its process namespace, for containers may share a host name. */
+  /** Where the pid is valid: the host, and on Linux its process namespace, because containers may share a host name. */
   readonly host: string;
-  /** Tells a process from a later one with the same pid; "" where the system does not say. */
+  /** Distinguishes a process from a later one with the same pid; "" if the system does not say. */
   readonly birth: string;
 }
 
@@ -17,7 +17,7 @@ export function thisProcess(): ProcessIdentity {
   return own;
 }
 
-/** True only when it certainly ended. A process of another host is never called gone: nothing here can know. */
+/** Returns true only if it certainly ended; never for a process of another host. */
 export function isProcessGone(identity: ProcessIdentity): boolean {
   if (identity.host !== thisProcess().host) return false;
   if (!hasProcess(identity.pid)) return true;
@@ -30,7 +30,7 @@ function hasProcess(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it exists and belongs to somebody else.
+    // EPERM: it exists and belongs to another user.
     return !(error instanceof Error && "code" in error && error.code === "ESRCH");
   }
 }
@@ -43,14 +43,14 @@ function processHost(): string {
   }
 }
 
-/** Boot and clock tick it started at: pids repeat, and after a reboot ticks do too. */
+/** Returns boot id and start tick: pids repeat, and after a reboot ticks do, too. */
 function processBirth(pid: number): string {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").slice(0, 8);
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     // The name in parentheses may hold anything; state and start are the 1st and the 20th field after it.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // Ended, but nobody asked for its exit code yet: it still has a pid.
+    // A zombie: it ended but still has a pid.
     if (fields[0] === "Z" || fields[0] === "X") return "ended";
     return fields[19] === undefined ? "" : `${boot}-${fields[19]}`;
   } catch {

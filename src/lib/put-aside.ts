@@ -3,7 +3,7 @@ import { copyFile, mkdir, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { hashFile } from "./hash.ts";
 
-/** Below a `.lockstep/` folder: files of an earlier release that were taken over. Maintenance removes them after a while. */
+/** Below a `.lockstep/` folder: migrated files of an earlier release. Maintenance removes them after a while. */
 export const PUT_ASIDE = "before-ledger";
 
 /** Moves the files below `<own>/before-ledger/`. Repeated after a kill, it moves the rest. */
@@ -12,7 +12,7 @@ export async function putAside(paths: readonly string[], own: string): Promise<v
   for (const path of paths) await rename(path, join(own, PUT_ASIDE, basename(path)));
 }
 
-/** Copies them there. Returns when each copy was read again and is the file; throws otherwise. */
+/** Copies them there. Returns when each copy was read back and is equal; throws otherwise. */
 export async function copyAside(paths: readonly string[], own: string): Promise<void> {
   if (paths.length > 0) await mkdir(join(own, PUT_ASIDE), { recursive: true });
   for (const path of paths) {

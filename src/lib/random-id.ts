@@ -2,13 +2,13 @@ import { randomFillSync } from "node:crypto";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const LENGTH = 24;
-/** Bytes from here on would make the first letters likelier than the others. */
+/** Higher bytes would make the first letters likelier than the others. */
 const FAIR = 62 * 4;
 
 const bytes = new Uint8Array(4096);
 let used = bytes.length;
 
-/** The prefix and 24 random characters, as the wire protocol has its ids: 142 bits, never given twice. */
+/** Returns the prefix and 24 random characters, like ids of the wire protocol: 142 bits, unique. */
 export function randomId(prefix: string): string {
   let id = prefix;
   while (id.length < prefix.length + LENGTH) {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
-/** Form fields hold several texts in one; `separator` is what comes between them and occurs in none. */
+/** Reads a list of texts. A form field holds several in one; `separator` is between them and occurs in none. */
 export function readTexts(value: unknown, where: string, separator: RegExp, problems: string[]): readonly string[] {
   if (value === undefined) return [];
   const list = typeof value === "string" ? value.split(separator) : value;
@@ -25,7 +25,7 @@ export function readCount(value: unknown, where: string, { usual, min, max }: Co
   return usual;
 }
 
-/** false where nothing is said. */
+/** Returns false if absent. */
 export function readFlag(value: unknown, where: string, problems: string[]): boolean {
   if (value === undefined) return false;
   if (typeof value === "boolean") return value;
@@ -33,11 +33,11 @@ export function readFlag(value: unknown, where: string, problems: string[]): boo
   return false;
 }
 
-/** What of these is not as usual, or was there `earlier`: domain.json stays as short as somebody wrote it. */
+/** Returns the fields that differ from their default or were there `earlier`: domain.json stays as short as the user wrote it. */
 export function unusualFields(
   fields: readonly (readonly [name: string, value: unknown, usual: unknown])[],
   earlier: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const told = fields.filter(([name, value, usual]) => name in earlier || !isDeepStrictEqual(value, usual));
-  return Object.fromEntries(told.map(([name, value]) => [name, value]));
+  const shown = fields.filter(([name, value, usual]) => name in earlier || !isDeepStrictEqual(value, usual));
+  return Object.fromEntries(shown.map(([name, value]) => [name, value]));
 }

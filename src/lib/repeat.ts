@@ -2,7 +2,7 @@ export interface Repetition {
   stop(): void;
 }
 
-/** Does the work again and again, counted from the end of the time before; a failure is told and the next time comes all the same. */
+/** Repeats the work, `everyMs` after the end of the last run; a failure is reported, and the next run comes all the same. */
 export function repeat(
   work: () => Promise<unknown>,
   options: { readonly everyMs: number; readonly onError: (error: unknown) => void },
@@ -11,7 +11,7 @@ export function repeat(
   let timer: NodeJS.Timeout;
   const wait = (): void => {
     timer = setTimeout(() => void work().catch(options.onError).finally(again), options.everyMs);
-    // A process that has nothing else to do may end.
+    // The timer does not keep the process alive.
     timer.unref();
   };
   const again = (): void => {

@@ -8,27 +8,27 @@ export interface RetryLimits extends Backoff {
   readonly attempts: number;
 }
 
-/** How a storage service is asked again that does not say when: by our own requests and by the clients of Azure. */
+/** Retries for storage services that do not say when to try again: our own requests and Azure's clients. */
 export const STORAGE_RETRIES: RetryLimits = { attempts: 4, firstMs: 500, longestMs: 8000 };
 
-/** Doubles with each failure in a row, of which there is at least one, up to the longest. */
+/** Doubles with each failure in a row (at least one), up to the longest. */
 export function backoffMs(failures: number, { firstMs, longestMs }: Backoff): number {
   return Math.min(firstMs * 2 ** (failures - 1), longestMs);
 }
 
-/** Anywhere between half of it and all of it, so that those who failed together do not return together. */
+/** Returns between half and all of it, so that requests that failed together do not retry together. */
 export function jitter(ms: number): number {
   return ms * (0.5 + Math.random() / 2);
 }
 
-/** Headers of an answer, in whichever shape the client has them. */
+/** Headers of a response, in the client's form. */
 export type AnswerHeaders =
   | { get(name: string): string | null | undefined }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * How long an answer asks to wait: `retry-after-ms`, or Retry-After in seconds or as a date, which is meant by the server's clock if the answer tells
- * it. undefined when it does not say, or nobody can read it. Of any length: callers know how long is too long for them.
+ * Returns how long a response asks to wait: `retry-after-ms`, or Retry-After in seconds or as a date, which is compared with the server's
+ * own `Date` if present. undefined if it is absent or cannot be parsed. Not capped: callers know their limit.
  */
 export function readRetryAfterMs(headers: AnswerHeaders, nowMs: number = Date.now()): number | undefined {
   const inMs = readNumber(headerOf(headers, "retry-after-ms"));
@@ -40,18 +40,18 @@ export function readRetryAfterMs(headers: AnswerHeaders, nowMs: number = Date.no
   return atMs === undefined ? undefined : Math.max(0, atMs - (readDate(headerOf(headers, "date")) ?? nowMs));
 }
 
-/** The first one where there are several; "" for none. Names are in lower case. */
+/** Returns the first value; "" for none. Names are in lower case. */
 export function headerOf(headers: AnswerHeaders, name: string): string {
   const value = isLookup(headers) ? headers.get(name) : headers[name];
   return (typeof value === "object" ? value?.[0] : value) ?? "";
 }
 
-/** undefined for anything but a plain number of zero or more. */
+/** Returns undefined for anything but a plain number of zero or more. */
 export function readNumber(text: string): number | undefined {
   return /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
 }
 
-/** Without letters it is no date of HTTP, whatever `Date.parse` makes of it. */
+/** Without letters it is no HTTP date, whatever `Date.parse` returns. */
 function readDate(text: string): number | undefined {
   const atMs = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(atMs) ? undefined : atMs;

@@ -1,4 +1,4 @@
-/** Names are compared in small letters, without what joins their words: `privateToken`, `private_token`, `feed[private-token]`. */
+/** Names are compared in lower case, without separators: `privateToken`, `private_token`, `feed[private-token]`. */
 const SECRET_NAME = new RegExp(
   [
     "token|jwt|bearer|password|passwd|passphrase|passcode|pwd",
@@ -10,27 +10,30 @@ const SECRET_NAME = new RegExp(
     .map((names) => `(?:${names})$`)
     .join("|"),
 );
-/** What signed addresses of Amazon and Google consist of. */
+/** Prefixes of parameters in signed addresses of Amazon and Google. */
 const SIGNED_PREFIXES = ["x-amz-", "x-goog-"];
-/** They lead to the next page, or are words of a language. */
+/** Page cursors, or ordinary words. */
 const HARMLESS_NAME =
   /(?:pag(?:e|ing|ination)|next|prev(?:ious)?|cont(?:inue|inuation)?|resum(?:e|ption)|sync|skip|cursor|scroll|start|delta|list|offset|position|design|syntax|lexer)token$/;
-/** Of a visitor, or of a conference, where it is a small number. */
+/** Ids of visitor sessions; as a small number, a session of a conference. */
 const SESSION_NAME = /(?:^|php|asp|net|user|^j)sess(?:ion)?id|^cfid$|^cftoken$/;
 const MAYBE_SESSION_NAME = /^(?:sid|sess|session)$/;
-/** A key or a colour, a code of a sign-in or of a country: the value tells. */
+/** A key or a colour, a sign-in code or a country code: the value decides. */
 const AMBIGUOUS_NAME =
   /(?:key|code|secret|signature|credentials?)$|^(?:o?auth|authorization|authentication|assertion|cookie|hmac|otp|pass|pin|pw|sas|ticket|tkn|tok)$/;
 /** `?forgot_password=1` */
 const FLAG = /^(?:[01]|true|false|yes|no|on|off)$/i;
-/** What comes with a signature and changes with it; without one these are names like any other. */
+/** Parameters that belong to a signature and change with it; without one they are ordinary names. */
 const BESIDE_SIGNATURE: ReadonlySet<string> = new Set([
   ...["sv", "ss", "srt", "sp", "st", "se", "spr", "sip", "sr", "si", "sdd", "ses", "scid", "saoid", "suoid"],
   ...["skoid", "sktid", "skt", "ske", "sks", "skv", "rscc", "rscd", "rsce", "rscl", "rsct"],
   ...["awsaccesskeyid", "googleaccessid", "key-pair-id", "policy", "expires"],
 ]);
 
-/** What a parameter holds, both as they may be written in an address: a secret, a visitor's number, or (undefined) what tells pages apart. */
+/**
+ * Classifies a parameter, both parts as written in an address: a secret, a visitor's session, or (undefined) something that distinguishes
+ * pages.
+ */
 export function secretIn(name: string, value: string): "secret" | "session" | undefined {
   const plain = plainName(name);
   const letters = plain.replaceAll(/[^a-z0-9]/g, "");
@@ -42,7 +45,7 @@ export function secretIn(name: string, value: string): "secret" | "session" | un
   return AMBIGUOUS_NAME.test(letters) && looksLikeSecret(unescaped(value)) ? "secret" : undefined;
 }
 
-/** Why nobody should write an address down, as the end of a sentence that begins with what it is; undefined: nothing is wrong with it. It never repeats what is secret. */
+/** Returns why an address must not be stored, as the end of a sentence; undefined if it may. Never repeats the secret. */
 export function findAddressSecret(url: URL): string | undefined {
   if (url.username !== "" || url.password !== "") return "a user name or password";
   const fragment = url.hash.includes("=") ? pairs(url.hash.slice(1)) : [];
@@ -55,7 +58,7 @@ export function findAddressSecret(url: URL): string | undefined {
   return /^[\w.[\]-]{1,40}$/.test(found.name) ? `${what} ('${found.name}')` : what;
 }
 
-/** A query (without `?`) as it was written, apart from what nobody should write down. Sessions are left to whoever sees whether they matter. */
+/** Returns a query (without `?`) as written, but without secrets. Sessions stay: only the caller knows whether they matter. */
 export function withoutSecrets(query: string): string {
   const pieces = pairs(query);
   const isSigned = pieces.some(({ name, value }) => value !== "" && /^sig(?:nature)?$/.test(plainName(name)));
@@ -65,10 +68,10 @@ export function withoutSecrets(query: string): string {
   return kept.length === pieces.length ? query : kept.map(({ written }) => written).join("&");
 }
 
-/** Takes user name, password and secrets out of an address, in its fragment, too, where that is written like a query. */
+/** Removes user name, password and secrets from an address, also from a fragment that is written like a query. */
 export function dropSecrets(url: URL): void {
   const isWeb = url.protocol === "http:" || url.protocol === "https:";
-  // In `ssh://git@host` it says what is meant, and nothing else.
+  // In `ssh://git@host` the user name is part of the address, not a secret.
   if (isWeb || url.password !== "") url.username = "";
   url.password = "";
   const search = withoutSecrets(url.search.slice(1));
@@ -77,7 +80,7 @@ export function dropSecrets(url: URL): void {
   if (hash !== url.hash.slice(1)) url.hash = hash;
 }
 
-/** An absolute address as it is written, apart from what nobody should write down. "" for what is none. */
+/** Returns an absolute address as written, but without secrets. "" if it is none. */
 export function withoutAddressSecrets(address: string): string {
   const url = URL.parse(address);
   if (!url) return "";
@@ -110,26 +113,26 @@ function plainName(written: string): string {
   return unescaped(written).toLowerCase();
 }
 
-/** All that is looked for is ASCII, so that bytes are characters. */
+/** Everything searched for is ASCII, so bytes are characters. */
 function unescaped(written: string): string {
   return written.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
-/** How what is issued by well-known services begins, and nothing else does. */
+/** Prefixes that only credentials of well-known services have. */
 const ISSUED =
   /^(?:gh[oprsu]_|github_pat_|gl(?:pat|dt|rt|ft|ptt|cbt|imt)-|xox[a-z]-|AIza|ya29\.|whsec_|shp(?:at|ca|pa|ss)_)[\w.~+/=-]{6,}$|^A(?:KIA|SIA)[A-Z0-9]{12,}$/;
-/** How words begin, too: a part of what follows must be one that nobody writes. */
+/** Prefixes that words have, too: a part of what follows must look random. */
 const MAYBE_ISSUED = /^(?:[sr]k[-_]|pk_|npm_|pypi-|hf_|do[op]_v1_|lin_api_|lk_|SG\.|hvs\.|gsk_|key-|pat-)(?=[\w.-]+$)/;
 const JWT = /^eyJ[\w-]{4,}\.[\w-]{4,}(?:\.[\w-]*){0,3}$/;
 const AUTHORIZATION = /^(?:basic|bearer|token)[ +]+\S{8,}$/i;
-/** Nothing that people number has so many digits. */
+/** People's numbers do not have this many digits. */
 const LONG_NUMBER = /^\d{24,}$/;
 const LEAST_CHARACTERS = 16;
 const LEAST_RANDOM = 14;
-/** Small letters, capitals or digits in a row, a capital in front of a word included. */
+/** Runs of lower-case letters, capitals or digits; a word may begin with a capital. */
 const RUN = /[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g;
 
-/** Was a value issued or drawn at random, rather than named or numbered by people? Takes time that grows with its length alone. */
+/** Tells whether a value was issued or random, rather than named or numbered by people. Linear in its length. */
 function looksLikeSecret(value: string): boolean {
   if ([ISSUED, JWT, AUTHORIZATION, LONG_NUMBER].some((form) => form.test(value))) return true;
   const [prefix] = MAYBE_ISSUED.exec(value) ?? [];
@@ -157,7 +160,7 @@ function isHex(part: string): boolean {
   return /^[0-9a-f]{16,}$/i.test(part) && part.length / runsOf(part) < 4 && new Set(part).size >= 6;
 }
 
-/** Words, years and versions change between letters and digits every four characters or later; chance does every two or three. */
+/** Words, years and versions switch between letters and digits every four characters or later; random text every two or three. */
 function isRandom(part: string): boolean {
   const perRun = part.length / runsOf(part);
   if (!/\d/.test(part)) return part.length >= 20 && perRun < 3;

@@ -1,8 +1,8 @@
 import { isLoopbackHost } from "./loopback.ts";
 
 /**
- * undefined when the text can be the address of a SharePoint site, else what is wrong with it, to follow the name of
- * the field. Sign-in tokens are sent there, hence https. The sentence never repeats the address: it may hold a password.
+ * Returns undefined if the text can be the address of a SharePoint site, otherwise what is wrong with it, to follow the name of the field.
+ * Sign-in tokens are sent there, hence https. Never repeats the address: it may hold a password.
  */
 export function findSiteUrlProblem(text: string): string | undefined {
   const url = URL.parse(text);

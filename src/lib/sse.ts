@@ -1,6 +1,6 @@
 /** One server-sent event. */
 export interface SseEvent {
-  /** "" when the event carries none. */
+  /** "" if the event has none. */
   readonly id: string;
   readonly event: string;
   readonly data: string;
@@ -12,9 +12,8 @@ const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 const LINE_END = /\r\n|\r|\n/;
 
 /**
- * The bytes of one event. No text can end its event or begin another: each line, whichever way it ends, becomes a
- * `data:` line of its own, and control characters become U+FFFD. `event:` always comes first, so a line that begins
- * with it is where an event begins.
+ * Encodes one event. No text can end its event or begin another: each line, whatever its line end, becomes a `data:` line, and control
+ * characters become U+FFFD. `event:` always comes first, so a line that begins with it begins an event.
  */
 export function encodeSseEvent(event: SseEvent): string {
   const lines = [`event: ${oneLine(event.event)}`];
@@ -23,11 +22,11 @@ export function encodeSseEvent(event: SseEvent): string {
   return `${lines.join("\n")}\n\n`;
 }
 
-/** The complete events of a piece of a stream that begins at an event; what an unfinished last one has so far is left out. */
+/** Parses the complete events of a part of a stream that begins at an event; leaves out an unfinished last one. */
 export function parseSseEvents(text: string): SseEvent[] {
   const events: SseEvent[] = [];
   const lines = text.split(LINE_END);
-  // The piece after the last line end is not a line yet.
+  // The part after the last line end is not a complete line yet.
   lines.pop();
   let fields: Fields = emptyFields();
   for (const line of lines) {
@@ -69,10 +68,10 @@ function oneLine(text: string): string {
 }
 
 const EVENT_END = /\r\n\r\n|\n\n|\r\r/g;
-/** No event of a well-meaning server comes near it. */
+/** No event of a well-behaved server is near this size. */
 const MAX_EVENT_CHARACTERS = 4 * 1024 * 1024;
 
-/** The events of a stream, each as soon as it is complete. Of one that breaks off in the middle nothing is told. */
+/** Yields each event as soon as it is complete. An event that breaks off is not yielded. */
 export async function* readSseEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<SseEvent> {
   const decoder = new TextDecoder();
   let text = "";

@@ -1,10 +1,10 @@
 /**
- * Asks a generator for its first value now, so that what it waits for is under way while the caller does something
- * else. Not a generator itself: wrapping one in another costs several turns of the event loop for every value.
+ * Requests the first value of a generator now, so that its work runs while the caller does something else. Not a generator itself: wrapping
+ * one in another costs several rounds of the event loop per value.
  */
 export function startEarly<T, R>(generator: AsyncGenerator<T, R>): AsyncIterator<T, R> {
   let first: Promise<IteratorResult<T, R>> | undefined = generator.next();
-  // A failure is the reader's to see; until somebody reads, it must not count as unhandled.
+  // The reader gets the failure; until then it must not count as unhandled.
   first.catch(() => undefined);
   return {
     next() {

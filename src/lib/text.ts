@@ -1,11 +1,11 @@
 import { RemoteError } from "../contracts/errors.ts";
 
-/** `1 file`, `2 files`; the plural is given where it is not made with an s. */
+/** Returns `1 file`, `2 files`; `nouns` is for irregular plurals. */
 export function plural(count: number, noun: string, nouns = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : nouns}`;
 }
 
-/** As people say it: 1.5 MB. */
+/** Returns 1.5 MB. */
 export function sayBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} bytes`;
   const units = ["KB", "MB", "GB"];
@@ -13,14 +13,14 @@ export function sayBytes(bytes: number): string {
   return `${(bytes / 1024 ** power).toFixed(bytes < 10 * 1024 ** power ? 1 : 0)} ${units[power - 1]}`;
 }
 
-/** Without the characters at its end that are among these. In one pass: `/x+$/` takes quadratic time for runs of x that end in something else. */
+/** Removes these characters at the end. In one pass: `/x+$/` takes quadratic time for runs of x that end in something else. */
 export function trimEnd(text: string, characters: string): string {
   let end = text.length;
   while (end > 0 && characters.includes(text[end - 1] ?? "")) end -= 1;
   return text.slice(0, end);
 }
 
-/** The same bytes; throws when there are more, whatever was said of them before. */
+/** Passes the bytes on; throws if there are more than `maxBytes`, whatever the declared size. */
 export async function* limitBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array, void> {
   let bytes = 0;
   for await (const chunk of body) {
@@ -30,7 +30,7 @@ export async function* limitBytes(body: AsyncIterable<Uint8Array>, maxBytes: num
   }
 }
 
-/** For sorting by code units, which is the same everywhere: less than 0 when `a` comes first. */
+/** Compares by code units, which is the same everywhere: negative if `a` comes first. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -38,7 +38,10 @@ export function compareText(a: string, b: string): number {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** One line of a log, whatever names and documents hold: line ends, escape sequences and characters that turn text around are spelled out. */
+/**
+ * Returns one line for a log, whatever names and documents contain: escapes line ends, control sequences and characters that change the
+ * text direction.
+ */
 export function logLine(text: string): string {
   return text.replaceAll(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,9 +1,9 @@
-/** ISO 8601 UTC with six fraction digits, as every file of ours holds instants: `2024-01-15T10:30:00.000000Z`. */
+/** Formats as ISO 8601 UTC with six fraction digits, as in all files of lockstep: `2024-01-15T10:30:00.000000Z`. */
 export function toUtcMicros(date: Date): string {
   return `${date.toISOString().slice(0, -1)}000Z`;
 }
 
-/** The same of milliseconds with a fraction, as file systems tell them; 1970 for what is no time. */
+/** The same for milliseconds with a fraction, as file systems return them; 1970 for an invalid time. */
 export function msToUtcMicros(timeMs: number): string {
   const ms = Math.floor(timeMs);
   const date = new Date(ms);
@@ -12,7 +12,7 @@ export function msToUtcMicros(timeMs: number): string {
   return `${date.toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}Z`;
 }
 
-/** Of a header such as `Last-Modified`; "" for what is no time. */
+/** Parses a header such as `Last-Modified`; "" if it is no time. */
 export function httpDateToUtc(text: string): string {
   const date = new Date(text);
   return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);
@@ -22,18 +22,18 @@ export function nowUtcMicros(): string {
   return toUtcMicros(new Date());
 }
 
-/** Whole Unix seconds. */
+/** Returns whole Unix seconds. */
 export function nowSeconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** Whole Unix seconds of an instant, or 0 when it is none. */
+/** Returns whole Unix seconds of an instant; 0 if it is none. */
 export function toUnixSeconds(instant: string): number {
   const ms = Date.parse(instant);
   return Number.isNaN(ms) ? 0 : Math.floor(ms / 1000);
 }
 
-/** `2025-11-26_14-20-30` in UTC: the stamp in job and report file names. */
+/** Returns `2025-11-26_14-20-30` in UTC: the stamp in job and report file names. */
 export function toFileStamp(date: Date): string {
   return date.toISOString().slice(0, 19).replace("T", "_").replaceAll(":", "-");
 }

@@ -6,9 +6,9 @@ import { isErrno } from "./atomic-file.ts";
 import { NETWORK_FILE_SYSTEMS } from "./network-disk.ts";
 
 export interface Notices {
-  /** Something happened to what lies directly in this folder: below the root, `/`-separated, "" for the root itself. */
+  /** Something changed directly in this folder: below the root, `/`-separated, "" for the root itself. */
   touched(folder: string): void;
-  /** Called once: from now on nothing is heard any more, and something may have been missed already. */
+  /** Called once: no more notifications follow, and some may have been missed already. */
   lost(reason: string): void;
 }
 
@@ -16,27 +16,27 @@ export interface FolderTreeWatch {
   close(): void;
 }
 
-/** How one folder is watched. `name` is what happened to something, as far as the system tells; throws when it cannot be watched. */
+/** Watches one folder. `name` is the entry that changed, if the system says so; throws if the folder cannot be watched. */
 export type WatchFolder = (
   path: string,
   options: { readonly recursive: boolean },
-  heard: { event(kind: string, name: string | null): void; error(error: unknown): void },
+  listener: { event(kind: string, name: string | null): void; error(error: unknown): void },
 ) => { close(): void };
 
 export interface TreeWatchOptions {
-  /** Whether anything in this folder, below the root, is of interest. */
+  /** Tells whether anything in this folder, below the root, is of interest. */
   readonly enters: (folder: string) => boolean;
   readonly watchFolder?: WatchFolder;
-  /** One watch for everything, where the system is good at that. */
+  /** One watch for the whole tree, where the system supports that well. */
   readonly recursive?: boolean;
-  /** What `statfs` says of it. */
+  /** The file system type from `statfs`. */
   readonly fileSystemOf?: (path: string) => Promise<number>;
 }
 
 /**
- * Hears of changes in a folder and all below it. Notifications are hints: whoever uses them looks for himself, now and then
- * also unasked. Folders that appear are watched at once, and told of when their watch stands, since files may have come
- * before it. Resolves when everything is watched; throws when that is not possible, or was so only for a moment.
+ * Reports changes in a folder and everything below it. Notifications are hints: callers must scan the folder themselves, now and then also
+ * without a notification. New folders are watched at once, and reported when their watch is active, because files may have come before it.
+ * Resolves when everything is watched; throws if that is not possible.
  */
 export async function watchFolderTree(
   root: string,
@@ -48,22 +48,22 @@ export async function watchFolderTree(
   return tree;
 }
 
-/** FUSE and 9P: somebody else's disk behind a driver, more often than not. */
-const UNHEARD_OF: ReadonlySet<number> = new Set([...NETWORK_FILE_SYSTEMS, 0x65735546, 0x01021997]);
+/** FUSE and 9P: mostly a remote disk behind a driver. */
+const WITHOUT_NOTIFICATIONS: ReadonlySet<number> = new Set([...NETWORK_FILE_SYSTEMS, 0x65735546, 0x01021997]);
 
-const SYSTEM_IS_GOOD_AT_TREES = process.platform === "darwin" || process.platform === "win32";
+const SUPPORTS_RECURSIVE = process.platform === "darwin" || process.platform === "win32";
 
 class TreeWatch implements FolderTreeWatch {
   readonly #root: string;
   readonly #notices: Notices;
   readonly #options: Required<TreeWatchOptions>;
   readonly #watches = new Map<string, { close(): void }>();
-  /** What appeared, left, or was replaced, and was not looked at yet. */
+  /** Entries that appeared, left or were replaced, and were not checked yet. */
   readonly #renamed = new Set<string>();
-  #looking = false;
+  #checking = false;
   #closed = false;
   #isOpen = false;
-  /** Of a loss before that: nobody was promised anything yet. */
+  /** The reason of a loss before watching began: the caller has no watch yet. */
   #lostEarly: string | undefined;
   #identity: string | undefined;
 
@@ -71,13 +71,13 @@ class TreeWatch implements FolderTreeWatch {
     this.#root = root;
     this.#notices = notices;
     const fileSystemOf = async (path: string): Promise<number> => (await statfs(path)).type;
-    this.#options = { watchFolder: watchOneFolder, recursive: SYSTEM_IS_GOOD_AT_TREES, fileSystemOf, ...options };
+    this.#options = { watchFolder: watchOneFolder, recursive: SUPPORTS_RECURSIVE, fileSystemOf, ...options };
   }
 
   async open(): Promise<void> {
     this.#identity = identityOf(await lstat(this.#root));
-    if (UNHEARD_OF.has(await this.#options.fileSystemOf(this.#root))) {
-      throw new Error("it lies on a network file system, and what others change there is not heard of here");
+    if (WITHOUT_NOTIFICATIONS.has(await this.#options.fileSystemOf(this.#root))) {
+      throw new Error("it lies on a network file system, and what others change there is not reported here");
     }
     try {
       await this.#enter("");
@@ -102,7 +102,7 @@ class TreeWatch implements FolderTreeWatch {
     else this.#lostEarly = reason;
   }
 
-  /** Watches a folder, then looks what is in it: whatever comes later is heard of. */
+  /** Watches a folder, then lists it: later changes are reported. */
   async #enter(top: string): Promise<void> {
     const waiting = [top];
     for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
@@ -117,7 +117,7 @@ class TreeWatch implements FolderTreeWatch {
     }
   }
 
-  /** false: it has left already. */
+  /** Returns false if it does not exist any more. */
   #watch(folder: string): boolean {
     const { recursive, watchFolder } = this.#options;
     if (recursive && folder !== "") return true;
@@ -126,7 +126,7 @@ class TreeWatch implements FolderTreeWatch {
         this.#absolute(folder),
         { recursive },
         {
-          event: (kind, name) => this.#heard(folder, kind, name),
+          event: (kind, name) => this.#onEvent(folder, kind, name),
           error: (error) => this.#lose(explain(error)),
         },
       );
@@ -139,7 +139,7 @@ class TreeWatch implements FolderTreeWatch {
     }
   }
 
-  #heard(folder: string, kind: string, name: string | null): void {
+  #onEvent(folder: string, kind: string, name: string | null): void {
     if (this.#closed) return;
     const below = name?.replaceAll("\\", process.platform === "win32" ? "/" : "\\") ?? "";
     const path = folder === "" || below === "" ? folder + below : `${folder}/${below}`;
@@ -148,8 +148,8 @@ class TreeWatch implements FolderTreeWatch {
     this.#notices.touched(where);
     if (kind !== "rename") return;
     this.#renamed.add(path);
-    if (this.#looking) return;
-    this.#looking = true;
+    if (this.#checking) return;
+    this.#checking = true;
     void this.#lookAtRenamed().catch((error: unknown) => this.#lose(explain(error)));
   }
 
@@ -157,7 +157,7 @@ class TreeWatch implements FolderTreeWatch {
     try {
       for (const path of this.#renamed) {
         this.#renamed.delete(path);
-        // The system says of a watched folder that left only its own name: for the root, nobody else would tell.
+        // For a watched folder that left, the system reports only its own name; nothing else would report the root.
         if (path === basename(this.#root) && !(await this.#isSameRoot())) {
           return this.#lose("the folder was moved, removed or replaced");
         }
@@ -166,11 +166,11 @@ class TreeWatch implements FolderTreeWatch {
         if (found?.isDirectory() && (path === "" || this.#options.enters(path))) await this.#enter(path);
       }
     } finally {
-      this.#looking = false;
+      this.#checking = false;
     }
   }
 
-  /** A watch goes with its folder, wherever that goes: what is at this path now needs one of its own. */
+  /** A watch follows its folder when that is moved: the path needs a new one. */
   #leave(path: string): void {
     if (this.#options.recursive) this.#notices.touched(path);
     if (!this.#watches.has(path)) return;
@@ -196,8 +196,8 @@ function identityOf({ dev, ino }: Stats): string {
   return `${dev}:${ino}`;
 }
 
-const watchOneFolder: WatchFolder = (path, options, heard) => {
-  const watcher = watch(path, { ...options, persistent: false }, (kind, name) => heard.event(kind, name));
-  watcher.on("error", (error) => heard.error(error));
+const watchOneFolder: WatchFolder = (path, options, listener) => {
+  const watcher = watch(path, { ...options, persistent: false }, (kind, name) => listener.event(kind, name));
+  watcher.on("error", (error) => listener.error(error));
   return watcher;
 };

@@ -5,12 +5,12 @@ const MAX_ENTRIES = 20_000;
 const END_BYTES = 22;
 const ENTRY_BYTES = 46;
 
-/** The end record stands within so many bytes of the end: behind it there may be a comment. */
+/** The end record is within this many bytes of the end: a comment may follow it. */
 export const ZIP_TAIL_BYTES = END_BYTES + 65_535;
-/** The fixed part of what precedes the bytes of an entry. */
+/** The fixed part of a local file header. */
 export const ZIP_LOCAL_HEADER_BYTES = 30;
 
-/** One file of an archive, as its directory tells it; sizes are claims. */
+/** One entry of an archive's directory; sizes are unverified. */
 export interface ZipEntry {
   readonly name: string;
   readonly compressedSize: number;
@@ -22,7 +22,7 @@ export interface ZipEntry {
   readonly offset: number;
 }
 
-/** Where the directory is. `tail` is the end of the archive, `ZIP_TAIL_BYTES` of it or the whole. Throws when it is none. */
+/** Finds the directory. `tail` is the end of the archive, `ZIP_TAIL_BYTES` of it or the whole. Throws if it is no archive. */
 export function findZipDirectory(tail: Buffer): {
   readonly offset: number;
   readonly bytes: number;
@@ -62,7 +62,7 @@ export function readZipEntries(directory: Buffer, count: number): ZipEntry[] {
   return entries;
 }
 
-/** Where the bytes of an entry begin, seen from the entry's offset; `header` are the bytes there. */
+/** Returns the offset of an entry's content, relative to the entry's offset; `header` are the bytes there. */
 export function zipContentStart(header: Buffer): number {
   if (header.readUInt32LE(0) !== LOCAL_SIGNATURE) throw new Error("an entry is not where the directory says");
   return ZIP_LOCAL_HEADER_BYTES + header.readUInt16LE(26) + header.readUInt16LE(28);

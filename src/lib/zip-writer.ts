@@ -6,12 +6,12 @@ import { Zip, type ZipInputFile } from "fflate";
 
 /** Offsets and sizes of the plain zip format have 32 bits. */
 const MAX_BYTES = 0xffffffff;
-/** The format knows no time before, nor after 2099. */
+/** The format has no time before 1980 or after 2099. */
 const OLDEST_MS = Date.UTC(1980, 0, 2);
 
 type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** Where an archive goes, in order. */
+/** The sequential output of an archive. */
 interface ZipSink {
   write(chunk: Uint8Array): Promise<void>;
   /** The archive is complete. */
@@ -19,7 +19,7 @@ interface ZipSink {
   close(): Promise<void>;
 }
 
-/** An archive that is made while it is read, and no faster; nothing happens before. Whoever stops reading ends it. */
+/** Yields an archive while it is read, and no faster. A reader that stops early ends it. */
 export async function* streamZip(
   entries: readonly { readonly name: string; content(): Content }[],
   modifiedMs: number,
@@ -36,7 +36,7 @@ export async function* streamZip(
       for (const { name, content } of entries) await zip.add(name, modifiedMs, content());
       await zip.finish();
     } catch (error) {
-      // The reader meets it; one who left does not care.
+      // The reader gets the error, unless it has left.
       await sink.abort(error).catch(() => undefined);
     }
   };
@@ -49,8 +49,8 @@ export async function* streamZip(
 }
 
 /**
- * Writes an archive entry by entry, in the memory of one chunk: fflate knows the format, zlib compresses beside the
- * event loop. Until `finish` has returned there is no archive.
+ * Writes an archive entry by entry; memory holds one chunk. fflate handles the format, zlib compresses in its own thread. Until `finish`
+ * has returned there is no archive.
  */
 export class ZipWriter {
   readonly #sink: ZipSink;
@@ -66,7 +66,7 @@ export class ZipWriter {
     });
   }
 
-  /** The file must not exist yet; finished, it survives a crash. */
+  /** The file must not exist yet; once finished, it survives a crash. */
   static async create(path: string): Promise<ZipWriter> {
     const file = await open(path, "wx");
     return new ZipWriter({
@@ -76,7 +76,7 @@ export class ZipWriter {
     });
   }
 
-  /** How many bytes it was. */
+  /** Returns its size in bytes. */
   async add(name: string, modifiedMs: number, content: Content): Promise<number> {
     const mtime = new Date(Math.max(OLDEST_MS, modifiedMs));
     const entry: ZipInputFile = { filename: name, size: 0, crc: 0, compression: 8, mtime };
@@ -100,7 +100,7 @@ export class ZipWriter {
     return entry.size;
   }
 
-  /** An entry that was packed for another archive; `sizes` are what that archive's directory says of it. */
+  /** Adds an entry that was compressed for another archive; `sizes` come from that archive's directory. */
   async addPacked(
     name: string,
     modifiedMs: number,

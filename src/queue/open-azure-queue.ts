@@ -11,10 +11,10 @@ import {
 } from "../lib/azure.ts";
 import { createKeyedMutex } from "../lib/concurrency.ts";
 
-/** In Azure Queue Storage, a queue for every kind of task. They are created by the first task. */
+/** Uses Azure Queue Storage, with one queue per kind of task. The first task creates them. */
 export function openAzureQueue(where: { readonly account: AzureAccount; readonly prefix: string }): TaskQueue {
   return createAzureQueue(async (kind): Promise<QueueClient> => {
-    // It takes a while to load, and most commands never need it.
+    // Loading it takes a while, and most commands never need it.
     const { QueueServiceClient } = await import("@azure/storage-queue");
     const { account } = where;
     const service =
@@ -27,7 +27,7 @@ export function openAzureQueue(where: { readonly account: AzureAccount; readonly
   });
 }
 
-/** Queues are named with lower-case letters, digits and single hyphens. */
+/** Queue names have lower-case letters, digits and single hyphens. */
 function queueName(prefix: string, kind: string): string {
   return `${prefix}${kind}`
     .toLowerCase()
@@ -37,22 +37,22 @@ function queueName(prefix: string, kind: string): string {
 }
 
 const MAX_SECONDS = 7 * 86_400;
-/** Tasks wait for as long as it takes; the service would drop them after a week. */
+/** Tasks wait without a limit; by default the service would drop them after a week. */
 const FOR_EVER = -1;
 
-/** What is known of a task that was claimed here. */
+/** State of a task that was claimed here. */
 interface Claim {
-  /** Changes with every renewal: only the newest counts. */
+  /** Changes with every renewal: only the newest is valid. */
   readonly receipt: string;
   readonly message: TaskMessage;
 }
 
-/** Leases are the service's invisible messages. It cannot tell that a worker died, so its tasks wait for their leases to end. */
+/** Leases are the service's invisible messages. The service cannot tell that a worker died, so its tasks wait until their leases end. */
 export function createAzureQueue(open: (kind: string) => Promise<QueueClient>): TaskQueue {
   const clientOf = openOncePerKind(open);
   const claims = new Map<string, Claim>();
   const oneAtATime = createKeyedMutex();
-  /** `act` gives the new receipt, "" when the task is given away. It waits for what is done to the task already: that changes the receipt. */
+  /** `act` returns the new receipt, "" if the task is given up. Calls for one task are serialized, because each changes the receipt. */
   const change = (task: ClaimedTask, act: (client: QueueClient, claim: Claim) => Promise<string>): Promise<boolean> =>
     oneAtATime(task.lease, async () => {
       const claim = claims.get(task.lease);
@@ -107,7 +107,7 @@ export function createAzureQueue(open: (kind: string) => Promise<QueueClient>): 
   };
 }
 
-/** A failure is told to those who wait; the next one tries again. */
+/** Passes a failure to all waiting callers; the next call tries again. */
 function openOncePerKind(open: (kind: string) => Promise<QueueClient>): (kind: string) => Promise<QueueClient> {
   const clients = new Map<string, Promise<QueueClient>>();
   return (kind) => {
@@ -120,7 +120,7 @@ function openOncePerKind(open: (kind: string) => Promise<QueueClient>): (kind: s
   };
 }
 
-/** Never too short. */
+/** Rounds up. */
 function toSeconds(ms: number): number {
   return Math.min(Math.ceil(ms / 1000), MAX_SECONDS);
 }
@@ -140,7 +140,7 @@ async function send(client: QueueClient, text: string): Promise<void> {
 
 async function receive(client: QueueClient, leaseMs: number) {
   try {
-    // The service hides a message for a second at least.
+    // The service hides a message for at least a second.
     const visibilityTimeout = Math.max(1, toSeconds(leaseMs));
     return (await client.receiveMessages({ numberOfMessages: 1, visibilityTimeout })).receivedMessageItems[0];
   } catch (error) {
@@ -149,7 +149,7 @@ async function receive(client: QueueClient, leaseMs: number) {
   }
 }
 
-/** Of those that can be claimed now, in about the order they were put there. */
+/** Returns one that can be claimed now, in about the order of insertion. */
 async function peek(client: QueueClient) {
   try {
     return (await client.peekMessages({ numberOfMessages: 1 })).peekedMessageItems[0];
@@ -159,7 +159,7 @@ async function peek(client: QueueClient) {
   }
 }
 
-/** undefined: somebody else has the task, or it is gone. */
+/** Returns undefined if another worker has the task, or it is gone. */
 async function whileMine(request: Promise<string>): Promise<string | undefined> {
   try {
     return await request;
@@ -170,7 +170,7 @@ async function whileMine(request: Promise<string>): Promise<string | undefined> 
   }
 }
 
-/** What a message of Azure Queue Storage says: the task, and what the service does not count itself. */
+/** A message in Azure Queue Storage: the task, and what the service does not count itself. */
 interface TaskMessage {
   readonly payload: unknown;
   /** Why the last attempt failed. */
@@ -179,7 +179,7 @@ interface TaskMessage {
   readonly handedBack: number;
 }
 
-/** A message has 64 KB, of which base64 takes a quarter; the rest of what is left is for the error. */
+/** A message has 64 KB, of which base64 takes a quarter; the remainder is for the error. */
 const MAX_PAYLOAD_BYTES = 40_000;
 const MAX_ERROR_CHARS = 1000;
 
@@ -188,7 +188,7 @@ function encodeMessage({ payload, error, handedBack }: TaskMessage): string {
   return Buffer.from(json).toString("base64");
 }
 
-/** BadInputError when it is too long to be one. */
+/** Throws BadInputError if it is too long. */
 function newMessage(payload: unknown): string {
   const bytes = Buffer.byteLength(JSON.stringify(payload) ?? "null");
   if (bytes > MAX_PAYLOAD_BYTES) {
@@ -199,7 +199,7 @@ function newMessage(payload: unknown): string {
   return encodeMessage({ payload: payload ?? null, error: "", handedBack: 0 });
 }
 
-/** What somebody else put into the queue is a task, too: whoever does it says what is wrong with it. */
+/** Messages of other programs are tasks, too: the worker that runs one says what is wrong with it. */
 function decodeMessage(text: string): TaskMessage {
   try {
     const read = JSON.parse(Buffer.from(text, "base64").toString()) as Partial<TaskMessage> | null;
@@ -207,7 +207,7 @@ function decodeMessage(text: string): TaskMessage {
       return { payload: read.payload, error: String(read.error ?? ""), handedBack: Number(read.handedBack) || 0 };
     }
   } catch {
-    // Not one of ours.
+    // Not a message of lockstep.
   }
   return { payload: text, error: "", handedBack: 0 };
 }

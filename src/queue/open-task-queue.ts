@@ -5,10 +5,10 @@ import { isProcessGone, type ProcessIdentity, thisProcess } from "../lib/process
 import { type DatabasePlace, openDatabase } from "../lib/sql/open-database.ts";
 import type { Schema, Sql, SqlDatabase, SqlValue } from "../lib/sql/sql.ts";
 
-/** It is asked seldom, and answers at once. */
+/** The queue is used seldom, and its statements are fast. */
 const CONNECTIONS = 2;
 
-/** In a SQLite file of this folder for the processes of one machine, or in a PostgreSQL database for those of many. */
+/** Uses a SQLite file in this folder for the processes of one machine, or a PostgreSQL database for several machines. */
 export function openTaskQueue(where: DatabasePlace): ListedTaskQueue {
   return createTaskQueue(() =>
     openDatabase(where, {
@@ -20,10 +20,10 @@ export function openTaskQueue(where: DatabasePlace): ListedTaskQueue {
   );
 }
 
-/** The database is opened by the first call: most commands never ask the queue. */
+/** The first call opens the database: most commands never use the queue. */
 function createTaskQueue(openDatabase: () => Promise<SqlDatabase>): ListedTaskQueue {
   const { open, close } = openOnce(openDatabase);
-  /** Changes the task if the lease is still the last one. */
+  /** Changes the task if the lease is still the current one. */
   const change = async (task: ClaimedTask, set: (now: string) => string, values: SqlValue[] = []): Promise<boolean> => {
     const db = await open();
     const text = `UPDATE tasks SET ${set(nowOf(db))} WHERE id = $1 AND lease = $2 AND state = 'running'`;
@@ -84,12 +84,12 @@ function nowOf({ dialect }: Pick<Sql, "dialect">): string {
     : "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)";
 }
 
-/** SQLite changes rows in a transaction of its own only; a statement of PostgreSQL is one. */
+/** SQLite needs a transaction to change rows; a PostgreSQL statement is one. */
 function atOnce<T>(db: SqlDatabase, work: (sql: Sql) => Promise<T>): Promise<T> {
   return db.dialect === "sqlite" ? db.write(work) : work(db);
 }
 
-/** Where a task is looked for, each by an index of its own. Those whose lease ended were queued before whatever waits now. */
+/** Where to look for a task, each with its own index. Tasks whose lease ended were queued before those that wait now. */
 const CLAIMABLE: readonly ((now: string) => string)[] = [
   (now) => `state = 'running' AND lease_ends_at <= ${now} ORDER BY lease_ends_at, id`,
   (now) => `state = 'waiting' AND due_at <= ${now} ORDER BY due_at, id`,
@@ -103,7 +103,7 @@ async function claimNext(
 ): Promise<ClaimedTask | undefined> {
   const now = nowOf(db);
   const wanted = kinds.map((_, at) => `$${at + 5}`).join(", ");
-  // Several that look at once take different tasks instead of waiting for each other.
+  // Concurrent workers take different tasks instead of waiting for each other.
   const lock = db.dialect === "postgres" ? "FOR UPDATE SKIP LOCKED" : "";
   const values = [randomBytes(12).toString("hex"), leaseMs, worker, JSON.stringify(thisProcess()), ...kinds];
   const row = await atOnce(db, async (sql) => {
@@ -121,7 +121,7 @@ async function claimNext(
   return row && { ...toTask(row), lease: row.lease };
 }
 
-/** A process of this machine that ended need not be waited for. */
+/** Ends leases of processes of this machine that are gone: there is no need to wait for them. */
 async function endLeasesOfTheDead(db: SqlDatabase): Promise<void> {
   const rows = await db.all<{ id: number; lease: string; process: string }>(
     "SELECT id, lease, process FROM tasks WHERE state = 'running'",
@@ -132,7 +132,7 @@ async function endLeasesOfTheDead(db: SqlDatabase): Promise<void> {
   }
 }
 
-/** Tasks that had failed for good are claimed once more: that is when their jobs get an end. */
+/** Tasks that had failed for good are claimed once more, so that their jobs get an end. */
 const WITHOUT_KEYS = `
 DROP INDEX tasks_key;
 ALTER TABLE tasks DROP COLUMN key;

@@ -1,11 +1,11 @@
-/** As much text as was asked for. */
+/** Text up to the requested size. */
 export interface ReadText {
   readonly text: string;
   /** false: there is more. */
   readonly complete: boolean;
 }
 
-/** The beginning of what is text, up to about `maxBytes`; undefined when it is none (UTF-8 without zero bytes). */
+/** Returns the beginning of a text, up to about `maxBytes`; undefined if it is no text (UTF-8 without zero bytes). */
 export async function readText(content: AsyncIterable<Uint8Array>, maxBytes: number): Promise<ReadText | undefined> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let [text, bytes, complete] = ["", 0, true];

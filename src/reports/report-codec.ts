@@ -7,25 +7,25 @@ export const REPORT_JSON = "report.json";
 
 /** One file of an archive. */
 export interface ArchivedFile {
-  /** Its place in the archive. */
+  /** Its path in the archive. */
   readonly path: string;
   readonly bytes: number;
   readonly modifiedAt: string;
 }
 
-/** What the zip has, and of which sources another one has the map files. */
+/** The files of the zip, and for which sources another report has the map files. */
 interface Archived {
   readonly files: readonly ArchivedFile[];
   readonly mapsIn: ReadonlyMap<ArchivedSource, ReportId>;
 }
 
-/** The text of `report.json`. It lists itself too, with the size it really has. */
+/** Returns the text of `report.json`. It lists itself, too, with its real size. */
 export function formatReport(id: ReportId, archive: CrawlArchive, { files, mapsIn }: Archived): string {
   const text = (bytes: number): string => {
     const self = { path: REPORT_JSON, bytes, modifiedAt: archive.finishedAt };
     return `${JSON.stringify(reportJson(id, archive, { files: [self, ...files], mapsIn }), null, 2)}\n`;
   };
-  // The number is part of what it counts; with one digit more at most once, this ends.
+  // The size is part of the text; it grows by a digit at most once, so this ends.
   let bytes = 0;
   for (let next = Buffer.byteLength(text(bytes)); next !== bytes; next = Buffer.byteLength(text(bytes))) bytes = next;
   return text(bytes);
@@ -76,7 +76,7 @@ function sourceJson(source: ArchivedSource, present: ReadonlySet<string>, mapsIn
   };
 }
 
-/** Throws when it is no report. Which report it is, its name says; what it says itself of that is not believed. */
+/** Throws if it is no report. The file name says which report it is; the id in the text is not trusted. */
 export function parseReport(id: ReportId, text: string): ReportSummary {
   const json: unknown = JSON.parse(text);
   if (!isJsonObject(json)) throw new Error(`${REPORT_JSON} must hold a JSON object`);
@@ -106,7 +106,7 @@ export const REPORT_TYPES = Object.keys(REPORT_FOLDERS) as readonly ReportType[]
 
 export const REPORT_ID_FORM = "like crawls/2026-01-15_14-25-00_DEMO_all_full";
 const FOLDERS: readonly string[] = Object.values(REPORT_FOLDERS);
-/** Nothing in it can leave the folder, and nothing in it needs encoding in an address. */
+/** No name can leave the folder, and none needs encoding in an address. */
 const NAME = /^\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_[A-Za-z0-9_-]{1,150}$/;
 
 export function parseReportId(text: string): ReportId {
@@ -115,7 +115,7 @@ export function parseReportId(text: string): ReportId {
   throw new BadInputError(`'report_id' must be ${REPORT_ID_FORM}; got '${text.slice(0, 80)}'.`);
 }
 
-/** undefined for a file that is no report of ours. */
+/** Returns undefined for a file that is no report of lockstep. */
 export function reportIdOfFile(type: ReportType, fileName: string): ReportId | undefined {
   const name = fileName.endsWith(".zip") ? fileName.slice(0, -4) : "";
   return NAME.test(name) ? (`${REPORT_FOLDERS[type]}/${name}` as ReportId) : undefined;
@@ -125,13 +125,13 @@ export function reportTypeOf(id: ReportId): ReportType {
   return REPORT_TYPES.find((type) => id.startsWith(`${REPORT_FOLDERS[type]}/`)) ?? "crawl";
 }
 
-/** The instant in the name, ISO 8601 UTC: all that is known of a report that cannot be read. */
+/** Returns the instant in the name, ISO 8601 UTC: all that is known about an unreadable report. */
 export function stampedAt(id: ReportId): string {
   const [, year, clock] = /\/([\d-]{10})_([\d-]{8})_/.exec(id) ?? [];
   return `${year}T${clock?.replaceAll("-", ":")}.000000Z`;
 }
 
-/** `…_DEMO_all_full`, `…_DEMO_all_full_2`: what stands before the last two words. "" when the name is not of that form. */
+/** Returns the part before the last two words of `…_DEMO_all_full`, `…_DEMO_all_full_2`; "" if the name has another form. */
 export function domainOfReport(id: ReportId): string {
   return /\/[\d-]{10}_[\d-]{8}_(.+)_[a-z]+_[a-z]+(?:_\d+)?$/.exec(id)?.[1] ?? "";
 }

@@ -26,30 +26,30 @@ import { listZip, readZipEntry } from "./zip-reader.ts";
 const MAX_REPORT_JSON_BYTES = 8 * 1024 * 1024;
 const READ_AT_ONCE = 8;
 
-/** Bytes that are read from disk while they are taken, and not before. */
+/** Bytes that are read from disk only while they are consumed. */
 export interface StoredBytes {
   readonly bytes: number;
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** `reports/`: what finished crawls left for looking back, one zip each. */
+/** `reports/`: the archives of finished crawls, one zip each. */
 export interface ReportStore {
   archive(archive: CrawlArchive): Promise<ReportId>;
-  /** Newest first. One that cannot be read is told with its error, and keeps none of the others from being told. */
+  /** Newest first. An unreadable report is listed with its error and does not affect the others. */
   list(options?: ReportListing): Promise<ReportSummary[]>;
-  /** How many there are, by their names alone. */
+  /** Counts by file names alone. */
   count(options?: Pick<ReportListing, "type" | "domainId">): Promise<number>;
-  /** NotFoundError when there is none. */
+  /** Throws NotFoundError if there is none. */
   get(id: ReportId): Promise<ReportSummary>;
-  /** One file of a report; its content throws when it is damaged. NotFoundError when the report does not have it. */
+  /** Returns one file of a report; its content throws if it is damaged. NotFoundError if the report does not have it. */
   file(id: ReportId, path: string): Promise<StoredBytes>;
-  /** The whole zip. */
+  /** Returns the whole zip. */
   download(id: ReportId): Promise<StoredBytes>;
-  /** What was removed. */
+  /** Returns what was removed. */
   remove(id: ReportId): Promise<ReportSummary>;
   /**
-   * Removes reports that are older, except the newest of every domain and those that have map files for one that stays. Tells
-   * which; a dry run does only that.
+   * Removes older reports, except the newest of every domain and those that have map files for a report that stays. Returns the removed
+   * ones; a dry run only returns them.
    */
   removeOldReports(olderThanDays: number, options?: { readonly dryRun: boolean }): Promise<readonly RemovedReport[]>;
 }
@@ -90,7 +90,7 @@ export function createReportStore(folder: string): ReportStore {
   };
 }
 
-/** The time in the name counts, not that of the file: a copy of the storage folder is as old as its reports. */
+/** Goes by the time in the name, not that of the file: copying the storage folder does not make reports younger. */
 async function removeOldReports(
   folder: string,
   olderThanDays: number,
@@ -113,7 +113,7 @@ async function removeOldReports(
           ids.filter((id) => !old.includes(id)),
         );
   const removed: RemovedReport[] = [];
-  // One that cannot be removed is told after the others are.
+  // Reports that could not be removed are thrown as an error after the others were removed.
   const stuck: unknown[] = [];
   for (const id of old) {
     if (named.has(id)) continue;
@@ -122,7 +122,7 @@ async function removeOldReports(
       if (!dryRun) await rm(reportPath(folder, id), { force: true });
       removed.push({ id, bytes });
     } catch (error) {
-      // Somebody else may tidy up at the same time.
+      // Another process may remove reports at the same time.
       if (!(error instanceof NotFoundError)) stuck.push(error);
     }
   }
@@ -130,7 +130,7 @@ async function removeOldReports(
   return removed;
 }
 
-/** The reports that these name for the map files of a source. */
+/** Returns the reports that these name for the map files of a source. */
 async function namedForMaps(folder: string, ids: readonly ReportId[]): Promise<ReadonlySet<unknown>> {
   const named = new Set<unknown>();
   await forEachConcurrent(ids, READ_AT_ONCE, async (id) => {
@@ -187,7 +187,7 @@ async function openFile(folder: string, id: ReportId, filePath: string): Promise
   return { bytes: entry.size, content: readZipEntry(path, entry) };
 }
 
-/** Opened when the first byte is asked for: a reader that never begins leaves nothing open. */
+/** Opened with the first read: a reader that never begins leaves nothing open. */
 async function* readWhole(path: string): AsyncGenerator<Uint8Array, void> {
   yield* createReadStream(path);
 }

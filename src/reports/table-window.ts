@@ -25,10 +25,10 @@ export interface TableWindow {
   readonly total: number;
 }
 
-/** A table is read from its beginning, as often as it takes. */
+/** Opens the table at its beginning, any number of times. */
 type Reading = () => Promise<Pick<StoredBytes, "content">>;
 
-/** Sorting a later window holds all rows before it in memory, and sorts them in one go. */
+/** Sorting a later window holds all rows before it in memory. */
 const MAX_SORTED = 20_000;
 
 /** Returns some rows of a CSV file. Only those rows are kept in memory; sorted, the file is read twice. */
@@ -127,7 +127,7 @@ async function takeRows(
   return { columns: columns ?? [], rows, total };
 }
 
-/** What a cell is sorted by: numbers by their value and before any text, text without regard to case and accents. */
+/** The sort key of a cell: numbers by value and before any text; text ignores case and accents. */
 type SortKey = number | string;
 
 interface Ranked {
@@ -141,15 +141,15 @@ const NUMBER = /^-?\d{1,15}(?:\.\d{1,15})?$/;
 const KEY_CHARS = 200;
 
 /**
- * The first `size` rows of a table in an order. Keys are made once and compared plainly: a collator would hold up everybody
- * else for seconds where many rows have to be kept.
+ * Keeps the first `size` rows of a table in an order. Keys are computed once and compared plainly: a collator would block the process for
+ * seconds with many rows.
  */
 class BestRows {
   readonly #best: BestOf<Ranked>;
 
   constructor(size: number, order: "ascending" | "descending") {
     const direction = order === "ascending" ? 1 : -1;
-    // Equal ones stay as they come, in both directions.
+    // Equal rows keep their order, in both directions.
     this.#best = new BestOf(size, (a, b) => direction * compareKeys(a.key, b.key) || a.at - b.at);
   }
 
@@ -166,7 +166,7 @@ class BestRows {
 function sortKey(cell: string): SortKey {
   if (NUMBER.test(cell)) return Number(cell);
   const plain = cell.slice(0, KEY_CHARS).normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();
-  // A piece of a text keeps all of the text in memory; a copy does not.
+  // A slice would keep the whole text in memory; a copy does not.
   return Buffer.from(plain).toString();
 }
 

@@ -20,10 +20,10 @@ import {
 import { listZip, readPackedEntry, readZipEntry } from "./zip-reader.ts";
 
 const UNFINISHED = ".zip.tmp";
-/** A writer touches its file all the time: one that stood still for so long was left by a crash. */
+/** A writer touches its file all the time: a file that was not touched for this long was left by a crash. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 
-/** Writes the report of a crawl. It appears whole or not at all: written beside, flushed to disk, renamed. */
+/** Writes the report of a crawl. It appears whole or not at all: temporary file, flush, rename. */
 export async function writeArchive(reportsFolder: string, archive: CrawlArchive): Promise<ReportId> {
   const folder = join(reportsFolder, REPORT_FOLDERS.crawl);
   const stamp = toFileStamp(new Date(archive.finishedAt));
@@ -46,7 +46,7 @@ export function reportPath(reportsFolder: string, id: ReportId): string {
   return join(reportsFolder, `${id}.zip`);
 }
 
-/** Whoever creates the unfinished file has the name, unless a finished one is there: then the next name is tried. */
+/** The process that creates the unfinished file owns the name, unless a finished one exists: then the next name is tried. */
 async function claimId(reportsFolder: string, wanted: string): Promise<{ id: ReportId; zip: ZipWriter }> {
   for (let attempt = 1; ; attempt += 1) {
     const id = parseReportId(attempt === 1 ? wanted : `${wanted}_${attempt}`);
@@ -82,7 +82,7 @@ async function fill(zip: ZipWriter, id: ReportId, archive: CrawlArchive, reports
       const file = await addMapFile(zip, name, map.path, earlier.snapshots.get(name));
       if (file) files.push(file);
     }
-    // Last, because only now it is known what was copied.
+    // Written last, because only now it is known what was copied.
     const report = Buffer.from(formatReport(id, archive, { files, mapsIn }));
     await zip.add(REPORT_JSON, Date.parse(archive.finishedAt), [report]);
     await zip.finish();
@@ -91,7 +91,7 @@ async function fill(zip: ZipWriter, id: ReportId, archive: CrawlArchive, reports
   }
 }
 
-/** A map file is replaced, never rewritten, so an open one stays as it is, whatever other runs do meanwhile. */
+/** Map files are replaced, never rewritten, so an open one does not change, whatever other runs do. */
 async function addMapFile(
   zip: ZipWriter,
   name: string,
@@ -133,22 +133,22 @@ async function sweepAbandoned(folder: string): Promise<void> {
   }
 }
 
-/** A map file as the last report of the domain has it, packed. */
+/** A map file in the last report of the domain, compressed. */
 interface Snapshot {
   readonly archive: string;
   readonly entry: ZipEntry;
-  /** Of the map file, not of the archive. */
+  /** The time of the map file, not of the archive. */
   readonly modifiedAt: string;
 }
 
-/** What reports of a domain have already. Whatever is wrong with one of them, it has nothing. */
+/** What earlier reports of a domain contain. A damaged report counts as empty. */
 interface EarlierReports {
   /**
-   * By their place in the archive. Map files that nobody has written since the last report are copied from there as they
-   * are: packing those of a large library takes longer than finding out that nothing changed in it.
+   * Keyed by path in the archive. Map files that did not change since the last report are copied compressed: compressing those of a large
+   * library takes longer than finding out that nothing changed.
    */
   readonly snapshots: ReadonlyMap<string, Snapshot>;
-  /** The report that has the map files of this source as they are now; undefined: they are to be written. */
+  /** Returns the report that has the current map files of this source; undefined if they must be written. */
   withMapsOf(source: ArchivedSource): Promise<ReportId | undefined>;
 }
 
@@ -159,7 +159,7 @@ interface EarlierReport {
   readonly json: Readonly<JsonObject>;
 }
 
-/** A source that none of so many reports tells of has its map files written again. */
+/** If none of this many reports mentions a source, its map files are written again. */
 const MAX_REPORTS = 50;
 
 async function readEarlierReports(reportsFolder: string, domain: DomainId): Promise<EarlierReports> {
@@ -182,10 +182,10 @@ async function readEarlierReports(reportsFolder: string, domain: DomainId): Prom
       if (!source.mapVersion) return undefined;
       for (const id of ids) {
         const report = await read(id);
-        const told = report && sourceIn(report, source);
-        if (!told) continue;
-        if (told["map_files_version"] !== source.mapVersion) return undefined;
-        const holder = told["map_files_in"] === undefined ? report : await read(told["map_files_in"] as ReportId);
+        const found = report && sourceIn(report, source);
+        if (!found) continue;
+        if (found["map_files_version"] !== source.mapVersion) return undefined;
+        const holder = found["map_files_in"] === undefined ? report : await read(found["map_files_in"] as ReportId);
         return holder && hasMaps(holder, source) ? holder.id : undefined;
       }
       return undefined;

@@ -10,10 +10,10 @@ import {
   zipContentStart,
 } from "../lib/zip-directory.ts";
 
-/** A directory beyond this was not written by us. */
+/** A larger directory was not written by lockstep. */
 const MAX_DIRECTORY_BYTES = 8 * 1024 * 1024;
 
-/** What an archive holds; only its directory is read. Throws when it is none. */
+/** Lists an archive; reads only its directory. Throws if it is none. */
 export async function listZip(path: string): Promise<ZipEntry[]> {
   const file = await open(path);
   try {
@@ -24,9 +24,8 @@ export async function listZip(path: string): Promise<ZipEntry[]> {
 }
 
 /**
- * The bytes of one entry, a chunk at a time. Throws as soon as it unpacks to more than the directory claims, and at the
- * end when it is shorter or not what was written: whoever got to the end without an error has all of it. The archive is
- * open only while it is read.
+ * Yields the content of one entry in chunks. Throws as soon as it is larger than the directory says, and at the end if it is shorter or its
+ * checksum differs: a reader that got to the end without an error has all of it. The archive is open only while it is read.
  */
 export async function* readZipEntry(path: string, entry: ZipEntry): AsyncGenerator<Uint8Array, void> {
   const file = await open(path);
@@ -37,7 +36,7 @@ export async function* readZipEntry(path: string, entry: ZipEntry): AsyncGenerat
   }
 }
 
-/** The same, as it is packed. Nothing is checked but that all of it is there. */
+/** The same without decompressing. Checks only that all of it is there. */
 export async function* readPackedEntry(path: string, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
   const file = await open(path);
   try {
@@ -86,7 +85,7 @@ async function* readEntry(file: FileHandle, entry: ZipEntry): AsyncGenerator<Uin
 
 function unpack(file: FileHandle, start: number, entry: ZipEntry): AsyncIterable<Buffer> {
   const packed = file.createReadStream({ start, end: start + entry.compressedSize - 1, autoClose: false });
-  // Trouble of the first destroys the second, where the loop over it meets the error.
+  // An error of the first stream destroys the second, where the loop gets it.
   return entry.method === 0 ? packed : pipeline(packed, createInflateRaw(), () => undefined);
 }
 

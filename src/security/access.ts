@@ -17,7 +17,7 @@ export type Identity =
   | { readonly status: "anonymous" }
   /** Invalid credentials: unknown, removed, expired, forged. */
   | { readonly status: "unproved" }
-  /** A valid token of somebody without a role here. */
+  /** A valid token of a user without a role. */
   | { readonly status: "without-role"; readonly name: string };
 
 export interface Comparing {
@@ -31,9 +31,9 @@ export interface Access {
   isRequired(): Promise<boolean>;
   /** Whether any key or token would be accepted. */
   hasWayIn(): Promise<boolean>;
-  /** RemoteError if the keys of Entra ID cannot be fetched, ConflictError if ours cannot be read: then nobody is let in. */
+  /** RemoteError if the keys of Entra ID cannot be fetched, ConflictError if our own cannot be read: then no client is accepted. */
   authenticate(credentials: Credentials, options?: Comparing): Promise<Identity>;
-  /** For the sign-in page: undefined when the key is not known. */
+  /** For the sign-in page. Returns undefined for an unknown key. */
   signIn(key: string, options?: Comparing): Promise<Session | undefined>;
   /** Whether the key of a principal is still valid. */
   isCurrent(principal: Principal): Promise<boolean>;

@@ -45,7 +45,7 @@ export function createAuditLog(folder: string): AuditLog {
   };
 }
 
-/** The `done` line stands for a change; its `asked` line is shown only until there is one. */
+/** A change is shown by its `done` line; its `asked` line is shown only until there is one. */
 async function* rowsFromEnd(folder: string, words: string): AsyncGenerator<AuditRow, void> {
   const ended = new Set<string>();
   for (const name of (await monthFiles(folder)).reverse()) {
@@ -64,7 +64,9 @@ function searchable({ at, who, from, action, what, ok, error, unfinished }: Audi
   return [at, who.name, who.id, who.kind, from, action, JSON.stringify(what), error, outcome].join("\n").toLowerCase();
 }
 
-/** In one write, so that lines of several processes never mix; after a crash in the middle of one, the next begins a new line. */
+/**
+ * Written in one call, so that lines of several processes never mix; after a crash in the middle of a line, the next one begins a new line.
+ */
 async function appendLine(path: string, line: string): Promise<void> {
   const file = await open(path, "a+", 0o600);
   try {
@@ -114,12 +116,12 @@ const SECRET_NAME =
   /(^|[_-])(api_?key|account_?key|key|sas|connection_?string|secret|token|password|passphrase|cookie|authorization|session)$/i;
 /** A `credential` is the name of a variable. A refused value may be the secret itself. */
 const VARIABLE_NAME = /^([A-Z_][A-Z0-9_]{0,63})?$/;
-/** Names that may mean something else in an address, where nothing is lost by leaving the value out here. */
+/** Names that may be harmless in an address; leaving out their values here loses nothing. */
 const DOUBTFUL_NAME = /^code$|(?:^|[_-])(?:key|token|secret|password|signature)$/i;
 const PARAMETER = /([?&])([^\s"'?&=#]{1,100})=(?!\(left out\))([^\s"'&#]+)/g;
 /** A field of JSON that came as text, whole or cut off. */
 const FIELD = /("((?:[^"\\]|\\.){1,100})"\s*:[\s[]*)"((?:[^"\\]|\\.)*)/g;
-/** User names and passwords in addresses; keys of ours, keys of storage accounts and signatures wherever somebody pasted them. */
+/** User names and passwords in addresses; keys of lockstep, keys of storage accounts and signatures in any text. */
 const SECRET_TEXT =
   /(:\/\/)[^\s/?#@"']+(?=@)|\blk_[0-9a-f]{12}_[\w-]{8,}|\bBearer\s+\S+|\b((?:(?:Account|SharedAccess)Key|SharedAccessSignature)\s*=)[^;"'\\]+|\b(sig=)[^\s"'&#;\\]+/gi;
 
@@ -131,7 +133,7 @@ export interface AuditLine extends AuditEntry {
 
 export function formatAuditLine({ id, phase, at, who, from, action, what, ok, error }: AuditLine): string {
   const { kind, id: whoId, name, role } = who;
-  const told = tame(what, 0);
+  const safe = tame(what, 0);
   const line = {
     id,
     phase,
@@ -139,13 +141,13 @@ export function formatAuditLine({ id, phase, at, who, from, action, what, ok, er
     who: { kind, id: cut(whoId), name: cut(name), role },
     from: cut(from),
     action: cut(action),
-    what: JSON.stringify(told).length > MAX_WHAT ? { left_out: "too long" } : told,
+    what: JSON.stringify(safe).length > MAX_WHAT ? { left_out: "too long" } : safe,
     ...(phase !== "asked" && { ok, error: cut(error) }),
   };
   return `${JSON.stringify(line)}\n`;
 }
 
-/** undefined: it was torn by a crash, or is none of ours. */
+/** Returns undefined for a line that was torn by a crash or not written by lockstep. */
 export function parseAuditLine(text: string): AuditLine | undefined {
   let line: unknown;
   try {
@@ -180,7 +182,7 @@ export function toRow({ id: _id, phase, ...entry }: AuditLine): AuditRow {
   return { ...entry, unfinished: phase === "asked" };
 }
 
-/** Secrets out, long values cut, deep ones flattened: a line stays a line whatever somebody sent. */
+/** Removes secrets, truncates long values and flattens deep ones, so that any input stays one line. */
 function tame(value: unknown, depth: number): unknown {
   if (typeof value === "string") return cut(value);
   if (typeof value !== "object" || value === null) return value;

@@ -22,22 +22,25 @@ export interface EntraTokens {
   close(): Promise<void>;
 }
 
-/** None that needs a shared secret: the public key would do as one, and everybody has it. */
+/** No algorithm with a shared secret: the public key, which everybody has, would do as one. */
 const ALGORITHMS = ["RS256", "PS256", "ES256"];
 const jose = later<typeof import("jose")>("jose");
 const undici = later<typeof import("undici")>("undici");
 const CLOCK_TOLERANCE_SECONDS = 60;
 const FETCH_TIMEOUT_MS = 5000;
-/** Signatures cost time that others need; whoever brings a flood of tokens waits for it. */
+/** Limits the load of verifying signatures; a flood of tokens has to wait. */
 const MOST_AT_ONCE = 16;
 const MAX_KEYS_BYTES = 1024 * 1024;
-/** The issuer of version 1 tokens is another one in China. */
+/** Version 1 tokens have another issuer in China. */
 const V1_ISSUERS: Readonly<Record<string, string>> = {
   "login.partner.microsoftonline.cn": "https://sts.chinacloudapi.cn",
   "login.chinacloudapi.cn": "https://sts.chinacloudapi.cn",
 };
 
-/** Access tokens of one tenant for one application. The tenant's keys are fetched when first needed, and again when a new one is used. */
+/**
+ * Verifies access tokens of one tenant for one application. The tenant's keys are fetched when first needed, and again when a new one is
+ * used.
+ */
 export function createEntraTokens({ tenantId, audience, authority }: EntraOptions): EntraTokens {
   const { createRemoteJWKSet, customFetch, jwtVerify } = jose();
   const agent = createProxyAgent({ headersTimeout: FETCH_TIMEOUT_MS, bodyTimeout: FETCH_TIMEOUT_MS });
@@ -73,22 +76,22 @@ export function createEntraTokens({ tenantId, audience, authority }: EntraOption
   };
 }
 
-/** Anything about the token itself; what is left is that the keys could not be had. */
+/** true for any problem with the token itself; false if the keys could not be fetched. */
 function isRefusal(error: unknown): boolean {
   const { errors } = jose();
   if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return false;
-  // Thrown both for an answer without keys and for one that is not 200.
+  // Thrown both for a response without keys and for one that is not 200.
   if (error instanceof errors.JOSEError) return error.code !== "ERR_JOSE_GENERIC";
   return false;
 }
 
-/** Entra writes the client id or the URI into tokens, depending on their version; both name the same application. */
+/** Entra writes the client id or the URI into tokens, depending on their version; both mean the same application. */
 function audienceForms(audience: string): string[] {
   const id = audience.replace(/^api:\/\//, "");
   return /^[0-9a-f-]{36}$/i.test(id) ? [id, `api://${id}`] : [audience];
 }
 
-/** An ID token is signed by the same keys for the same client, but says nothing about whom it was handed to. */
+/** An ID token is signed by the same keys for the same client, but does not say to whom it was given. */
 function isAccessToken({ tid, azp, appid }: JWTPayload, tenantId: string): boolean {
   return tid === tenantId && (typeof azp === "string" || typeof appid === "string");
 }

@@ -13,7 +13,7 @@ import type { KeyFacts, KeyStore } from "./access.ts";
 const KEY = /^lk_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
 
-/** The store, with checks that only this room needs. */
+/** The store, with checks for this folder only. */
 interface VerifyingKeyStore extends KeyStore {
   /** Whether there was ever a key. An empty list counts: removing the last key must not open the server. */
   exists(): Promise<boolean>;
@@ -92,7 +92,7 @@ export function createKeyStore(folder: string, { hasOtherAdmin = false }: KeySto
 const FIRST_KEY =
   "The first key must have the role 'admin': from then on everybody has to bring one, and nobody could manage the server. Make one with 'lockstep keys add NAME --role admin', then this one.";
 
-/** Whether it has the form of our keys. */
+/** Tells whether it has the form of lockstep's keys. */
 export function isKeyShaped(key: string): boolean {
   return KEY.test(key);
 }

@@ -16,8 +16,8 @@ export interface AccessOptions {
 }
 
 /**
- * Who is let in while there are no keys: the account that runs the server (and root), nobody once the network can reach it, or
- * everybody if configured so.
+ * Who has access while there are no keys: the account that runs the server (and root); nobody once the network can reach it; or everybody
+ * if configured so.
  */
 export type WithoutKeys = "own account" | "everybody" | "nobody";
 
@@ -36,7 +36,7 @@ export function openAccess({ folder, adminKey, entra, withoutKeys }: AccessOptio
   const hasWayIn = async (): Promise<boolean> => adminHash !== undefined || tokens !== null || (await keys.exists());
   const isRequired = async (): Promise<boolean> => withoutKeys === "nobody" || (await hasWayIn());
 
-  /** A key that people chose is guessed sooner or later if attempts are not limited. */
+  /** A key that people chose can be guessed if attempts are not limited. */
   const isAdminKey = (key: string, { onlyUnguessable }: Comparing): boolean =>
     adminHash !== undefined && (!onlyUnguessable || looksRandom(adminKey)) && hasHash(key, adminHash);
 

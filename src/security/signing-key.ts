@@ -8,8 +8,8 @@ import { fingerprintOf, rawPublicKey } from "../lib/ed25519.ts";
 import { withFileLock } from "../lib/file-lease.ts";
 
 /**
- * The Ed25519 key of this storage, `security/signing-key.pem`. Made at first use; processes that start at once end with the same
- * one. UnreadableError for a file that holds no such key: it is never replaced, since earlier signatures would be nobody's.
+ * Opens the Ed25519 key of this storage, `security/signing-key.pem`. Created at first use; processes that start at once end with the same
+ * one. UnreadableError for a file that holds no such key: it is never replaced, because earlier signatures would have no known signer.
  */
 export function openSigner(folder: string): Signer {
   const path = join(folder, "signing-key.pem");
@@ -55,7 +55,7 @@ async function readKey(path: string): Promise<KeyObject | undefined> {
     const key = createPrivateKey(bytes);
     if (key.asymmetricKeyType === "ed25519") return key;
   } catch {
-    // Said below, without what the file holds.
+    // Reported below, without the content of the file.
   }
   throw new UnreadableError(
     `read ${path}: it is not an Ed25519 private key in PEM. Restore it from a backup; if there is none, remove it, and a new key is made (what the old one signed then has an unknown signer).`,

@@ -188,7 +188,7 @@ describe("a schedule", () => {
     });
     await at("2026-01-15T10:10:00Z");
     assert.deepEqual(work.started, []);
-    assert.match(work.logged.join("\n"), new RegExp(`'DEMO' was left out, because job '${running.jobId}'`));
+    assert.match(work.logged.join("\n"), new RegExp(`Skipped the scheduled crawl of 'DEMO': job '${running.jobId}'`));
     finish();
     await running.done;
     await at("2026-01-15T10:15:00Z");
@@ -276,7 +276,7 @@ describe("a schedule", () => {
     await at("2026-01-16T14:00:00Z");
     assert.equal(work.started.length, 1, "it was given up");
     const logged = work.logged.filter((line) => line.includes("the store is gone"));
-    assert.match(logged.join("\n"), /tried again for an hour\..*\n.*left out until its next time/);
+    assert.match(logged.join("\n"), /Retrying for an hour\..*\n.*Skipped until its next scheduled time/);
     assert.equal(logged.length, 2, "said when it began and when it was over");
     await at("2026-01-17T12:00:00Z");
     assert.equal(work.started.length, 2);

@@ -198,13 +198,13 @@ describe("watching a folder", { concurrency: 4 }, () => {
         return { close: () => undefined };
       },
     });
-    await scene.untilSaid(watcher, "the system does not tell of changes (ENOSPC: no watches left)");
+    await scene.untilSaid(watcher, "change notifications failed (ENOSPC: no watches left)");
     await stage.write("silent.md", "Without a word: gibbon.\n");
     await scene.untilFound("gibbon", "silent.md");
     await stage.remove("silent.md");
     await scene.untilFound("gibbon");
     isFull = false;
-    await scene.untilSaid(watcher, "the system tells of changes again");
+    await scene.untilSaid(watcher, "change notifications work again");
     const log = watcher.log();
     assert.equal(log.split("ENOSPC").length, 2, "it is said once");
   });
@@ -221,7 +221,7 @@ describe("watching a folder", { concurrency: 4 }, () => {
     await scene.untilFound("heron", "late.md");
     await scene.untilSaid(watcher, "in step again");
     assert.equal(watcher.log().split("It is tried again.").length, 2);
-    await scene.untilSaid(watcher, "the system tells of changes again");
+    await scene.untilSaid(watcher, "change notifications work again");
     await stage.write("later.md", "After that: ibis.\n");
     await scene.untilFound("ibis", "later.md");
   });

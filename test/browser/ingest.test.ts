@@ -47,7 +47,7 @@ describe("the registry in a browser", () => {
     await page.getByRole("button", { name: "Add", exact: true }).click();
     await page.waitForURL(/items\/get\?item_id=url_/);
     await page.getByRole("heading", { name: "Winter <b>tyres</b>", level: 1 }).waitFor();
-    await page.getByText("It was not looked at yet.").waitFor();
+    await page.getByText("It was not fetched yet.").waitFor();
     await page.getByText("registered", { exact: true }).waitFor();
     await leave(visited);
   });

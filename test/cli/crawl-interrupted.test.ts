@@ -66,7 +66,7 @@ test("a crawl that was killed is ended by the next command that runs a job", asy
   assert.equal((await world.app.jobs.get(jobId)).state, "running");
   assert.deepEqual(await once(start(["cleanup-metadata", DOMAIN, "--dry-run"]), "exit"), [0, null]);
   const { state, result } = await world.app.jobs.get(jobId);
-  assert.deepEqual([state, result?.error], ["cancelled", "Its process ended before it did."]);
+  assert.deepEqual([state, result?.error], ["cancelled", "Its process ended before the job did."]);
   assert.equal((await world.crawl()).job.result?.error, "");
 });
 

@@ -40,7 +40,7 @@ describe("lockstep keys", () => {
     const listed = await run("keys", "list");
     assert.match(listed.out, /^ada +admin +[0-9a-f]{12} {2}until 2999-01-01\n$/);
     const removed = await run("keys", "remove", "ada");
-    assert.match(removed.out, /^Removed 'ada'\.[\s\S]*Nobody comes in without one/);
+    assert.match(removed.out, /^Removed 'ada'\.[\s\S]*Every request needs one/);
     assert.equal((await run("keys", "remove", "ada")).code, 2);
   });
 

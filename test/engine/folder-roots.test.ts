@@ -135,7 +135,7 @@ describe("what is written down of earlier folders", () => {
     const folder_sources = [{ source_id: DOCS, root: join(place, "first") }];
     const content = JSON.stringify({ name: "First", folder_sources });
     await writeFile(join(place, "storage/domains/FIRST/domain.json"), content);
-    await (await open({ isLook: true })).close();
+    await (await open({ readOnly: true })).close();
     assert.equal(await earlier(), undefined);
     await (await open()).close();
     const { roots } = JSON.parse((await earlier()) ?? "{}");

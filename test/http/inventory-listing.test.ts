@@ -64,7 +64,7 @@ describe("a part of a list of the backend", () => {
     const { pages, asked } = backend(50_000);
     const { ok, error, data } = await listPart(pages, { ...ALL, limit: 50, filter: "needle" }, OPTIONS);
     assert.deepEqual([ok, data.length], [false, 20]);
-    assert.match(error, /only the 20000 newest were looked through/);
+    assert.match(error, /only the 20000 newest were searched/);
     assert.ok(asked.rows <= MAX_SCANNED_ROWS + 100);
   });
 

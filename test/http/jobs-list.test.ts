@@ -91,7 +91,7 @@ describe("a job whose process is gone", () => {
     };
     assert.deepEqual(await stream(), ["1 start_json", "2 log"]);
     const asked = await ask(served.url, "GET /v2/jobs/control?job_id=jb_7&action=cancel");
-    assert.match(String(asked.json["data"]?.["message"]), /no sign of life; cancel it with force=true/);
+    assert.match(String(asked.json["data"]?.["message"]), /no heartbeat; cancel it with force=true/);
 
     const forced = await ask(served.url, "GET /v2/jobs/control?job_id=jb_7&action=cancel&force=true");
     assert.equal(forced.status, 200, forced.text);

@@ -131,7 +131,7 @@ const FOREIGN: readonly Attempt[] = [
     title: "prefetch",
     head: "GET /v2/domains/delete?domain_id=DEMO\r\nsec-purpose: prefetch",
     status: 403,
-    says: /not fetched ahead/,
+    says: /must not be prefetched/,
   },
   {
     title: "a method hidden in a header",

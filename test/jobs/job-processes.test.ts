@@ -59,7 +59,7 @@ test("a killed process leaves a running file that is stalled at once; force give
   await appendFile(path, `event: log\nid: 3\ndata: half a li${"n".repeat(5000)}`);
   const [listed] = await jobs.store.list({ state: "running" });
   assert.deepEqual([listed?.jobId, listed?.stalled], [id, true]);
-  assert.match(await jobs.store.control(id, "pause"), /^Pause requested for job .* no sign of life/);
+  assert.match(await jobs.store.control(id, "pause"), /^Pause requested for job .* no heartbeat/);
   const answers = await Promise.allSettled([1, 2, 3].map(() => jobs.store.control(id, "cancel", { force: true })));
   assert.deepEqual(answers.map(({ status }) => status).sort(), ["fulfilled", "rejected", "rejected"]);
   const record = await jobs.store.get(id);

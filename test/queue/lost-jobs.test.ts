@@ -104,7 +104,7 @@ test("a server that starts leaves a silent job to the worker who will come, as l
   await endDeadJobs(jobs.store, queue, assert.fail);
   assert.equal((await jobs.store.get(ids[0])).endedAt, "");
   const dead = await jobs.store.get(ids[1]);
-  assert.deepEqual([dead.state, dead.result?.error], ["cancelled", "Its process ended before it did."]);
+  assert.deepEqual([dead.state, dead.result?.error], ["cancelled", "Its process ended before the job did."]);
 });
 
 test("a worker whose runner takes nothing on hands the task back, and does not ask for it again and again", async (t) => {

@@ -6,7 +6,7 @@ import { MAX_LIMIT } from "../routing/listing.ts";
 import { withDefault } from "../routing/parameters.ts";
 import { text, wholeNumber } from "../routing/values.ts";
 
-/** A line of the audit log as it is told. */
+/** A line of the audit log, as the endpoint returns it. */
 export interface ShownChange {
   readonly utc: string;
   readonly who: string;
@@ -15,12 +15,12 @@ export interface ShownChange {
   readonly from: string;
   readonly action: string;
   readonly what: Readonly<Record<string, unknown>>;
-  /** How it went; nobody knows of a change that is under way, or whose process died. */
+  /** `unfinished`: the change is still running, or its process died. */
   readonly outcome: "done" | "failed" | "unfinished";
   readonly error: string;
 }
 
-/** Who changed what. */
+/** Lists who changed what. */
 export function auditEndpoints({ audit }: App): Endpoint[] {
   return [
     endpoint({

@@ -23,7 +23,7 @@ import { domainId, jobId, oneOf, sourceId, trueOrFalse, vectorStoreId, wholeNumb
 const AS_JOB =
   "Runs as a job that goes on when the client hangs up; json and html answer at its end, stream tells its events as they happen.";
 
-/** What a crawl and each of its steps takes. */
+/** The parameters of a crawl and of each of its steps. */
 type Query = ReturnType<typeof queryFor>;
 
 function queryFor(kinds: SourceKinds) {
@@ -94,7 +94,13 @@ const ENDPOINTS: readonly StepEndpoint[] = [
 ];
 
 export function crawlEndpoints(app: App): Endpoint[] {
-  return [crawlerRoot(app), ...ENDPOINTS.map((one) => stepEndpoint(app, one)), embedData(app), cleanup(app), maps(app)];
+  return [
+    crawlerRoot(app),
+    ...ENDPOINTS.map((step) => stepEndpoint(app, step)),
+    embedData(app),
+    cleanup(app),
+    maps(app),
+  ];
 }
 
 function pageQueryFor(kinds: SourceKinds) {
@@ -115,7 +121,7 @@ function pageQueryFor(kinds: SourceKinds) {
   };
 }
 
-/** The page alone: its address holds what the form begins with, which job is watched, and which part of its plan is shown. */
+/** Serves only the page. Its address holds the form's initial values, the job to watch, and the part of the plan to show. */
 function crawlerRoot(app: App): Endpoint {
   return endpoint({
     path: "/v2/crawler",
@@ -126,11 +132,11 @@ function crawlerRoot(app: App): Endpoint {
     query: pageQueryFor(app.domains.kinds),
     examples: ["?format=ui", "?format=ui&domain_id=DEMO&dry_run=true", "?format=ui&job_id=jb_42&change=removed"],
     run: async () => ok({}),
-    ui: (_answer, args, frame) => crawlerPage(app, readWishes(args), frame),
+    ui: (_answer, args, frame) => crawlerPage(app, readPageQuery(args), frame),
   });
 }
 
-function readWishes(args: Arguments<ReturnType<typeof pageQueryFor>>): CrawlerQuery {
+function readPageQuery(args: Arguments<ReturnType<typeof pageQueryFor>>): CrawlerQuery {
   const { limit, offset, sort, filter } = args;
   return {
     form: {
@@ -157,7 +163,7 @@ function stepEndpoint(app: App, { action, steps, description, changes }: StepEnd
     changes,
     query: queryFor(app.domains.kinds),
     destroys,
-    job: (args) => startable(app, steps, args),
+    job: (args) => checkedJob(app, steps, args),
   });
 }
 
@@ -174,7 +180,7 @@ function embedData(app: App): Endpoint {
       "The vector store, vectorstore_map.csv and files_metadata.json. A dry run changes none and tells the plan.",
     query: { ...queryFor(app.domains.kinds), vector_store_id: store },
     destroys,
-    job: (args) => startable(app, ["embed"], args, args.vector_store_id),
+    job: (args) => checkedJob(app, ["embed"], args, args.vector_store_id),
   });
 }
 
@@ -234,8 +240,8 @@ function shape(path: string): Pick<Endpoint, "path" | "methods" | "formats" | "e
   };
 }
 
-/** The job, once nothing speaks against it: a request that cannot be fulfilled leaves no job behind. */
-async function startable(
+/** Checks the request and returns the job: a request that cannot be fulfilled leaves no job behind. */
+async function checkedJob(
   app: App,
   steps: readonly Step[],
   args: Arguments<Query>,

@@ -70,7 +70,7 @@ export function describeEndpoints(app: App): Endpoint[] {
 
 async function describe({ domains, config: { search } }: App): Promise<Answer<Description>> {
   const shown = (await domains.list()).domains.filter((domain) => isShown(domain, search.defaultVectorStoreId));
-  // Clients choose by name, so of two domains with the same name they see one.
+  // Clients select by name, so two domains with the same name are shown as one.
   const byName = new Map(shown.map(({ name, description }) => [name, { name, description }]));
   return ok({
     description: "This tool can search the content of SharePoint documents.",
@@ -79,7 +79,7 @@ async function describe({ domains, config: { search } }: App): Promise<Answer<De
   });
 }
 
-/** The default store is what a query without a store goes to, so nobody has to choose it; `_` marks what is not for clients. */
+/** Hides the default store, which a query without a store uses anyway, and domains that begin with `_`, which are not for clients. */
 function isShown({ domainId, vectorStoreId }: Domain, defaultStoreId: string): boolean {
   return !domainId.startsWith("_") && (vectorStoreId === "" || vectorStoreId !== defaultStoreId);
 }

@@ -35,12 +35,12 @@ function checkDomain(app: App): Endpoint {
   });
 }
 
-/** Whoever types has moved on by then. */
+/** Longer than this, and the user has typed on. */
 const ANSWER_MS = 10_000;
 
 const count = wholeNumber({ from: 0, to: 999_999_999 });
 
-/** One parameter for each field of any kind. */
+/** Returns one parameter for each field of any kind of source. */
 function queryFor({ all, types }: SourceKinds) {
   const fields: Record<string, Parameter<unknown>> = {};
   for (const kind of all) for (const field of kind.fields) fields[field.name] ??= toParameter(field, kind);
@@ -59,7 +59,7 @@ function toParameter(field: SourceField, kind: SourceKind): Parameter<unknown> {
   return isNamed ? optional(words, described) : withDefault(text, "", described);
 }
 
-/** What says where it is. */
+/** Returns the field that says where the source is. */
 function placeOf({ type, fields: [place] }: SourceKind): SourceField {
   if (place) return place;
   throw new Error(`check source: ${type} has no field that says where it is`);
@@ -67,11 +67,11 @@ function placeOf({ type, fields: [place] }: SourceKind): SourceField {
 
 interface CheckedSource {
   readonly findings: readonly FindingRow[];
-  /** What the site has, where the library or list is not named yet, or not found. */
+  /** The site's libraries or lists, if the given one is missing or not found. */
   readonly suggestions: readonly Alternatives[];
 }
 
-/** For editors of sources: what a crawl would meet, before there is a domain that has the source. */
+/** For editors of sources: reports what a crawl would find, before a domain has the source. */
 function checkSource(app: App): Endpoint {
   const { kinds } = app.domains;
   return endpoint({
@@ -95,7 +95,7 @@ function checkSource(app: App): Endpoint {
     ],
     run: async (args, { principal, signal }) => {
       const source = readSource(kinds.get(args.source_type), args, kinds);
-      // These tell what this machine holds, and show a secret of its environment to the host that is named.
+      // These checks reveal what is on this machine, and send a secret of its environment to the named host.
       requireRole(principal, source.kind.mayCheck);
       return check(app, source, signal);
     },
@@ -145,12 +145,12 @@ function readSource(kind: SourceKind, given: Given, { all }: SourceKinds): Sourc
   throw new BadInputError(problems.map(inQuotes).join(" "));
 }
 
-/** Nobody asked for more than one source; what its fields are called, the form says in its own words. */
+/** Removes the position from a problem, because there is only one source, and quotes the field's name. */
 function inQuotes(problem: string): string {
   return problem.replace(/^:\s*/, "").replace(/^\.(\w+)/, "'$1'");
 }
 
-/** A finding as it goes over the wire. */
+/** A finding as JSON. */
 export interface FindingRow {
   readonly source_id: string;
   readonly subject: string;
@@ -163,7 +163,7 @@ function formatFinding({ sourceId, subject, outcome, detail, remedy }: PlacedFin
   return { source_id: sourceId, subject, outcome, detail, remedy };
 }
 
-/** "" when there are none. */
+/** Returns "" if there are none. */
 function sayProblems(findings: readonly PlacedFinding[]): string {
   const problems = findings.filter(({ outcome }) => outcome === "problem").length;
   if (problems === 0) return "";

@@ -1,7 +1,7 @@
 import type { DocumentView, TreeDocument, VersionView } from "../../engine/documents.ts";
 import type { DifferentLine, Hunk } from "../../lib/line-difference.ts";
 
-/** With the names of `manifest.json` and `metadata.json`. */
+/** Field names are those of `manifest.json` and `metadata.json`. */
 export type DocumentJson = ReturnType<typeof toDocumentJson>;
 export type DocumentViewJson = ReturnType<typeof toDocumentViewJson>;
 export type VersionJson = ReturnType<typeof toVersionJson>;
@@ -39,7 +39,7 @@ export function toDocumentViewJson({ kept, versions, ...document }: DocumentView
   };
 }
 
-/** `text` may be the beginning only. */
+/** `text` may be only the beginning. */
 export function toVersionJson({ sourceId, entry, version }: VersionView, maxCharacters: number) {
   const { markdown } = version;
   return {
@@ -57,13 +57,13 @@ export function toVersionJson({ sourceId, entry, version }: VersionView, maxChar
   };
 }
 
-/** How much of a difference fits. */
+/** Limits for a difference in a response. */
 export interface DifferenceRoom {
   readonly characters: number;
   readonly lines: number;
 }
 
-/** `hunks` may be the beginning only. */
+/** `hunks` may be only the beginning. */
 export function toDifferenceJson(
   { sourceId, entry, hunks }: TreeDocument & { readonly hunks: readonly Hunk[] },
   { from, to }: { readonly from: string; readonly to: string },
@@ -81,7 +81,7 @@ export function toDifferenceJson(
   };
 }
 
-/** What a line takes beside its text. */
+/** Overhead of a line beside its text. */
 const LINE_CHARACTERS = 32;
 
 function beginningOf(

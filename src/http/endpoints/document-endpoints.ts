@@ -17,7 +17,7 @@ import {
 } from "./document-codec.ts";
 
 const PATH = "/v2/documents";
-/** What fits into one JSON text, or one page; `format=raw` has no limit. */
+/** Limits for one JSON text and one page; `format=raw` has none. */
 const JSON_CHARACTERS = 4 * 1024 * 1024;
 const PAGE_CHARACTERS = 512 * 1024;
 const JSON_DIFFERENCE = { characters: JSON_CHARACTERS, lines: 100_000 };
@@ -29,13 +29,13 @@ const versionId: Value<string> = {
   read: (raw) => (typeof raw === "string" && new RegExp(VERSION_ID).test(raw) ? raw : undefined),
 };
 
-const ofOne = {
+const documentQuery = {
   domain_id: required(domainId, "The domain."),
   document: required(words, "The document: its doc_id, or its path below the root of its source."),
   source_id: optional(sourceId, "Its source; needed only where two sources have the same path."),
 };
 
-/** Files without ids: under which identity each is known, what became of it, and what it said. */
+/** Files without ids: their identity, status, versions and texts. */
 export function documentEndpoints(app: App): Endpoint[] {
   return [list(app), get(app), version(app), difference(app)];
 }
@@ -78,7 +78,7 @@ function get({ documents }: App): Endpoint {
     formats: ["json", "html"],
     description: "Tells everything about one file of a folder or the like: how it stands, its versions, its history.",
     changes: null,
-    query: ofOne,
+    query: documentQuery,
     examples: ["?domain_id=DEMO&document=handbook/travel.md", "?domain_id=DEMO&document=doc_k7gxn3&format=html"],
     run: async (args) => ok(toDocumentViewJson(await documents.get(nameOf(args)))),
     html: ({ data }, { domain_id }, frame) => documentPage(data, domain_id, frame),
@@ -92,7 +92,7 @@ function version({ documents }: App): Endpoint {
     formats: ["json", "html", "raw"],
     description: "Returns the text of one version of a document, as Markdown.",
     changes: null,
-    query: { ...ofOne, version_id: optional(versionId, "The version; without it, the current one.") },
+    query: { ...documentQuery, version_id: optional(versionId, "The version; without it, the current one.") },
     examples: [
       "?domain_id=DEMO&document=handbook/travel.md",
       "?domain_id=DEMO&document=handbook/travel.md&version_id=v1&format=raw",
@@ -119,7 +119,7 @@ function difference({ documents }: App): Endpoint {
       "Tells line by line what changed in a document from one version to another; of a long difference the beginning, and complete=false.",
     changes: null,
     query: {
-      ...ofOne,
+      ...documentQuery,
       from: required(versionId, "The earlier version."),
       to: required(versionId, "The later one."),
     },
@@ -132,11 +132,11 @@ function difference({ documents }: App): Endpoint {
   });
 }
 
-function nameOf({ domain_id, source_id, document }: Arguments<typeof ofOne>): DocumentName {
+function nameOf({ domain_id, source_id, document }: Arguments<typeof documentQuery>): DocumentName {
   return { domainId: domain_id, sourceId: source_id, called: document };
 }
 
-/** A document is text here whatever it was: nothing of it is run. */
+/** Returns a document as plain text, whatever its type: a browser runs nothing in it. */
 function asBytes(version: { readonly versionId: string; readonly path: string; readonly markdown: string }): RawAnswer {
   const bytes = Buffer.from(version.markdown);
   const name = version.path.split("/").at(-1) ?? "";

@@ -46,7 +46,7 @@ function listDomains(app: App): Endpoint {
     examples: ["?format=json", "?format=html", "?format=ui", "?format=json&sort=-name&limit=20"],
     async run(args, { format }) {
       const { domains, broken } = await app.domains.list();
-      const error = broken.map((one) => `Domain '${one.domainId}' cannot be read: ${one.reason}`).join(" ");
+      const error = broken.map((other) => `Domain '${other.domainId}' cannot be read: ${other.reason}`).join(" ");
       const { rows, page } = takePart(
         domains.map((domain) => showDomain(app, domain)),
         { ...args, limit: args.limit ?? (format === "ui" ? PAGE_ROWS : undefined) },
@@ -91,7 +91,7 @@ function createDomain(app: App): Endpoint {
     return {
       action: "create",
       domainId: id,
-      foreseen: showDomain(app, domain),
+      preview: showDomain(app, domain),
       async apply(log) {
         log(`[ 1 / 1 ] create domain '${id}'...`);
         return showDomain(app, await domains.create(domain));
@@ -126,7 +126,7 @@ function deleteDomain(app: App): Endpoint {
     return {
       action: "delete",
       domainId: id,
-      foreseen: { ...shown, would_delete: [...deletion.changes] },
+      preview: { ...shown, would_delete: [...deletion.changes] },
       async apply(log, jobId) {
         await deletion.apply(log, jobId);
         return shown;
@@ -206,7 +206,7 @@ function updateDomain(app: App): Endpoint {
   });
 }
 
-/** A rename takes its time and has to be seen by others, so it is a job in every format. */
+/** A rename takes a while and must be visible to others, so it is a job in every format. */
 type Update = DomainChange & { readonly rename?: JobWork };
 
 async function prepare(app: App, args: UpdateArguments, { signal }: Call): Promise<Update> {
@@ -215,18 +215,18 @@ async function prepare(app: App, args: UpdateArguments, { signal }: Call): Promi
   const before = await app.domains.get(id);
   const domain = parseDomainInput(withoutAbsent(args.body), app.domains.kinds, before);
   if (domain.vectorStoreId !== before.vectorStoreId && domain.vectorStoreId !== "") {
-    // The store refuses it too; asked here as well so that a dry run gets the same answer.
+    // The domain store refuses it, too; checked here so that a dry run returns the same error.
     refuseSharedStore(domain, (await app.domains.list()).domains);
   }
-  // What was there before is none of this change's business.
-  const isOld = (source: SourceConfig): boolean => before.sources.some((one) => isDeepStrictEqual(one, source));
+  // Only new and changed sources are checked.
+  const isOld = (source: SourceConfig): boolean => before.sources.some((other) => isDeepStrictEqual(other, source));
   await app.checkPlaces(domain.sources.filter((source) => !isOld(source)));
   const to = args.body.domain_id ?? id;
   if (to !== id) return prepareRename(app, { before, domain, to }, signal);
   return {
     action: "update",
     domainId: id,
-    foreseen: showDomain(app, domain),
+    preview: showDomain(app, domain),
     async apply(log) {
       log(`[ 1 / 1 ] update domain '${id}'...`);
       return showDomain(app, await app.domains.update(domain, before));
@@ -234,7 +234,7 @@ async function prepare(app: App, args: UpdateArguments, { signal }: Call): Promi
   };
 }
 
-/** First the rename, then what else is to be changed: what fails first leaves nothing half done. */
+/** Renames first, then changes the rest: if the rename fails, nothing is half done. */
 async function prepareRename(
   app: App,
   { before, domain, to }: { readonly before: Domain; readonly domain: Domain; readonly to: DomainId },
@@ -250,28 +250,28 @@ async function prepareRename(
       return ok(showDomain(app, await app.domains.update({ ...domain, domainId: to }, { ...before, domainId: to })));
     },
   };
-  const foreseen = { ...showDomain(app, { ...domain, domainId: to }), would_rename: [...changes] };
-  return { action: "update", domainId: from, foreseen, apply: async () => foreseen, rename };
+  const preview = { ...showDomain(app, { ...domain, domainId: to }), would_rename: [...changes] };
+  return { action: "update", domainId: from, preview, apply: async () => preview, rename };
 }
 
-/** A change that was checked and can be told (dry run) or made. */
+/** A checked change that can be shown (dry run) or made. */
 export interface DomainChange {
   readonly action: "create" | "update" | "delete";
-  /** What the job is named after. */
+  /** The job's object. */
   readonly domainId: DomainId;
-  /** What a dry run answers. */
-  readonly foreseen: JsonObject;
-  /** What the change answers; `jobId` when it runs as a job. */
+  /** Result of a dry run. */
+  readonly preview: JsonObject;
+  /** Makes the change and returns its result; `jobId` if it runs as a job. */
   apply(log: (line: string) => void, jobId?: JobId): Promise<JsonObject>;
 }
 
-/** A domain as every endpoint shows it. */
+/** Returns a domain as every endpoint shows it. */
 export function showDomain({ schedule, domains }: Pick<App, "schedule" | "domains">, domain: Domain): JsonObject {
   return { ...formatDomain(domain, domains.kinds), next_run_utc: schedule.nextRunAt(domain) };
 }
 
 export async function carryOut(change: DomainChange, dry: boolean): Promise<Answer<JsonObject>> {
-  return ok(dry ? change.foreseen : await change.apply(() => undefined));
+  return ok(dry ? change.preview : await change.apply(() => undefined));
 }
 
 export function asJob(change: DomainChange, dry: boolean): JobWork {
@@ -282,7 +282,7 @@ export function asJob(change: DomainChange, dry: boolean): JobWork {
       if (dry) {
         job.log(`[ 1 / 1 ] ${action} domain '${domainId}'...`);
         job.log("  Dry run: nothing was changed.");
-        return ok(change.foreseen);
+        return ok(change.preview);
       }
       const data = await change.apply((line) => job.log(line), job.jobId);
       job.log("  OK.");
@@ -308,7 +308,7 @@ const SOURCES_JSON = optional(text, "All source arrays in one JSON text, for for
 
 type Fields = typeof PLAIN & { readonly sources_json: typeof SOURCES_JSON };
 
-/** Fields of a new or changed domain, besides its id and its name. */
+/** Fields of a new or changed domain, except its id and name. */
 export function domainFields({ all }: SourceKinds): Fields {
   const arrays = Object.fromEntries(all.map(({ type, words }) => [type, optional(json, words.array)]));
   return { ...PLAIN, ...arrays, sources_json: SOURCES_JSON };

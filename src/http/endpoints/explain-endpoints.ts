@@ -5,14 +5,14 @@ import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { required } from "../routing/parameters.ts";
 import { domainId, words } from "../routing/values.ts";
 
-/** As it goes over the wire. */
+/** An explanation as JSON. */
 export interface ExplanationJson {
   readonly domain_id: string;
   readonly query: string;
-  /** What was asked about. */
+  /** The document as the client named it. */
   readonly document: string;
   readonly documents: readonly ExplainedJson[];
-  /** How many further documents are meant by the same words. */
+  /** Number of further documents that match the same name. */
   readonly more: number;
 }
 

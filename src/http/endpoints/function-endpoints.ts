@@ -24,7 +24,7 @@ import { registryView } from "./registry-view.ts";
 
 const shared = { formats: ["json"], envelope: bareEnvelope } as const;
 
-/** The functions of the registry, under the addresses and in the words of their specification. */
+/** The registry functions, with the addresses and field names of their specification. */
 export function functionEndpoints(app: App): Endpoint[] {
   return [
     addUrlDocument(app),
@@ -57,7 +57,7 @@ function addUrlDocument(app: App): Endpoint {
     async run({ body }) {
       const { url, title, domain_id, force, includeImages } = body;
       const added = await app.ingest.add({ url, title, domainId: domain_id, force, includeImages });
-      return noted(added, added.isNew ? "The address is registered." : "The address was registered before.");
+      return accepted(added, added.isNew ? "The address is registered." : "The address was registered before.");
     },
   });
 }
@@ -80,12 +80,12 @@ function addFileDocument(app: App): Endpoint {
     ],
     async run({ body: { source, domain_id, force } }) {
       const added = await app.ingest.addFile({ source, domainId: domain_id, force });
-      return noted(added, added.isNew ? "The file is registered." : "The file was registered before.");
+      return accepted(added, added.isNew ? "The file is registered." : "The file was registered before.");
     },
   });
 }
 
-/** What those that register something have in common. */
+/** The part that the endpoints for registering share. */
 function registering({ config }: App) {
   const { defaultDomain } = config.web;
   return {
@@ -100,7 +100,7 @@ function domainToIndexIn({ config }: App) {
   return optional(domainId, `The domain to index it in; without it, ${config.web.defaultDomain}.`);
 }
 
-function noted(result: Registered, words: string): Answer<object> {
+function accepted(result: Registered, words: string): Answer<object> {
   return { ...ok({ ...toRegisteredJson(result), message: `${words} It is queued and looked at soon.` }), later: true };
 }
 
@@ -128,7 +128,7 @@ function reindexItem(app: App): Endpoint {
       if (!force) throw new BadInputError("'force' must be true: an item looks after itself otherwise.");
       if ((id === undefined) === (source === undefined)) throw new BadInputError("Give 'id' or 'source'.");
       const wanted = id !== undefined ? { id } : { source: source ?? "", ...(domain_id && { domainId: domain_id }) };
-      return noted(await app.ingest.reindex(wanted), "The request is noted.");
+      return accepted(await app.ingest.reindex(wanted), "The request is noted.");
     },
   });
 }
@@ -174,7 +174,9 @@ function searchStatus(app: App): Endpoint {
   });
 }
 
-/** What `/api/SearchStatus` answers. The default domain is created by the first address; until then it is empty, not unknown. */
+/**
+ * Returns the response of `/api/SearchStatus`. The default domain is created with the first address; before that it is empty, not unknown.
+ */
 async function readSearchStatus(app: App, domainId: DomainId): Promise<object> {
   const domain = await app.domains.get(domainId).catch((error: unknown) => {
     if (error instanceof NotFoundError && domainId === app.config.web.defaultDomain) return undefined;
@@ -182,7 +184,7 @@ async function readSearchStatus(app: App, domainId: DomainId): Promise<object> {
   });
   const summary = await app.ingest.summary(domainId);
   const standing = domain && (await app.standing(domain));
-  // Other backends search by words and meaning together, and in no other way.
+  // Remote backends only search by words and vectors together.
   const isOwn = app.config.backend.kind === "embedded";
   const documentCount = standing?.documents ?? 0;
   return {
@@ -198,7 +200,7 @@ async function readSearchStatus(app: App, domainId: DomainId): Promise<object> {
   };
 }
 
-/** The registry was lost, or never had them: their documents are found, but grow old. */
+/** Reports documents that are not in the registry (it was lost, or never had them): they are found, but not updated. */
 function sayLost(standing: DomainStatus | undefined, { total }: RegistrySummary): string {
   const { documents = 0 } = standing?.sources.find(({ sourceId }) => sourceId === REGISTERED_SOURCE) ?? {};
   if (documents <= total) return "";
@@ -211,7 +213,7 @@ function sayStatus(documents: number, { byStatus }: RegistrySummary): "Empty" | 
   return documents === 0 ? "Empty" : "Ready";
 }
 
-/** Only the embedded index tells; a store that is not there yet has no generation either. */
+/** Only the embedded index knows it; a store that does not exist yet has no generation. */
 async function lastUpdated(app: App, { domainId, vectorStoreId }: Domain): Promise<string> {
   if (vectorStoreId === "") return "";
   try {
@@ -241,7 +243,7 @@ const MOST_RESULTS = 50;
 const USUAL_RESULTS = 10;
 const MOST_ROUNDS = 10;
 
-/** The same by GET and in a JSON body. The functions had two names for some of them, and clients use either. */
+/** The same parameters by GET and in a JSON body. The original functions had two names for some of them, and clients use either. */
 const searchParameters = {
   query: withDefault(text, "", "What to search for."),
   q: withDefault(text, "", "The same."),
@@ -298,7 +300,7 @@ interface SearchRequest {
   readonly domainId: SearchParameters["domain_id"];
 }
 
-/** What the body says goes before what the address says. */
+/** The body takes precedence over the address. */
 function readSearch(app: App, query: SearchParameters, body: Partial<SearchParameters>): SearchRequest {
   const posted = Object.keys(body).length > 0;
   const given: SearchParameters = posted ? merge(query, body) : query;
@@ -320,7 +322,7 @@ function readSearch(app: App, query: SearchParameters, body: Partial<SearchParam
   };
 }
 
-/** Other backends search by words and meaning together, and in no other way. */
+/** Remote backends only search by words and vectors together. */
 function isRemote({ config }: App): boolean {
   return config.backend.kind !== "embedded";
 }
@@ -351,7 +353,7 @@ async function answer(app: App, request: SearchRequest, call: Call): Promise<Ans
 
 const USING = { keyword: "text", vector: "vectors", hybrid: undefined } as const;
 
-/** Until the first address was registered and indexed, the default domain holds nothing, and that is not an error. */
+/** Before the first address is indexed, the default domain is empty, which is not an error. */
 async function search(app: App, request: SearchRequest, call: Call): Promise<QueryAnswer> {
   const { defaultDomain } = app.config.web;
   try {
@@ -364,8 +366,8 @@ async function search(app: App, request: SearchRequest, call: Call): Promise<Que
 }
 
 /**
- * A long document may be all that is found at first: then the others are searched for without it, until there are enough or
- * no more. Scores are relative to the best of a search, so none of a later one is above what was found before.
+ * One long document may fill the first result: then the search is repeated without the documents found, until there are enough or no more.
+ * Scores are relative to the best result of a search, so those of later searches are capped at the lowest score so far.
  */
 async function searchOn(app: App, request: SearchRequest, call: Call): Promise<QueryAnswer> {
   const query = await toQueryRequest(app, request);
@@ -401,7 +403,7 @@ async function toQueryRequest(app: App, request: SearchRequest): Promise<QueryRe
     text: request.text,
     domainId: domain.domainId,
     vectorStoreId: undefined,
-    // Several passages may be of one page, and what is of other hosts or kinds is left out afterwards.
+    // Several passages may belong to one page, and results of other hosts or types are filtered afterwards.
     limit: MOST_RESULTS,
     scope: isRemote(app) ? filters.scope : { ...filters.scope, ...ofHost(domain.sources, filters.sourceHost) },
     ...(using && { using }),
@@ -409,17 +411,17 @@ async function toQueryRequest(app: App, request: SearchRequest): Promise<QueryRe
   };
 }
 
-/** Paths of web pages begin with their host, so the index can leave out others by itself; those of other sources do not. */
+/** Paths of web pages begin with their host, so the index can filter by it; paths of other sources do not. */
 function ofHost(sources: Domain["sources"], host: string): SearchScope {
   if (host === "" || sources.some((source) => source.kind.hostOf?.(source) === host)) return {};
   const { hostname } = new URL(`http://${host}`);
   return { pathPrefix: domainToUnicode(hostname) || hostname };
 }
 
-/** Single files and blobs are among the registered addresses; where the index compares texts, their ids tell them from pages. */
+/** Single files and blobs are among the registered addresses. Where the index can compare texts, their ids distinguish them from pages. */
 function ofKind(sources: Domain["sources"], kind: FoundSourceType, app: App): AttributeFilter {
   const meant = sources.filter((source) => source.kind.foundAs === kind);
-  // No source is called "": without any of the kind, nothing is found.
+  // No source has the id "": without a source of this type, nothing is found.
   const ids = meant.length > 0 ? meant.map(({ sourceId }) => sourceId) : [""];
   const whole: AttributeFilter = { type: "in", key: "source_id", value: ids };
   if (kind === "sharepoint") return whole;
@@ -430,17 +432,17 @@ function ofKind(sources: Domain["sources"], kind: FoundSourceType, app: App): At
   return { type: "or", filters: [whole, { type: "and", filters: [single, ...called("lt")] }] };
 }
 
-/** A page or document with the passages of it that were found, best first. */
+/** A page or document with its found passages, best first. */
 interface FoundDocument {
   readonly passages: readonly [QuerySource, ...QuerySource[]];
-  /** Of pages: what the registry knows of it. */
+  /** The page's registry entry; undefined for other documents. */
   readonly view: ItemView | undefined;
 }
 
 const SUMMARY_LENGTH = 150;
 const MOST_IMAGES = 10;
 
-/** In the order of their best passages. */
+/** Returns documents in the order of their best passages. */
 async function findDocuments(app: App, { sources }: QueryAnswer, filters: SearchFilters): Promise<FoundDocument[]> {
   const byDocument = Map.groupBy(sources, ({ fileId }) => fileId);
   const found = await Promise.all(
@@ -452,13 +454,13 @@ async function findDocuments(app: App, { sources }: QueryAnswer, filters: Search
   return found.flat();
 }
 
-/** What the index cannot tell everywhere: a host, and a single file from a page. */
+/** Applies filters that not every index can: by host, and single file or page. */
 function matchesFilters(source: QuerySource, { sourceType, sourceHost }: SearchFilters): boolean {
   if (sourceType !== undefined && sourceTypeOf(source) !== sourceType) return false;
   return sourceHost === "" || hostOf(source.url) === sourceHost || URL.parse(source.url)?.hostname === sourceHost;
 }
 
-/** Files of this machine are of the host `file`, as the registry has it. */
+/** Local files have the host `file`, as in the registry. */
 function hostOf(address: string): string {
   const url = URL.parse(address);
   return url?.protocol === "file:" ? url.host || "file" : (url?.host ?? "");
@@ -505,7 +507,7 @@ function toMetadataJson({ passages: [best], view }: FoundDocument): object {
   };
 }
 
-/** Pages, files and blobs have ids of ours; where a file is, its address tells. */
+/** Pages, files and blobs have ids of lockstep; the address tells a file from a blob. */
 function sourceTypeOf({ url, attributes, metadata }: QuerySource): FoundSourceType {
   const id = String(attributes["item_id"] ?? metadata?.["sharepoint_unique_file_id"]);
   if (id.startsWith("url_")) return "url";
@@ -548,7 +550,7 @@ function summaryOf(text: string): string {
   return plain.length > SUMMARY_LENGTH ? `${plain.slice(0, SUMMARY_LENGTH)}...` : plain;
 }
 
-/** `Hybrid` is `hybrid`: the functions wrote these words in either way. */
+/** Reads words in any case (`Hybrid`, `hybrid`), as the original functions did. */
 function oneOfWords<const T extends string>(choices: readonly T[]): Value<T> {
   return {
     accepts: choices.join(" or "),
@@ -557,13 +559,13 @@ function oneOfWords<const T extends string>(choices: readonly T[]): Value<T> {
   };
 }
 
-/** Where a result comes from, in the words of the functions. */
+/** The type of a result's source, in the words of the functions. */
 type FoundSourceType = SourceKind["foundAs"];
 
 interface SearchFilters {
   readonly scope: SearchScope;
   readonly sourceType: FoundSourceType | undefined;
-  /** As addresses have it; "" for all. */
+  /** As in addresses; "" for all hosts. */
   readonly sourceHost: string;
 }
 
@@ -630,7 +632,7 @@ function readInstant(raw: unknown, name: string): string | undefined {
   throw wrong(name, "a date or a time, as 2026-01-31 or 2026-01-31T12:00:00Z");
 }
 
-/** The last day or instant still counts. */
+/** Returns the exclusive end: the given day or instant is included. */
 function readEnd(raw: unknown, name: string): string | undefined {
   const instant = readInstant(raw, name);
   if (instant === undefined) return undefined;

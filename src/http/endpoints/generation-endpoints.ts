@@ -8,10 +8,10 @@ import { domainId, trueOrFalse, wholeNumber } from "../routing/values.ts";
 
 const NUMBER = wholeNumber({ from: 0, to: 999_999_999 });
 const PATH = "/v2/domains/generations";
-/** More are left out, and the answer says so. */
+/** Further changes are left out, and the response says so. */
 const MAX_CHANGES = 10_000;
 
-/** What readers of a domain see, and how to go back to what they saw before. */
+/** Lists what readers of a domain saw, and goes back to it. */
 export function generationEndpoints(app: App): Endpoint[] {
   return [list(app), rollback(app), release(app), difference(app)];
 }
@@ -101,21 +101,21 @@ function difference(app: App): Endpoint {
 }
 
 function toJson({ active, pinned, kept }: GenerationsView): ShownGenerations {
-  return { active, pinned, generations: kept.map((one) => toGenerationJson(one, active)) };
+  return { active, pinned, generations: kept.map((generation) => toGenerationJson(generation, active)) };
 }
 
-function toGenerationJson(one: Generation, active: number): ShownGenerations["generations"][number] {
+function toGenerationJson(generation: Generation, active: number): ShownGenerations["generations"][number] {
   return {
-    generation: one.number,
-    active: one.number === active,
-    committed_utc: one.committedAt,
-    domain_id: one.domainId,
-    source_id: one.sourceId,
-    crawl: one.crawl,
-    intermediate: one.intermediate,
-    added: one.added,
-    removed: one.removed,
-    visible: one.visible,
+    generation: generation.number,
+    active: generation.number === active,
+    committed_utc: generation.committedAt,
+    domain_id: generation.domainId,
+    source_id: generation.sourceId,
+    crawl: generation.crawl,
+    intermediate: generation.intermediate,
+    added: generation.added,
+    removed: generation.removed,
+    visible: generation.visible,
   };
 }
 

@@ -12,7 +12,7 @@ import { type Arguments, dryRun, optional, required, withDefault } from "../rout
 import { domainId, oneOf, text, trueOrFalse, type Value, words } from "../routing/values.ts";
 import { type ItemJson, toItemJson, toItemViewJson, toRegisteredJson, toSummaryJson } from "./item-codec.ts";
 
-/** The registry in the grammar of all other endpoints; `/api` is the same for clients of the functions. */
+/** The registry with the conventions of the other `/v2` endpoints; `/api` is the same for clients of the functions. */
 export function ingestEndpoints(app: App): Endpoint[] {
   return [...itemEndpoints(app), rebuild(app), status(app), image(app)];
 }
@@ -56,7 +56,7 @@ function status(app: App): Endpoint {
     query: { domain_id: optional(domainId, "Only items of this domain.") },
     examples: ["?format=json", "?domain_id=DEMO"],
     async run({ domain_id }) {
-      // The default domain is created by the first address; until then it is empty, not unknown.
+      // The default domain is created with the first address; before that it is empty, not unknown.
       const isDefault = domain_id === app.config.web.defaultDomain;
       if (domain_id !== undefined && !isDefault) await app.domains.get(domain_id);
       return ok(toSummaryJson(await app.ingest.summary(domain_id)));
@@ -91,7 +91,7 @@ function image(app: App): Endpoint {
   });
 }
 
-/** Only these are told to be pictures. Anything else, a drawing with scripts in it above all, is bytes to keep. */
+/** Only these types are served as pictures. Anything else, above all an SVG with scripts, is served as a download. */
 const PICTURE_TYPES: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",
   "image/png": "png",
@@ -129,7 +129,7 @@ export const itemId: Value<ItemId> = {
 export const FILE_SOURCE =
   "The absolute path of a file, or the https address of a blob. A signature in the address is dropped: it is neither kept nor used.";
 
-/** The registry: what is known of every address. */
+/** The registry: the state of every address. */
 export function itemEndpoints(app: App): Endpoint[] {
   return [list(app), get(app), create(app), update(app), remove(app)];
 }

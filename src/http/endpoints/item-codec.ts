@@ -7,7 +7,7 @@ import { httpDateToUtc } from "../../lib/time.ts";
 export type ItemJson = ReturnType<typeof toItemJson>;
 export type ItemViewJson = ReturnType<typeof toItemViewJson>;
 
-/** A row of IngestItems with the names of the specification, flattened as its example is. */
+/** Formats a row of IngestItems with the names of the specification, flattened as in its example. */
 export function toItemJson(item: IngestItem) {
   const { http, file, content, linkage } = item;
   const { queuedUntil: _ofOurQueue, ...scheduling } = item.scheduling;
@@ -49,7 +49,7 @@ export function toItemJson(item: IngestItem) {
   };
 }
 
-/** One item with where it is indexed, its pictures, and what happened to it, newest last. */
+/** Formats one item with its members, pictures and history, newest last. */
 export function toItemViewJson({ item, members, images }: ItemView) {
   return {
     ...toItemJson(item),
@@ -76,19 +76,19 @@ export function toImageJson(image: StoredImage) {
   return { id, url, alt, caption, thumbnail, width, height, mimeType, ...parent };
 }
 
-/** Where we serve it ourselves. */
+/** Returns the address under which this server serves the picture. */
 export function imageAddress(page: string, image: string, size: "full" | "thumbnail"): string {
   return `/v2/ingest/images/get?${new URLSearchParams({ item_id: page, image_id: image, size })}`;
 }
 
-/** What a request came to. */
+/** Formats the result of a registration. */
 export function toRegisteredJson(registered: Registered) {
   const { id, status, nextCrawlAt, domainId, reindexGeneration, normalizedSource, displaySource, note } = registered;
-  const told = { id, status, nextCrawlAt, domain_id: domainId, reindexGeneration, normalizedSource, displaySource };
-  return note === "" ? told : { ...told, note };
+  const fields = { id, status, nextCrawlAt, domain_id: domainId, reindexGeneration, normalizedSource, displaySource };
+  return note === "" ? fields : { ...fields, note };
 }
 
-/** Rates are shares of what was looked at in the last day: 0 to 1. */
+/** Rates are shares of the items checked in the last day: 0 to 1. */
 export function toSummaryJson(summary: RegistrySummary) {
   const { total, byStatus, due, oldestDue, oldestChecked, checkedLastDay, changedLastDay, failedLastDay } = summary;
   const share = (count: number): number =>

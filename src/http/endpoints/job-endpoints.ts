@@ -33,7 +33,7 @@ function list(app: App): Endpoint {
     },
     examples: ["?format=json", "?state=running", "?router=crawler&limit=50&format=html"],
     async run({ router, state, object, limit, offset, sort, filter }, call) {
-      // A page shows a part, whoever asks for it.
+      // A page always shows a part of the list.
       const size = limit ?? (call.format === "ui" ? PAGE_ROWS : undefined);
       const request = { router, state, object, words: filter, order: readOrder(sort), offset, limit: size };
       const { jobs: rows, total } = await jobs.page(request);
@@ -43,7 +43,7 @@ function list(app: App): Endpoint {
   });
 }
 
-/** What `sort` says; that it is one of the orders was checked when it was read. */
+/** Parses `sort`; its column was checked when it was read. */
 function readOrder(sort: string | undefined): JobPageRequest["order"] {
   const by = JOB_ORDERS.find((order) => order === sort?.replace(/^-/, ""));
   return by && { by, downwards: sort?.startsWith("-") ?? false };
@@ -111,7 +111,7 @@ async function follow(jobs: App["jobs"], id: JobId, call: Call): Promise<AsyncIt
   return job.endedAt === "" && !job.stalled ? events : unlessEmpty(events);
 }
 
-/** A client that has seen the last event of an ended or stalled job gets null, or it would reconnect for ever. */
+/** Returns null for a client that has seen the last event of an ended or stalled job; otherwise it would reconnect for ever. */
 async function unlessEmpty(events: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array> | null> {
   const iterator = events[Symbol.asyncIterator]();
   const first = await iterator.next();

@@ -11,7 +11,7 @@ import { oneOf, text, trueOrFalse, words } from "../routing/values.ts";
 const PATH = "/v2/keys";
 const COLUMNS = ["name", "role", "created_utc", "expires_utc", "key_id"] as const;
 
-/** A key as it is told: everything but the key. */
+/** A key as the endpoints return it: everything but the key itself. */
 export interface ShownKey {
   readonly key_id: string;
   readonly name: string;
@@ -20,7 +20,7 @@ export interface ShownKey {
   readonly expires_utc: string;
 }
 
-/** API keys, with which others come in. */
+/** API keys. */
 export function keyEndpoints(app: App): Endpoint[] {
   return [list(app), create(app), remove(app)];
 }

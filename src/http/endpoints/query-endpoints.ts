@@ -45,7 +45,7 @@ const results = wholeNumber({ from: 1, to: 50 });
 const vectorStoreId: Value<VectorStoreId> = {
   accepts: "the id of a vector store",
   schema: { type: "string" },
-  // Ids come with stray blanks from people's configuration files.
+  // Ids in people's configuration files have stray blanks.
   read: (raw) => (typeof raw === "string" && raw.trim() !== "" ? (raw.trim() as VectorStoreId) : undefined),
 };
 
@@ -71,7 +71,7 @@ const queryEnvelope: Envelope = {
 interface Question {
   readonly query: string;
   readonly vsid: VectorStoreId | undefined;
-  /** undefined: as many as the settings say. */
+  /** undefined: the number in the settings. */
   readonly results: number | undefined;
 }
 
@@ -123,7 +123,7 @@ function queryByPost(app: App): Endpoint {
   });
 }
 
-/** An empty query finds nothing, and that is not an error. */
+/** An empty query finds nothing, which is not an error. */
 async function ask(app: App, question: Question, call: Call): Promise<Answer<QueryAnswer>> {
   const query = question.query.trim();
   const vectorStore = question.vsid;
@@ -136,7 +136,7 @@ function readQuestion(data: unknown): Question {
   if (typeof data !== "object" || data === null || Array.isArray(data)) {
     throw new BadInputError("'data' must be a JSON object.");
   }
-  // Older clients send null or "" for what they leave to the server.
+  // Older clients send null or "" for fields they leave to the server.
   const field = (name: string): unknown => {
     const value = (data as Record<string, unknown>)[name];
     return value === null || value === "" ? undefined : value;
@@ -157,7 +157,7 @@ function read<T>(name: string, value: Value<T>, raw: unknown): T | undefined {
 
 const NO_METADATA = "[NO_METADATA_FOR_THIS_VECTOR_STORE]";
 
-/** The answer of `/query` and `/query2`, field for field as older clients read it. */
+/** Formats the response of `/query` and `/query2` with the fields that older clients read. */
 function toQueryJson(answer: QueryAnswer): Record<string, unknown> {
   return {
     data: {

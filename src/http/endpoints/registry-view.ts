@@ -5,8 +5,8 @@ import type { ItemView } from "../../engine/ingest/ingest.ts";
 import type { QuerySource } from "../../engine/query.ts";
 
 /**
- * What the registry knows of what was found. undefined: nothing; documents of SharePoint are not even asked for. The index
- * has found it, so a registry that is damaged does not stand in the way: `lockstep doctor` and SearchStatus tell of that.
+ * Returns the registry's entry of a search result; undefined if there is none (documents of SharePoint never have one). A damaged registry
+ * does not fail the search: `lockstep doctor` and SearchStatus report it.
  */
 export async function registryView(app: App, { attributes, metadata }: QuerySource): Promise<ItemView | undefined> {
   const id = attributes["item_id"] ?? metadata?.["sharepoint_unique_file_id"];

@@ -70,7 +70,7 @@ interface ReportQuery extends Listing {
   readonly domain_id: DomainId | undefined;
 }
 
-/** As they come, only those that are shown are opened; any other order or a filter takes a look into all of them. */
+/** In the default order, only the reports of the page are opened; another order or a filter opens all of them. */
 async function listReports(reports: ReportStore, query: ReportQuery): Promise<Answer<readonly ReportRow[]>> {
   const which = { type: query.type, domainId: query.domain_id };
   const { limit, offset } = query;
@@ -91,7 +91,7 @@ function get({ reports }: App): Endpoint {
     changes: null,
     query: { report_id: required(reportId, "The report.") },
     examples: [`?${EXAMPLE}`, `?${EXAMPLE}&format=html`],
-    run: async ({ report_id }) => told(await reports.get(report_id)),
+    run: async ({ report_id }) => reportAnswer(await reports.get(report_id)),
     html: ({ data }, _args, frame) => reportPage(data, frame),
   });
 }
@@ -168,30 +168,30 @@ function remove({ reports }: App): Endpoint {
   });
 }
 
-/** Whether the report could be read, not whether its crawl went well: that is in it. */
-function told(report: ReportSummary): Answer<Readonly<JsonObject>> {
+/** `ok` says whether the report could be read; whether its crawl succeeded is in the report. */
+function reportAnswer(report: ReportSummary): Answer<Readonly<JsonObject>> {
   return report.readable ? ok(report.json) : { ok: false, error: report.error, data: report.json };
 }
 
-/** What fits into one JSON text, or one page; `format=raw` has no limit. */
+/** Limits for one JSON text and one page; `format=raw` has none. */
 const JSON_BYTES = 4 * 1024 * 1024;
 const PAGE_BYTES = 512 * 1024;
 
 interface FileQuery extends Listing {
   readonly report_id: ReportId;
   readonly file_path: string;
-  /** Of a table, only the rows that tell of an error. */
+  /** Only the rows of a table that have an error. */
   readonly failed: boolean;
 }
 
-/** One file of a report as it is told: as text, or some rows of it. */
+/** One file of a report: its text, or rows of it. */
 export type ShownFile = ShownText | ShownTable;
 
 interface ShownText {
   readonly report_id: ReportId;
   readonly file_path: string;
   readonly content: string;
-  /** false: there is more of it than is shown. */
+  /** false: only the beginning is shown. */
   readonly complete: boolean;
 }
 
@@ -199,18 +199,18 @@ export interface ShownTable {
   readonly report_id: ReportId;
   readonly file_path: string;
   readonly columns: readonly string[];
-  /** By the names of the columns. */
+  /** Keyed by column name. */
   readonly rows: readonly Readonly<JsonObject>[];
 }
 
-/** Of a table, the rows that were asked for; a page always shows rows. */
+/** Returns the requested rows of a table; a page always shows rows. */
 async function readReportFile(reports: ReportStore, query: FileQuery, call: Call): Promise<Answer<ShownFile>> {
-  const asked =
+  const narrowed =
     query.limit !== undefined || query.offset > 0 || query.sort !== undefined || query.filter !== "" || query.failed;
   const isTable = query.file_path.endsWith(".csv");
-  if (asked && !isTable)
+  if (narrowed && !isTable)
     throw new BadInputError(`'${query.file_path}' is no table, so it takes no limit, sort or filter.`);
-  return isTable && (asked || call.format === "html")
+  return isTable && (narrowed || call.format === "html")
     ? readTable(reports, query, call)
     : readWhole(reports, query, call);
 }
@@ -225,7 +225,7 @@ async function readTable(reports: ReportStore, query: FileQuery, call: Call): Pr
   return { ok: true, error: "", data: { report_id, file_path, columns, rows }, page };
 }
 
-/** A page may show the beginning of a file; JSON that ends in the middle would pass for the whole. */
+/** A page may show the beginning of a file; truncated JSON would look complete. */
 async function readWhole(reports: ReportStore, query: FileQuery, call: Call): Promise<Answer<ShownFile>> {
   const { report_id, file_path } = query;
   const stored = await reports.file(report_id, file_path);
@@ -237,14 +237,14 @@ async function readWhole(reports: ReportStore, query: FileQuery, call: Call): Pr
   return { ok: true, error: "", data: { report_id, file_path, content: read.text, complete: read.complete } };
 }
 
-/** All rows that match, safe to open in a spreadsheet. Made while it is sent, in the order of the file. */
+/** Returns all matching rows in file order, escaped for spreadsheets. Generated while it is sent. */
 function spreadsheet(content: StoredBytes["content"], query: FileQuery): Omit<RawAnswer, "fileName"> {
   if (!query.file_path.endsWith(".csv")) throw new BadInputError(`'${query.file_path}' is no table. Use format=raw.`);
   if (query.sort !== undefined) throw new BadInputError("format=csv comes in the order of the file: leave out 'sort'.");
   return { bytes: undefined, mediaType: "text/csv; charset=utf-8", content: spreadsheetRows(content, query) };
 }
 
-/** Spreadsheets take a file for UTF-8 only when it begins with this. */
+/** Spreadsheets read a file as UTF-8 only if it begins with this. */
 const BYTE_ORDER_MARK = "\ufeff";
 
 async function* spreadsheetRows(
@@ -255,7 +255,7 @@ async function* spreadsheetRows(
   let text = BYTE_ORDER_MARK;
   for await (const page of readMatchingRows({ content }, { filter, failed })) {
     for (const row of page) {
-      // The header comes first and counts for nothing.
+      // The header row comes first and is not counted.
       if (at < 0 || (at >= offset && at < offset + limit)) text += `${encodeSpreadsheetRow(row)}\r\n`;
       at += 1;
     }
@@ -265,7 +265,7 @@ async function* spreadsheetRows(
   }
 }
 
-/** A report in a list: without its files, and its sources added up. Of one that cannot be read some fields are missing. */
+/** A report in a list: without its files, with the sums of its sources. Unreadable reports lack some fields. */
 export type ReportRow = Readonly<JsonObject>;
 
 const COUNTS = ["items_total", "items_added", "items_changed", "items_moved", "items_removed", "items_failed"] as const;

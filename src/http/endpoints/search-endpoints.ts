@@ -21,7 +21,7 @@ import {
   words,
 } from "../routing/values.ts";
 
-/** Commas, not repetition: one address says it all. */
+/** Values are separated by commas, so that one parameter holds all of them. */
 const list: Value<readonly string[]> = {
   accepts: "words separated by commas",
   schema: { type: "string" },
@@ -98,17 +98,17 @@ async function answer(app: App, args: SearchArguments, call: Call): Promise<Answ
   return ok(await app.query(requestOf(args), call));
 }
 
-const NOTHING_ASKED = { query: "", vectorStoreId: "" as VectorStoreId, sources: [] };
+const NO_ANSWER = { query: "", vectorStoreId: "" as VectorStoreId, sources: [] };
 
-/** A person stays on the page, whatever is wrong with the question, and reads there what it is. */
+/** The page shows the error instead of failing, so that the user can correct the query. */
 async function answerOnPage(app: App, args: SearchArguments, call: Call): Promise<Answer<QueryAnswer>> {
-  if (args.query.trim() === "") return ok(NOTHING_ASKED);
+  if (args.query.trim() === "") return ok(NO_ANSWER);
   try {
     return await answer(app, args, call);
   } catch (error) {
     const failure = toFailure(error);
     if (failure.status === 500) throw error;
-    return { ok: false, error: failure.message, data: { ...NOTHING_ASKED, query: args.query } };
+    return { ok: false, error: failure.message, data: { ...NO_ANSWER, query: args.query } };
   }
 }
 
@@ -141,8 +141,8 @@ function scopeOf(args: SearchArguments): SearchScope {
   };
 }
 
-function toJson({ query: asked, vectorStoreId: store, sources, notes = [] }: QueryAnswer): object {
-  return { query: asked, vector_store_id: store, notes, results: sources.map(toResultJson) };
+function toJson({ query: queryText, vectorStoreId: store, sources, notes = [] }: QueryAnswer): object {
+  return { query: queryText, vector_store_id: store, notes, results: sources.map(toResultJson) };
 }
 
 function toResultJson(source: QuerySource): object {

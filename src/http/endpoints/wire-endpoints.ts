@@ -9,10 +9,10 @@ import { RefusedError, requireRole, toFailure } from "../routing/failure.ts";
 
 type Parts = Pick<App, "wire" | "audit">;
 
-/** Types that a browser would show as a page of this server, with scripts of this server. */
+/** Types that a browser would show as a page of this server and run scripts in. */
 const ACTIVE = /^\s*(text\/html|text\/xsl|[\w.-]+\/([\w.-]+\+)?xml)/i;
 
-/** The OpenAI wire protocol below `/openai` and `/openai/v1`. Bodies pass through as streams, whatever their size. */
+/** Mounts the OpenAI wire protocol below `/openai` and `/openai/v1`. Bodies are streamed, whatever their size. */
 export function mountWire(
   http: Hono<HttpEnv>,
   { wire, audit }: Parts,
@@ -20,18 +20,18 @@ export function mountWire(
 ): void {
   for (const path of ["/openai", "/openai/v1"]) http.get(path, (c) => c.text(describeWire(new URL(c.req.url).origin)));
   http.all("/openai/*", async (c) => {
-    // No Request can be made with it.
+    // Request does not accept this method.
     if (c.req.method === "TRACE") return refuse(c, 400, "HTTP method 'TRACE' not supported.");
     const request = withoutPrefix(c.req.raw);
     const { pathname } = new URL(request.url);
     const need = requiredAccess(request.method, pathname);
-    // Bodies are not read for the audit log: what was changed is in the path, or with the service.
+    // The audit log does not contain bodies: what was changed is in the path, or in the service.
     const path = `/openai${pathname}`;
     const record = createRecord({ path, methods: [c.req.method], changes: need.changes ? path : null }, c, {
       audit,
       logError,
     });
-    // A client that disconnected is not our failure.
+    // A client that disconnected is not a failure of the server.
     const tell = (failure: unknown): void => {
       if (!c.req.raw.signal.aborted) logError(`${c.req.method} ${c.req.path}`, failure);
     };
@@ -50,7 +50,7 @@ export function mountWire(
   });
 }
 
-/** The documentation that a GET of the address itself answers. */
+/** Returns the documentation for a GET of the address itself. */
 function describeWire(origin: string): string {
   return `/openai, /openai/v1
 

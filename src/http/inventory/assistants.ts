@@ -147,7 +147,7 @@ export const assistants = resource({
   },
 });
 
-/** The backend checks what is in tools and resources: it knows which it has. */
+/** The backend validates tools and resources: it knows which it has. */
 function assistantSettings(body: Arguments<typeof assistantFields>): Record<never, never> {
   const { vector_store_id: store, ...rest } = withoutAbsent(body);
   if (store === undefined) return rest;

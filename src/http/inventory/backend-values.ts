@@ -2,7 +2,7 @@ import { isJsonObject } from "../../lib/json-object.ts";
 import type { JsonSchema } from "../routing/values.ts";
 import { json, type Value } from "../routing/values.ts";
 
-/** Ids of the backend are opaque: only what could not be part of a path is refused. */
+/** Ids of the backend are opaque: only those that could not be part of a path are refused. */
 export const backendId: Value<string> = {
   accepts: "the id of something in the backend (letters, digits and . _ - = : ~)",
   schema: { type: "string", pattern: "^[A-Za-z0-9._=:~-]{1,512}$" },
@@ -21,7 +21,7 @@ export const backendIds: Value<readonly string[]> = {
   },
 };
 
-/** In a JSON body a list of ids, in a form text with commas. */
+/** Accepts a list of ids in JSON, or text with commas in a form. */
 export const idList: Value<readonly string[]> = {
   accepts: "a list of ids",
   schema: { type: "array", items: { type: "string" } },
@@ -31,7 +31,7 @@ export const idList: Value<readonly string[]> = {
   },
 };
 
-/** null takes away what is there. */
+/** null removes the metadata. */
 export const metadata: Value<Record<string, string> | null> = checked(
   "a JSON object with at most 16 texts: names up to 64 characters, values up to 512",
   { type: "object", additionalProperties: { type: "string", maxLength: 512 }, maxProperties: 16 },
@@ -67,7 +67,7 @@ export const jsonArray: Value<readonly unknown[]> = checked("a JSON array", { ty
   Array.isArray(value),
 );
 
-/** Text; or, in JSON or as text that holds it, a list of messages. */
+/** Accepts text, or a list of messages as JSON or as text that contains it. */
 export const question: Value<string | readonly unknown[]> = {
   accepts: "text, or a JSON array of messages",
   schema: {},
@@ -88,7 +88,7 @@ export function decimal(range: { readonly from: number; readonly to: number }): 
   };
 }
 
-/** JSON, or text that holds it, as forms cannot send anything else. */
+/** Accepts JSON, or text that contains it, because forms send only text. */
 function checked<T>(accepts: string, schema: JsonSchema, isGood: (value: unknown) => value is T): Value<T> {
   return {
     accepts,

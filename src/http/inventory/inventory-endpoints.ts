@@ -30,12 +30,12 @@ interface ResourceSummary {
   readonly count: ResourceCount;
 }
 
-/** How many there are, as far as one request of the backend tells. */
+/** The number of objects, as far as one request to the backend says. */
 interface ResourceCount {
   readonly found: number;
-  /** true: at least so many. */
+  /** true: at least this many. */
   readonly more: boolean;
-  /** Why it is not known; "" when it is. */
+  /** Why it is unknown; "" if it is known. */
   readonly error: string;
 }
 

@@ -6,7 +6,7 @@ import { type Listing, takePart } from "../routing/listing.ts";
 export interface ListOptions {
   /** What is listed, in the plural: `files`. */
   readonly noun: string;
-  /** The most that the backend sends at once. */
+  /** The largest page that the backend sends. */
   readonly largestPage: number;
 }
 
@@ -33,8 +33,8 @@ export async function listPart<T extends object>(
   const bound = limit === undefined || (sorted && filter === "") ? Number.POSITIVE_INFINITY : MAX_SCANNED_ROWS;
   const pageSize = filter === "" ? Math.min(largestPage, enough) : largestPage;
   const skip = sorted ? offset : 0;
-  const { rows, found, end } = await gather(pages({ order, pageSize }), filter, { enough, bound, skip });
-  const error = end === "bound" ? tellBound(noun, sort, filter) : "";
+  const { rows, found, end } = await scanPages(pages({ order, pageSize }), filter, { enough, bound, skip });
+  const error = end === "bound" ? boundMessage(noun, sort, filter) : "";
   const answer = { ok: error === "", error };
   const inOrder = sorted ? rows : takePart(rows, { limit: undefined, offset: 0, sort, filter: "" }).rows;
   if (whole) return { ...answer, data: inOrder };
@@ -45,22 +45,22 @@ export async function listPart<T extends object>(
 
 interface GatheredRows<T> {
   readonly rows: readonly T[];
-  /** With those that were skipped. */
+  /** Including the skipped ones. */
   readonly found: number;
-  /** Why it ended: there is no more, there is enough, or it would take too long. */
+  /** Why it ended: no more rows, enough rows, or too many to scan. */
   readonly end: "all" | "enough" | "bound";
 }
 
-async function gather<T extends object>(
+async function scanPages<T extends object>(
   pages: Pages<T>,
   filter: string,
   { enough, bound, skip }: { readonly enough: number; readonly bound: number; readonly skip: number },
 ): Promise<GatheredRows<T>> {
   const rows: T[] = [];
-  let [looked, found] = [0, 0];
+  let [scanned, found] = [0, 0];
   for await (const page of pages) {
-    if (looked >= bound) return { rows, found, end: "bound" };
-    looked += page.length;
+    if (scanned >= bound) return { rows, found, end: "bound" };
+    scanned += page.length;
     for (const row of takePart(page, { limit: undefined, offset: 0, sort: undefined, filter }).rows) {
       found++;
       if (found > skip) rows.push(row);
@@ -70,8 +70,8 @@ async function gather<T extends object>(
   return { rows, found, end: "all" };
 }
 
-function tellBound(noun: string, sort: string | undefined, filter: string): string {
+function boundMessage(noun: string, sort: string | undefined, filter: string): string {
   const which = sort === "created_at" ? "oldest" : "newest";
-  const what = filter === "" ? "were sorted" : "were looked through";
-  return `There are too many ${noun} to look at each: only the ${MAX_SCANNED_ROWS} ${which} ${what}.`;
+  const what = filter === "" ? "were sorted" : "were searched";
+  return `There are too many ${noun}: only the ${MAX_SCANNED_ROWS} ${which} ${what}.`;
 }

@@ -27,7 +27,7 @@ import {
 } from "./resource.ts";
 import { detailPage, listPage } from "./resource-pages.ts";
 
-/** The endpoints of one resource, as far as it declares them. */
+/** Returns the endpoints of one resource, as far as it declares them. */
 export function resourceEndpoints<
   Row extends BackendObject,
   One extends Partial<BackendObject>,
@@ -204,7 +204,7 @@ function refIn({ idParameter }: ResourceIdentity, args: object, { principal }: C
   return { id: textIn(args, idParameter), storeId: storeIdIn(args), principal };
 }
 
-/** "" where the resource is in no vector store, and so has no such parameter. */
+/** Returns "" if the resource is in no vector store, and so has no such parameter. */
 function storeIdIn(args: object): string {
   return textIn(args, "vector_store_id");
 }
@@ -214,7 +214,7 @@ function textIn(args: object, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** A change to the backend that was checked and can be made: in a job, or while the client waits for the answer. */
+/** A checked change to the backend, to be made in a job or while the client waits. */
 export interface Change {
   readonly resource: Pick<ResourceIdentity, "path">;
   readonly action: string;
@@ -228,7 +228,7 @@ export function toJob({ resource: { path }, action, object, dryRun: dry, work }:
   return { start: { router, action, object, dryRun: dry }, work: async (job) => markDryRun(await work(job), job) };
 }
 
-/** Without a job: there is no log, and what takes one request is not paused or cancelled. */
+/** Runs without a job: there is no log, and a single request is not paused or cancelled. */
 async function runNow({ dryRun: dry, work }: Change): Promise<Answer<unknown>> {
   const steps: Steps = {
     dryRun: dry,
@@ -239,12 +239,12 @@ async function runNow({ dryRun: dry, work }: Change): Promise<Answer<unknown>> {
   return markDryRun(await work(steps), steps);
 }
 
-/** So that nobody who reads the result alone takes the plan for what happened. */
+/** Marks the result of a dry run, so that the plan is not mistaken for what happened. */
 function markDryRun(result: Result, { dryRun }: Pick<Steps, "dryRun">): Result {
   return dryRun && isJsonObject(result.data) ? { ...result, data: { ...result.data, dry_run: true } } : result;
 }
 
-/** A change of one step; a dry run answers `planned`. */
+/** Returns a change of one step; a dry run returns `planned`. */
 export function oneStep(
   label: string,
   planned: unknown,

@@ -19,7 +19,7 @@ import {
   type ResourceIdentity,
 } from "./resource.ts";
 
-/** Beside the one of all pages. */
+/** Scripts in addition to the one of all pages. */
 const MODULES = ["inventory.js"];
 
 interface ListPage<Row> {
@@ -29,7 +29,7 @@ interface ListPage<Row> {
   readonly heading: ListHeading | undefined;
 }
 
-/** The list of a resource: what one may do is asked in dialogs, one for all rows. */
+/** Renders the list of a resource. One dialog for all rows asks before a change. */
 export function listPage<Row extends BackendObject, One extends Partial<BackendObject>>(
   resource: PageResource<Row, One>,
   { answer: { data, page, ok, error }, listing, frame, heading = headingOf(resource) }: ListPage<Row>,
@@ -65,7 +65,7 @@ function headingOf({ title, page }: { readonly title: string; readonly page: { r
   return { title, head };
 }
 
-/** Whether somebody may edit and delete objects of the resource. */
+/** Tells whether the user may edit and delete objects of the resource. */
 function allowed<Row extends BackendObject, One extends Partial<BackendObject>>(
   { page, remove }: PageResource<Row, One>,
   frame: Frame,
@@ -82,32 +82,32 @@ function rowActions<Row extends BackendObject, One extends Partial<BackendObject
   return html`<div class="row-actions">${edits ? editButton(resource, row) : ""}${deletes ? removeLink(resource, row, address) : ""}</div>`;
 }
 
-/** One object: its main facts, what can be done with it, and every field that the backend returned. */
+/** Renders one object: its main facts, its actions, and every field that the backend returned. */
 export function detailPage<Row extends BackendObject, One extends Partial<BackendObject>>(
   resource: PageResource<Row, One>,
-  one: One,
+  object: One,
   frame: Frame,
 ): Html {
   const { noun, title, path, page } = resource;
-  const { id = "" } = one;
-  const name = page.detailTitle?.(one) ?? page.name(one);
+  const { id = "" } = object;
+  const name = page.detailTitle?.(object) ?? page.name(object);
   const [edits, deletes] = id === "" ? [false, false] : allowed(resource, frame);
-  const [backTitle, backAddress] = page.back?.(one) ?? [title, listAddress(path)];
+  const [backTitle, backAddress] = page.back?.(object) ?? [title, listAddress(path)];
   return layout({
     frame,
     title: `${name || id} · lockstep`,
     modules: MODULES,
     body: html`<header class="page-head"><p class="lede"><a href="${backAddress}">${backTitle}</a></p>
-<h1><bdi>${shownName(name || "(no name)")}</bdi></h1><div class="actions">${page.links?.(one) ?? ""}${edits ? editButton(resource, one) : ""}${deletes ? removeLink(resource, one, "") : ""}</div>
+<h1><bdi>${shownName(name || "(no name)")}</bdi></h1><div class="actions">${page.links?.(object) ?? ""}${edits ? editButton(resource, object) : ""}${deletes ? removeLink(resource, object, "") : ""}</div>
 <p class="lede">${page.kind ?? capitalised(noun)} <code class="object-id">${id}</code></p></header>
-<dl class="figures panel">${page.facts(one).map(([label, fact]) => html`<div><dt>${label}</dt><dd>${fact}</dd></div>`)}</dl>
-${page.content?.(one) ?? ""}${edits && page.editor ? editDialog(resource, page.editor) : ""}${deletes ? html`${removeDialog(resource, frame, backAddress)}${removeWithoutScripts(resource, one, frame, backAddress)}` : ""}
+<dl class="figures panel">${page.facts(object).map(([label, fact]) => html`<div><dt>${label}</dt><dd>${fact}</dd></div>`)}</dl>
+${page.content?.(object) ?? ""}${edits && page.editor ? editDialog(resource, page.editor) : ""}${deletes ? html`${removeDialog(resource, frame, backAddress)}${removeWithoutScripts(resource, object, frame, backAddress)}` : ""}
 <section aria-labelledby="all-fields"><h2 id="all-fields">All fields</h2>
-<div class="panel scroll-x" tabindex="0" role="region" aria-label="All fields">${jsonTable(one)}</div></section>`,
+<div class="panel scroll-x" tabindex="0" role="region" aria-label="All fields">${jsonTable(object)}</div></section>`,
   });
 }
 
-/** A form that creates an object; `editor` is also that of the page. */
+/** Returns a form that creates an object; `editor` is also that of the page. */
 export function createForm({ path, noun }: Pick<ResourceIdentity, "path" | "noun">, editor: Editor<never>): Html {
   return html`<details class="panel inventory-form"><summary>Create ${/^[aeiou]/.test(noun) ? "an" : "a"} ${noun}</summary>
 <form class="stack" action="${actionPath(path, "create")}?format=html" method="post" data-send="POST">
@@ -116,7 +116,7 @@ ${editorInputs(editor, "create")}
 </form></details>`;
 }
 
-/** Changing an object is a PUT, which forms cannot send: without scripts the button is not there. */
+/** An update is a PUT, which forms cannot send: without scripts there is no button. */
 function editButton<Row extends BackendObject, One extends Partial<BackendObject>>(
   resource: PageResource<Row, One>,
   object: Row | One,
@@ -149,7 +149,7 @@ ${inputs.map((input) => html`<div class="field">${label(input)}${control(input)}
 <div class="field">${label(textarea)}<textarea id="${idOf(textarea)}" name="${textarea.name}" data-value="${textarea.name}" ${textarea.attributes}></textarea></div>`;
 }
 
-/** A link for those without scripts, to the page with the form; with them it opens the dialog instead. */
+/** Without scripts a link to the page with the form; with scripts it opens the dialog. */
 function removeLink<Row extends BackendObject, One extends Partial<BackendObject>>(
   resource: PageResource<Row, One>,
   object: Row | One,
@@ -161,7 +161,7 @@ function removeLink<Row extends BackendObject, One extends Partial<BackendObject
   return html`<a class="button small danger" href="${detail}#delete" data-opens="delete-dialog" data-values="${values}" aria-haspopup="dialog">${confirm?.button ?? "Delete"}<span class="visually-hidden"> ${name || Object.values(ids).join(" ")}</span></a>`;
 }
 
-/** One dialog for all rows: the link that opens it says for which. Afterwards it goes to `next`; "" stays on the page. */
+/** One dialog for all rows: the link that opens it says for which. Then goes to `next`; "" stays on the page. */
 function removeDialog<Row extends BackendObject, One extends Partial<BackendObject>>(
   resource: PageResource<Row, One>,
   frame: Frame,
@@ -181,17 +181,17 @@ ${removeForm(resource, frame, {
 </dialog>`;
 }
 
-/** The same on the page of one object, for those without scripts. */
+/** The same on the page of one object, for browsers without scripts. */
 function removeWithoutScripts<Row extends BackendObject, One extends Partial<BackendObject>>(
   resource: PageResource<Row, One>,
-  one: One,
+  object: One,
   frame: Frame,
   next: string,
 ): Html {
   const { noun, page } = resource;
-  const usedBy = page.usedBy?.(one) || undefined;
+  const usedBy = page.usedBy?.(object) || undefined;
   return html`<noscript><section class="panel stack" id="delete"><h2>${page.confirm?.title ?? `Delete this ${noun}?`}</h2>
-${removeForm(resource, frame, { usedBy, warningAttributes: "", ids: idsOf(resource, one), cancel: "", next })}
+${removeForm(resource, frame, { usedBy, warningAttributes: "", ids: idsOf(resource, object), cancel: "", next })}
 </section></noscript>`;
 }
 
@@ -209,7 +209,7 @@ function removeForm<Row extends BackendObject, One extends Partial<BackendObject
   frame: Frame,
   { usedBy, warningAttributes, ids, cancel, next }: RemoveForm,
 ): Html {
-  // Who may not use the other modes has no choice.
+  // Users without the role for the other modes have no choice.
   const choices = modes && mayChange(frame, modes.role ?? role) ? modes.choices : [];
   return html`<form class="stack" action="${actionPath(path, "delete")}" method="get" data-send="DELETE" data-then="${next}">
 <input type="hidden" name="format" value="html">
@@ -225,7 +225,7 @@ ${
 </form>`;
 }
 
-/** Unix seconds, as the wire has times; null and 0 are none. */
+/** Renders Unix seconds, as in the protocol; null and 0 mean none. */
 export function timeOf(seconds: number | null | undefined): Html {
   if (!seconds) return html`<span class="none">–</span>`;
   return html`<span class="unbroken">${shownTime(new Date(seconds * 1000).toISOString())}</span>`;
@@ -235,7 +235,7 @@ export function sizeOf(bytes: number | null | undefined): Html {
   return html`<span class="unbroken">${sayBytes(bytes ?? 0)}</span>`;
 }
 
-/** A name with its id below: names are not unique, and may be missing. */
+/** Renders a name with its id below: names are not unique, and may be missing. */
 export function named(name: string | null | undefined, id: string, address: string): Html {
   return html`<a href="${address}"><bdi>${shownName(name || "(no name)")}</bdi></a><br><code class="object-id">${id}</code>`;
 }

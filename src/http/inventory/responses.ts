@@ -30,7 +30,7 @@ const responseFields = {
   store: optional(trueOrFalse, "false: the backend forgets it at once, and it is not listed."),
 };
 
-/** A dry run of a new one has no id, and only the fields of the request. */
+/** The dry run of a new response has no id, and only the fields of the request. */
 type ShownResponse = Partial<ModelResponse>;
 
 export const responses = resource({
@@ -55,7 +55,7 @@ export const responses = resource({
   create: {
     description: "Asks a model, optionally over vector stores, and returns the response when it is complete.",
     changes: "Adds a model response to the backend.",
-    // As it is below /openai: asking takes no more than searching does.
+    // The same role as below /openai: asking needs no more than searching.
     role: "read",
     examples: [
       `curl '{origin}/v2/inventory/responses/create' -H 'content-type: application/json' -d '{"input":"How much may a hotel night cost?","vector_store_ids":["vs_abc123"]}'`,
@@ -123,7 +123,7 @@ export const responses = resource({
   },
 });
 
-/** The backend checks what is in input, tools and include: it knows what it has. */
+/** The backend validates input, tools and include: it knows what it supports. */
 function responseRequest(body: Arguments<typeof responseFields>): OpenAI.Responses.ResponseCreateParamsNonStreaming {
   const { vector_store_ids: stores, ...rest } = withoutAbsent(body);
   if (stores !== undefined && rest.tools !== undefined) {

@@ -14,7 +14,7 @@ import { detailAddress, type Editor, listAddress, type ObjectRef, resource } fro
 import { oneStep, toJob } from "./resource-endpoints.ts";
 import { createForm, domainLink, named, sizeOf, statusPill, timeOf } from "./resource-pages.ts";
 
-/** With the domain that uses it, "" when none does. */
+/** A store with the domain that uses it; "" if none does. */
 type UsedStore = VectorStore & { readonly used_by_domain: string };
 
 const storeFields = {
@@ -221,8 +221,8 @@ function filesLink({ id, file_counts: { total, failed, in_progress: busy } }: Us
 }
 
 /**
- * Which domain uses a vector store, by the store's id: as its own, or as the fresh one that a crawl is filling. Domains that cannot
- * be read are left out.
+ * Maps vector store ids to the domain that uses the store: as its own, or as the new one that a crawl is filling. Domains that cannot be
+ * read are left out.
  */
 export async function domainsOfStores({ domains, otherStores }: App): Promise<ReadonlyMap<string, string>> {
   const users = new Map<string, string>();
@@ -283,7 +283,7 @@ export const storeFiles = resource({
       const label = `${verb} file '${file.filename}' (ID='${id}') of vector store '${storeId}'`;
       return oneStep(label, file, async () => {
         if (attached) await inventory.storeFiles.detach(storeId, id);
-        // A name is only there while the file itself is.
+        // The name is known only while the file itself exists.
         if (mode === "delete_globally" && file.filename !== "") await inventory.files.delete(id);
         return file;
       });
@@ -332,7 +332,7 @@ export const storeFiles = resource({
   },
 });
 
-/** A file that an earlier attempt took out of the store, and then could not delete, is still there to be deleted. */
+/** If an earlier attempt removed the file from the store but could not delete it, the file is still there to be deleted. */
 async function findStoreFile(
   { inventory: { files: all, stores, storeFiles: attachedFiles } }: App,
   { id, storeId }: ObjectRef,
@@ -402,7 +402,7 @@ function usedTargetWarning(store: string, domain: string): string {
   return `WARNING: Target '${store}' belongs to domain '${domain}'. Its crawls leave files alone that were added here, and add crawled ones again that were removed.`;
 }
 
-/** The first button shows the plan, and so does Enter. */
+/** The first button, which Enter presses, shows the plan. */
 export function replicateForm(): Html {
   return html`<details class="panel inventory-form"><summary>Copy files between vector stores</summary>
 <form class="stack" action="/v2/inventory/vector_stores/replicate" method="get" data-job>

@@ -27,7 +27,7 @@ const OTHER_ACCOUNT =
   "This server has no keys, so it answers only to the account that runs it and to root; this connection belongs to another account, or nobody can tell whose it is. " +
   "Make a key with 'lockstep keys add NAME --role admin' and send it along, or set ALLOW_UNAUTHENTICATED_NETWORK_ACCESS=true to let everybody in who reaches the server.";
 
-/** A link in a crawled page may lead here, and a crawl runs as our own account. */
+/** A link in a crawled page may lead here, and a crawl runs with the server's own account. */
 const CRAWL = "A crawl of lockstep came here by a link or a redirect; this server answers to no crawl.";
 
 export interface Authenticator {
@@ -36,7 +36,7 @@ export interface Authenticator {
    * `Access.authenticate` does.
    */
   identify(c: Context<HttpEnv>): Promise<AuthenticationResult>;
-  /** Failed attempts by network. Signing in shares them: whoever guessed one way is slowed the other way. */
+  /** Failed attempts by network. Signing in shares them, so that guessing is slowed down both ways. */
   readonly failures: Buckets;
 }
 
@@ -48,7 +48,10 @@ export function createAuthenticator(access: Access, withoutKeys: WithoutKeys): A
   const failures = createBuckets(FAILURES);
   const oneAtATime = createKeyedMutex();
   const isOwnAccount = createOwnAccountCheck();
-  /** Why a client without keys is refused. Only Linux tells whose a connection is; a test that calls the app itself has none. */
+  /**
+   * Returns why a client without keys is refused. Only Linux tells which account owns a connection; a test that calls the app directly has
+   * none.
+   */
   const refusalReason = async (c: Context, identity: Identity): Promise<string | undefined> => {
     if (identity.status !== "known" || identity.principal.kind !== "local") return undefined;
     if (c.req.header("user-agent")?.startsWith(CRAWLER_AGENT)) return CRAWL;
@@ -96,7 +99,7 @@ function credentialsOf(c: Context): Credentials {
 }
 
 /** The kernel skips lines if its table changes between two reads, so one search without a result proves nothing. */
-const LOOKS = 3;
+const ATTEMPTS = 3;
 const CHUNK_BYTES = 256 * 1024;
 /** Some 200,000 connections. */
 const MAX_TABLE_BYTES = 32 * 1024 * 1024;
@@ -139,7 +142,7 @@ async function peerAccount({
   // A program may speak IPv4 through an IPv6 socket.
   const tables: [string, string][] = isMapped(peer) ? [["/proc/net/tcp", ends(12)]] : [];
   tables.push(["/proc/net/tcp6", ends(0)]);
-  for (let look = 0; look < LOOKS; look++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     for (const [table, wanted] of tables) {
       const line = await lineIn(table, ` ${wanted} `);
       if (line !== undefined) return ownerIn(line);

@@ -11,7 +11,7 @@ export function refuseCrossSite(request: Request, { exceptSilent = false } = {})
   }
   const purpose = ["purpose", "sec-purpose", "x-moz", "x-purpose"].map((name) => request.headers.get(name) ?? "");
   if (purpose.some((value) => /prefetch|prerender|preview/i.test(value))) {
-    throw new RefusedError(403, "Request refused: this address does something and is not fetched ahead.");
+    throw new RefusedError(403, "Request refused: this address changes something and must not be prefetched.");
   }
 }
 
@@ -53,7 +53,9 @@ function isBrowser({ headers }: Request): boolean {
   return agent.startsWith("Mozilla/") && !agent.includes("PowerShell");
 }
 
-/** A cookie is sent whoever caused the request, and so is a password for a proxy; a key is only sent by who knows it. */
+/**
+ * A browser sends a cookie, or a password for a proxy, with any request, whoever caused it; a key is only sent by a client that knows it.
+ */
 function carriesSession(request: Request): boolean {
   return !carriesKey(request) && /(^|;)\s*lockstep_session=/.test(request.headers.get("cookie") ?? "");
 }

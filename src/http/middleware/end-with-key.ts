@@ -2,8 +2,10 @@ import type { MiddlewareHandler } from "hono";
 import type { Access } from "../../security/access.ts";
 import type { HttpEnv } from "../http-env.ts";
 
-const LOOK_EVERY_MS = 1000;
-const FAREWELL = new TextEncoder().encode("\n\n: The key that opened this stream was removed, or has expired.\n\n");
+const CHECK_EVERY_MS = 1000;
+const CLOSING_COMMENT = new TextEncoder().encode(
+  "\n\n: The key that opened this stream was removed, or has expired.\n\n",
+);
 
 /** Ends an event stream when its key is removed or expires, whichever process removed it. Streams may last for days. */
 export function endWithKey(access: Pick<Access, "isCurrent">): MiddlewareHandler<HttpEnv> {
@@ -27,18 +29,18 @@ function until(body: ReadableStream<Uint8Array>, isCurrent: () => Promise<boolea
     isOver = true;
     clearTimeout(timer);
   };
-  const lookLater = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
-    timer = setTimeout(() => look(controller).catch(() => undefined), LOOK_EVERY_MS);
+  const checkLater = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    timer = setTimeout(() => check(controller).catch(() => undefined), CHECK_EVERY_MS);
     timer.unref();
   };
-  const look = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-    // If the keys cannot be read now, the next check will; meanwhile no new request is let in.
+  const check = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    // If the keys cannot be read now, the next check will read them; meanwhile no new request is accepted.
     const stays = await isCurrent().catch(() => true);
     // The stream may have ended, or the client disconnected, meanwhile.
     if (isOver) return;
-    if (stays) return lookLater(controller);
+    if (stays) return checkLater(controller);
     finish();
-    controller.enqueue(FAREWELL);
+    controller.enqueue(CLOSING_COMMENT);
     controller.close();
     await reader.cancel();
   };
@@ -46,7 +48,7 @@ function until(body: ReadableStream<Uint8Array>, isCurrent: () => Promise<boolea
     {
       async pull(controller) {
         // No checks before the first read.
-        if (timer === undefined) lookLater(controller);
+        if (timer === undefined) checkLater(controller);
         try {
           const { done, value } = await reader.read();
           if (isOver) return;

@@ -60,7 +60,7 @@ async function signIn(c: Context<HttpEnv>, options: SignInOptions, attempts: Buc
   const session = await options.access.signIn(String(fields.get("key") ?? ""), { onlyUnguessable: waitMs > 0 });
   if (!session && waitMs > 0) return showSlowed(c, options, next, waitMs);
   if (session) for (const [at, count] of counts.entries()) if (waits[at] === 0) count.giveBack(clientNetwork(c));
-  await writeDown(c, options, session);
+  await writeAudit(c, options, session);
   if (!session)
     return show(c, options, { next, problem: "This key is not known here, was removed, or has expired." }, 401);
   const { https } = c.get("client");
@@ -75,8 +75,8 @@ async function signIn(c: Context<HttpEnv>, options: SignInOptions, attempts: Buc
   return c.redirect(next, 303);
 }
 
-/** Signing in must work on a full disk: whoever has to make room there needs it. */
-async function writeDown(
+/** Signing in must work on a full disk: an admin needs it to make room. */
+async function writeAudit(
   c: Context<HttpEnv>,
   { audit, logError }: SignInOptions,
   session: Session | undefined,

@@ -3,7 +3,7 @@ import { isJsonObject } from "../../lib/json-object.ts";
 import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout, sectionOf } from "./layout.ts";
 
-/** What `format=html` answers: the same structure as the JSON, readable. */
+/** Renders the response for `format=html`: the JSON's structure, readable. */
 export function answerPage(path: string, content: unknown, frame: Frame): Html {
   const problem = problemIn(content);
   if (problem !== "") return problemPage(path, problem, content, frame);
@@ -13,7 +13,7 @@ export function answerPage(path: string, content: unknown, frame: Frame): Html {
     body: html`<section class="panel answer">
 <h1><code>${path}</code></h1>
 <div class="scroll-x" tabindex="0" role="region" aria-label="Answer">${jsonTable(content)}</div>
-${waysOn(path, frame)}
+${furtherLinks(path, frame)}
 </section>`,
   });
 }
@@ -23,7 +23,7 @@ function problemIn(content: unknown): string {
   return typeof error === "string" ? error : "";
 }
 
-/** The sentence, once; below it what could be had all the same, where there is something. */
+/** Shows the error once, and below it the data that was returned all the same. */
 function problemPage(path: string, problem: string, content: unknown, frame: Frame): Html {
   const data = isJsonObject(content) ? content["data"] : undefined;
   const hasMore = typeof data === "object" && data !== null && Object.keys(data).length > 0;
@@ -33,13 +33,13 @@ function problemPage(path: string, problem: string, content: unknown, frame: Fra
     body: html`<section class="panel answer">
 <h1>This did not work</h1>
 <p class="notice bad" role="alert"><bdi>${problem}</bdi></p>
-${hasMore ? html`<details><summary>What else was answered</summary><div class="scroll-x" tabindex="0" role="region" aria-label="Answer">${jsonTable(data)}</div></details>` : ""}
-${waysOn(path, frame)}
+${hasMore ? html`<details><summary>What else was returned</summary><div class="scroll-x" tabindex="0" role="region" aria-label="Answer">${jsonTable(data)}</div></details>` : ""}
+${furtherLinks(path, frame)}
 </section>`,
   });
 }
 
-function waysOn(path: string, frame: Frame): Html {
-  const place = sectionOf(frame.url.pathname);
-  return html`<p><a href="${place.address}">Back to ${place.name}</a> · <a href="${path}">What this address takes</a></p>`;
+function furtherLinks(path: string, frame: Frame): Html {
+  const section = sectionOf(frame.url.pathname);
+  return html`<p><a href="${section.address}">Back to ${section.name}</a> · <a href="${path}">Parameters of this address</a></p>`;
 }

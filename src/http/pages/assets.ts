@@ -12,7 +12,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Exactly the files that are there at the start, by name: no path from a request ever reaches the disk. */
+/** Serves exactly the files that exist at the start, by name: no path from a request reaches the disk. */
 export function mountAssets(http: Hono<HttpEnv>): void {
   const scripts = readdirSync(FOLDER).filter(
     (name) => extname(name) !== "" && Object.hasOwn(MEDIA_TYPES, extname(name)),
@@ -21,7 +21,7 @@ export function mountAssets(http: Hono<HttpEnv>): void {
   serve(http, "lockstep.css", stylesheet());
 }
 
-/** One stylesheet for the browser, written in parts: what is decided once comes first. */
+/** Joins the parts of the stylesheet in order of their names; definitions come first. */
 function stylesheet(): Buffer {
   const folder = new URL("styles/", FOLDER);
   const names = readdirSync(folder).filter((name) => name.endsWith(".css"));

@@ -9,7 +9,7 @@ interface ShownFinding {
   readonly remedy: string;
 }
 
-/** What "Test connection" answers where no script takes the list out of it. */
+/** Renders the result of "Test connection" for browsers without scripts. */
 export function checkPage(domainId: string, findings: readonly ShownFinding[], frame: Frame): Html {
   return layout({
     frame,

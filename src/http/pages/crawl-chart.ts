@@ -20,7 +20,7 @@ interface Point {
   readonly failed: number;
 }
 
-/** Changes above the line and failures below it, one bar for each crawl. `crawls` come newest first. "" without any. */
+/** Draws one bar for each crawl: changes above the line, failures below it. `crawls` come newest first. Returns "" without any. */
 export function crawlChart(name: string, crawls: readonly JobRecord[], kinds: SourceKinds): Html | "" {
   const points = crawls
     .slice(0, CHARTED_CRAWLS)
@@ -45,17 +45,17 @@ function toPoint(job: JobRecord, kinds: SourceKinds): Point[] {
   return [{ jobId: job.jobId, endedAt: job.endedAt, items, changes: added + changed + moved + removed, failed }];
 }
 
-/** By logarithm: the first crawl brings everything, and would otherwise flatten all that came after it. */
+/** Uses a logarithmic scale: the first crawl adds everything and would otherwise flatten all later ones. */
 function bars(points: readonly Point[]): Html[] {
   const most = Math.log1p(Math.max(1, ...points.flatMap(({ changes, failed }) => [changes, failed])));
-  const tall = (count: number, room: number): number =>
+  const heightOf = (count: number, room: number): number =>
     count === 0 ? 0 : Math.max(2, Math.round((Math.log1p(count) / most) * room));
   const first = CHARTED_CRAWLS - points.length;
   return points.map(({ changes, failed, endedAt }, at) => {
     const x = (first + at) * SLOT + 2;
-    const up = Math.max(1, tall(changes, UP));
+    const up = Math.max(1, heightOf(changes, UP));
     const words = `${endedAt.slice(0, 16).replace("T", " ")} UTC: ${changes} changed, ${failed} failed`;
-    return html`<g><title>${words}</title><rect class="slot" x="${x - 2}" y="0" width="${SLOT}" height="${UP + DOWN + 2}"/><rect class="${changes === 0 ? "still" : "changes"}" x="${x}" y="${UP - up}" width="${SLOT - 4}" height="${up}"/>${failed > 0 ? html`<rect class="failures" x="${x}" y="${UP + 2}" width="${SLOT - 4}" height="${tall(failed, DOWN)}"/>` : ""}</g>`;
+    return html`<g><title>${words}</title><rect class="slot" x="${x - 2}" y="0" width="${SLOT}" height="${UP + DOWN + 2}"/><rect class="${changes === 0 ? "still" : "changes"}" x="${x}" y="${UP - up}" width="${SLOT - 4}" height="${up}"/>${failed > 0 ? html`<rect class="failures" x="${x}" y="${UP + 2}" width="${SLOT - 4}" height="${heightOf(failed, DOWN)}"/>` : ""}</g>`;
   });
 }
 

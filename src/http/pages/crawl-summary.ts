@@ -5,20 +5,20 @@ import { plural } from "../../lib/text.ts";
 
 export interface CrawlSummary {
   readonly dryRun: boolean;
-  /** What the sources have, as far as this crawl saw it and it can be a document. */
+  /** Items of the sources that can be documents, as far as this crawl saw them. */
   readonly items: number;
-  /** By the first of the steps that were taken. */
+  /** Counts of the first step that ran. */
   readonly added: number;
   readonly changed: number;
   readonly moved: number;
   readonly removed: number;
   readonly failed: number;
-  /** Files in which there is nothing to index. */
+  /** Files without anything to index. */
   readonly empty: number;
   readonly held: number;
-  /** Rows that sources count and do not show. */
+  /** Rows that the source counts but does not show to the app. */
   readonly hiddenRows: number;
-  /** "" when there is none. */
+  /** "" if there is none. */
   readonly reportId: string;
 }
 
@@ -34,7 +34,7 @@ const NO_COUNTS = {
   held: 0,
 };
 
-/** undefined when the job left no crawl result: still running, cancelled, failed early, or written by another version. */
+/** Returns undefined if the job has no crawl result: still running, cancelled, failed early, or written by another release. */
 export function summarizeCrawl(job: JobRecord, kinds: SourceKinds): CrawlSummary | undefined {
   const data = job.result?.data as Partial<CrawlResult> | null | undefined;
   if (typeof data !== "object" || data === null || !Array.isArray(data.sources)) return undefined;
@@ -58,15 +58,15 @@ export function summarizeCrawl(job: JobRecord, kinds: SourceKinds): CrawlSummary
   };
 }
 
-/** "3 added, 1 removed", or that nothing changed. */
+/** Returns "3 added, 1 removed", or that nothing changed. */
 export function sayCounts(summary: CrawlSummary): string {
   const { added, changed, moved, removed, failed, empty, held } = summary;
   const parts = Object.entries({ added, changed, moved, removed, failed, empty, held })
     .filter(([, count]) => count > 0)
     .map(([name, count]) => `${count} ${name}`);
   const hidden = summary.hiddenRows > 0 ? `; ${plural(summary.hiddenRows, "row")} not shown to the app` : "";
-  const said = `${parts.length > 0 ? parts.join(", ") : "nothing changed"}${hidden}`;
-  return summary.dryRun ? `dry run: ${said}` : said;
+  const counts = `${parts.length > 0 ? parts.join(", ") : "nothing changed"}${hidden}`;
+  return summary.dryRun ? `dry run: ${counts}` : counts;
 }
 
 function addUp(steps: readonly (StepCounts | undefined)[]): StepCounts {
@@ -80,7 +80,7 @@ function addUp(steps: readonly (StepCounts | undefined)[]): StepCounts {
   return sum;
 }
 
-/** Results of earlier releases may lack some. */
+/** Results of earlier releases may lack some counts. */
 function withCounts(source: SourceResult): SourceResult {
   const { download, process, embed } = source;
   return {

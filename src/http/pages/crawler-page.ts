@@ -24,15 +24,15 @@ import { addressWith, type Column, PAGE_ROWS, pagedTable } from "./paged-table.t
 
 export interface CrawlerQuery {
   readonly form: CrawlFormValues;
-  /** The job in the console. */
+  /** The job shown in the console. */
   readonly jobId: JobId | undefined;
   readonly plan: PlanQuery;
 }
 
-/** `/v2/crawler`: start a crawl, see the plan of a dry run, watch it, and how all domains stand. */
+/** Renders `/v2/crawler`: starts a crawl, shows the plan of a dry run, the console, and the state of all domains. */
 export async function crawlerPage(
   app: App,
-  { form, jobId, plan: planWishes }: CrawlerQuery,
+  { form, jobId, plan: planQuery }: CrawlerQuery,
   frame: Frame,
 ): Promise<Awaited<Html>> {
   const [model, watched] = await Promise.all([gatherHome(app), watchedJob(app, jobId)]);
@@ -43,15 +43,15 @@ export async function crawlerPage(
     frame,
     modules: ["crawler.js", "live-jobs.js"],
     body: html`<div class="page-head"><h1>Crawler</h1><p class="lede">A crawl brings a domain in step with its sources: it downloads what changed, turns it into documents, and embeds them. A dry run shows the plan and changes nothing.</p></div>
-${domains.length === 0 ? noDomains(frame) : mayChange(frame, "operate") ? crawlForm(domains, values, frame) : lookOnly()}
-${plan(watched, planWishes, frame)}
+${domains.length === 0 ? noDomains(frame) : mayChange(frame, "operate") ? crawlForm(domains, values, frame) : readOnlyNotice()}
+${plan(watched, planQuery, frame)}
 ${jobConsole(watched, frame)}
 ${runningJobs(model.running, frame, watched?.job.jobId)}
-${domains.length === 0 ? "" : standings(model.domains)}`,
+${domains.length === 0 ? "" : domainStates(model.domains)}`,
   });
 }
 
-/** The place is there without a plan as well, for the one to come. */
+/** Without a plan, renders an empty section, which the script fills later. */
 function plan(watched: WatchedJob | undefined, values: PlanQuery, frame: Frame): Html {
   const shown = watched ? crawlPlan(watched.job, values, frame) : "";
   return shown === "" ? html`<section id="plan" data-refresh hidden></section>` : shown;
@@ -65,20 +65,20 @@ function noDomains(frame: Frame): Html {
   }</p>`;
 }
 
-function lookOnly(): Html {
+function readOnlyNotice(): Html {
   return html`<p class="notice">You may watch crawls here; starting one needs the role <code>operate</code>.</p>`;
 }
 
-function standings(views: readonly DomainView[]): Html {
+function domainStates(views: readonly DomainView[]): Html {
   return html`<section id="standings" data-refresh aria-labelledby="standings-title">
 <h2 id="standings-title">How the domains stand</h2>
 <div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="How the domains stand"><table class="rows">
 <thead><tr><th scope="col">Domain</th><th scope="col">State</th><th scope="col" class="end">Documents</th><th scope="col">Last crawl</th><th scope="col">Next crawl</th></tr></thead>
-<tbody>${views.map(standingRow)}</tbody></table></div>
+<tbody>${views.map(stateRow)}</tbody></table></div>
 </section>`;
 }
 
-function standingRow(view: DomainView): Html {
+function stateRow(view: DomainView): Html {
   const { domain, crawls, standing, nextRunAt } = view;
   const last = crawls[0];
   const { tone, word, reason, wayOut } = healthOfView(view);
@@ -92,11 +92,11 @@ function standingRow(view: DomainView): Html {
 </tr>`;
 }
 
-/** What a page can start, by the last part of its address. */
+/** What the page can start; each is the last part of an endpoint's address. */
 export const CRAWL_ACTIONS = ["crawl", "download_data", "process_data", "embed_data"] as const;
 export type CrawlAction = (typeof CRAWL_ACTIONS)[number];
 
-/** What the form begins with: the address of the page may say it. */
+/** Initial values of the form, which the page's address may set. */
 export interface CrawlFormValues {
   readonly domainId: string;
   readonly action: CrawlAction;
@@ -120,8 +120,8 @@ const MODE_NAMES: Record<CrawlMode, string> = {
   full: "Full: everything again",
 };
 /**
- * Starts a crawl or one of its steps. The module crawler.js lets people choose the step, keeps the sources to those of
- * the domain and shows the address as it comes about; without it the steps are buttons of their own.
+ * Starts a crawl or one of its steps. With crawler.js, users select the step, see only the domain's sources, and see the resulting address;
+ * without it each step is a button.
  */
 export function crawlForm(domains: readonly Domain[], values: CrawlFormValues, frame: Frame): Html {
   return html`<form class="panel crawl-form stack" action="${actionAddress(values.action)}" method="get" data-crawl data-crawler>
@@ -161,7 +161,7 @@ function check(name: string, words: string, checked: boolean): Html {
   return html`<label class="check"><input type="checkbox" name="${name}" value="true" ${checked ? "checked" : ""}> <span>${words}</span></label>`;
 }
 
-/** The very address that the button calls, for scripts and schedulers. */
+/** Shows the address that the button calls, for scripts and schedulers. */
 function preview(values: CrawlFormValues, { url }: Frame): Html {
   const address = `${url.origin}${requestOf(values)}`;
   return html`<div class="preview" aria-labelledby="preview-title" role="group">
@@ -203,17 +203,17 @@ interface PlanRow extends PlannedChange {
   readonly source: string;
 }
 
-/** Which part of a plan is shown. */
+/** The part of a plan to show. */
 export interface PlanQuery {
   readonly change: PlannedKind | undefined;
-  /** undefined: the first step that would do something. */
+  /** undefined: the first step that would change something. */
   readonly step: Step | undefined;
   readonly listing: Listing;
 }
 
 /**
- * "" unless the job is a dry run that ended with a plan. One step at a time: the steps pass the same documents on, and
- * people count documents.
+ * Returns "" unless the job is a dry run that ended with a plan. Shows one step at a time: all steps process the same documents, and users
+ * count documents.
  */
 export function crawlPlan(job: JobRecord, { change, listing, ...values }: PlanQuery, frame: Frame): Html | "" {
   const result = job.result?.data as Partial<CrawlResult> | null | undefined;
@@ -272,7 +272,7 @@ function stepLinks(steps: readonly Step[], chosen: Step | undefined, frame: Fram
   })}</nav>`;
 }
 
-/** How many of each kind the step counted, listed or not; each narrows the table to itself, and once more shows all. */
+/** Shows how many changes of each kind the step counted, listed or not. A click filters the table by the kind; a second click shows all. */
 function counts(sources: readonly SourceResult[], step: Step, chosen: PlannedKind | undefined, frame: Frame): Html {
   const kinds = PLANNED_KINDS.map((kind) => ({
     kind,
@@ -291,7 +291,7 @@ function isRepeatable({ endpoint }: JobRecord): boolean {
   return endpoint.startsWith("/v2/crawler/");
 }
 
-/** The very same request, for real. */
+/** Repeats the same request without `dry_run`. */
 function doIt(job: JobRecord): Html {
   const url = new URL(job.endpoint, "http://localhost");
   url.searchParams.delete("dry_run");

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Html } from "./layout.ts";
 
-const TURNING: { readonly [character: string]: string } = {
+const DIRECTION_NAMES: { readonly [character: string]: string } = {
   "\u202a": "LRE",
   "\u202b": "RLE",
   "\u202c": "PDF",
@@ -13,12 +13,12 @@ const TURNING: { readonly [character: string]: string } = {
   "\u2069": "PDI",
 };
 
-/** A name others gave. Characters that turn the text around them are spelled out: behind one, "fdp.exe" reads "exe.pdf". */
+/** Returns a name for display. Characters that change the text direction are spelled out: after one, "fdp.exe" would read "exe.pdf". */
 export function shownName(name: string): string {
-  return name.replaceAll(/[\u202a-\u202e\u2066-\u2069]/g, (character) => `⟨${TURNING[character]}⟩`);
+  return name.replaceAll(/[\u202a-\u202e\u2066-\u2069]/g, (character) => `⟨${DIRECTION_NAMES[character]}⟩`);
 }
 
-/** An instant in UTC; the page's module turns it into the reader's own time. */
+/** Renders an instant in UTC; the page's script converts it to the reader's time zone. */
 export function shownTime(instant: string): Html {
   const ms = Date.parse(instant);
   if (Number.isNaN(ms)) return html`${instant}`;
@@ -26,12 +26,12 @@ export function shownTime(instant: string): Html {
   return html`<time datetime="${iso}">${iso.slice(0, 16).replace("T", " ")} UTC</time>`;
 }
 
-/** Of what others wrote to a disk or sent: whatever is no text or number is nothing. */
+/** Returns a text or number of unchecked data as text; anything else as "". */
 export function textOf(value: unknown): string {
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
 }
 
-/** Only what a browser opens as a web page: `javascript:` and its kin stay text. */
+/** Returns the address only if it is http or https: `javascript:` and the like stay text. */
 export function webAddress(url: string): string | undefined {
   const parsed = URL.parse(url);
   return parsed?.protocol === "https:" || parsed?.protocol === "http:" ? parsed.href : undefined;

@@ -10,7 +10,7 @@ import { shownName, shownTime } from "./display.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { type Column, pagedTable } from "./paged-table.ts";
 
-/** `/v2/documents?format=html`: the files of a domain's folders and the like, and how each stands. */
+/** Renders `/v2/documents?format=html`: the files of a domain's folders and containers, and their states. */
 export function documentsPage(
   { data, page }: Answer<readonly DocumentJson[]>,
   args: DocumentsQuery,
@@ -26,7 +26,7 @@ export function documentsPage(
 <p class="lede">The files of its folders and the like. Each has an identity that follows it when it is renamed, moved or edited, and keeps its earlier versions. ${sayOrder(sources.length)}</p></header>
 ${
   sources.length === 0
-    ? html`<div class="empty"><strong>This domain has no place full of files.</strong><p>Only files of folders and the like are followed here: items of other sources have ids of their own.</p></div>`
+    ? html`<div class="empty"><strong>This domain has no folder or container.</strong><p>Only files of folders and the like are followed here: items of other sources have ids of their own.</p></div>`
     : pagedTable({
         id: "documents",
         caption: "Documents",
@@ -48,14 +48,14 @@ function sayOrder(sourceCount: number): string {
   return `${each} by path, up to ${MOST_SORTED.toLocaleString("en")} files; beyond that in no particular order.`;
 }
 
-function columnsFor(domainId: string, tellSource: boolean): readonly Column<DocumentJson>[] {
+function columnsFor(domainId: string, showSource: boolean): readonly Column<DocumentJson>[] {
   return [
     {
       title: "Document",
       cell: (document) =>
         html`<a href="${documentAddress("get", document, domainId)}"><bdi>${shownName(document.path)}</bdi></a>`,
     },
-    ...(tellSource
+    ...(showSource
       ? [{ title: "Source", cell: ({ source_id }: DocumentJson) => html`<code>${source_id}</code>` }]
       : []),
     { title: "State", cell: stateCell },
@@ -84,14 +84,14 @@ function timeOrNever(instant: string): Html {
 }
 
 function statusChoice({ status }: DocumentsQuery): Html {
-  return html`<label><span class="visually-hidden">State</span><select id="documents-status" name="status"><option value="">All states</option>${FILE_STATUSES.map((one) => html`<option value="${one}" ${one === status ? "selected" : ""}>${FILE_WORDS[one].word}</option>`)}</select></label>`;
+  return html`<label><span class="visually-hidden">State</span><select id="documents-status" name="status"><option value="">All states</option>${FILE_STATUSES.map((value) => html`<option value="${value}" ${value === status ? "selected" : ""}>${FILE_WORDS[value].word}</option>`)}</select></label>`;
 }
 
 function sourceChoice(sources: Domain["sources"], { source_id }: DocumentsQuery): Html {
   return html`<label><span class="visually-hidden">Source</span><select id="documents-source" name="source_id"><option value="">All sources</option>${sources.map(({ sourceId }) => html`<option value="${sourceId}" ${sourceId === source_id ? "selected" : ""}>${sourceId}</option>`)}</select></label>`;
 }
 
-/** One file of a folder or the like: how it stands, what it said before, and where it came from. */
+/** Renders one file of a folder or container: its state, versions and history. */
 export function documentPage(document: DocumentViewJson, domainId: string, frame: Frame): Html {
   const { tone, word, meaning } = FILE_WORDS[document.status];
   return layout({
@@ -117,7 +117,7 @@ function figures(document: DocumentViewJson): Html[] {
   const shown: readonly (readonly [string, Html | ""])[] = [
     ["Title", title && html`<bdi>${shownName(title)}</bdi>`],
     ["Last seen", last_seen && shownTime(last_seen)],
-    ["Missing", missing_since && html`since ${shownTime(missing_since)}, in ${plural(missing_runs, "complete look")}`],
+    ["Missing", missing_since && html`since ${shownTime(missing_since)}, in ${plural(missing_runs, "complete scan")}`],
     ["Deleted", deleted_at && shownTime(deleted_at)],
     ["Changed at the source", modified_time && shownTime(modified_time)],
     ["Size", html`${sayBytes(size)}`],
@@ -127,7 +127,7 @@ function figures(document: DocumentViewJson): Html[] {
   return shown.flatMap(([name, value]) => (value === "" ? [] : [html`<div><dt>${name}</dt><dd>${value}</dd></div>`]));
 }
 
-/** Newest first. One whose content could not be read has no text to open. */
+/** Newest first. A version whose content could not be read has no text to open. */
 function versionTable(document: DocumentViewJson, domainId: string): Html {
   const { versions, text_error } = document;
   if (versions.length === 0) return html`<p class="quiet">No text is kept of it.</p>`;
@@ -158,7 +158,7 @@ function timeline({ lineage }: DocumentViewJson): Html {
     )}</ol>`;
 }
 
-/** What a document said, as text: nothing in it is taken for markup. */
+/** Renders a version's text, escaped: nothing in it is markup. */
 export function documentVersionPage(version: VersionJson, domainId: string, frame: Frame): Html {
   const { version_id, path, title, date, text, complete } = version;
   const raw = documentAddress("version", version, domainId, { version_id }).replace("format=html", "format=raw");
@@ -173,7 +173,7 @@ ${complete ? "" : html`<p class="notice warn">Only the beginning is shown; the d
   });
 }
 
-/** What changed in a document from one version to another. */
+/** Renders the difference between two versions of a document. */
 export function documentDifferencePage(difference: DifferenceJson, domainId: string, frame: Frame): Html {
   const { path, from, to, hunks, complete } = difference;
   return layout({
@@ -201,15 +201,15 @@ function hunkPanel({ from_line, lines }: ShownHunk): Html {
   )}</pre></div>`;
 }
 
-/** What people are told of a state: how it looks, and what it means. */
+/** How pages show each status, and what it means. */
 export const FILE_WORDS: Readonly<
   Record<FileStatus, { readonly tone: string; readonly word: string; readonly meaning: string }>
 > = {
-  active: { tone: "good", word: "Active", meaning: "It was there at the last look." },
+  active: { tone: "good", word: "Active", meaning: "It was found by the last scan." },
   missing: {
     tone: "warn",
     word: "Missing",
-    meaning: "It was not there at the last look: hidden from search, and kept in case it comes back.",
+    meaning: "It was not found by the last scan: hidden from search, and kept in case it comes back.",
   },
   error: {
     tone: "bad",
@@ -236,14 +236,14 @@ export function lineageTone({ event }: Event): string {
   return EVENT_TONES[event] ?? "idle";
 }
 
-/** "moved and edited, from a/b.md; 83 % sure" */
+/** Returns "moved and edited, from a/b.md; 83 % sure". */
 export function sayLineage({ event, from, certainty }: Event): Html {
   const words = event.replaceAll("-", " ");
   const origin = from ? html` from <bdi>${shownName(from)}</bdi>` : "";
   return html`${words}${origin}${certainty < 1 ? html` <span class="quiet">(texts ${Math.floor(certainty * 100)} % alike)</span>` : ""}`;
 }
 
-/** Of an address that tells of one document, whatever about it. */
+/** Returns the address of a page about one document. */
 export function documentAddress(
   about: "get" | "version" | "difference",
   { doc_id, source_id }: { readonly doc_id: string; readonly source_id: string },
@@ -269,8 +269,8 @@ interface FileName {
 }
 
 /**
- * Where people read a file that no browser opens by its own address: its kept text (`version`), or what became of it
- * (`get`). undefined for items of other sources.
+ * Returns the page for a file that a browser cannot open by its own address: its stored text (`version`), or its history (`get`). undefined
+ * for items of other sources.
  */
 export function fileAddress(page: "get" | "version", { domainId, sourceId, itemId }: FileName): string | undefined {
   if (!domainId || !sourceId || !itemId?.startsWith("doc_")) return undefined;

@@ -12,16 +12,16 @@ import { jobAddress } from "./job-fragments.ts";
 import type { Frame, Html } from "./layout.ts";
 import { mayChange } from "./layout.ts";
 
-/** A domain as the dashboard shows it. */
+/** A domain on the dashboard. */
 export interface DomainView {
   readonly kinds: SourceKinds;
   readonly domain: Domain;
   readonly active: JobRecord | undefined;
-  /** Ended and no dry runs, newest first. */
+  /** Ended crawls without dry runs, newest first. */
   readonly crawls: readonly JobRecord[];
-  /** undefined: nobody could say. */
+  /** undefined: it could not be determined. */
   readonly standing: DomainStatus | undefined;
-  /** "" where nothing is scheduled. */
+  /** "" without a schedule. */
   readonly nextRunAt: string;
 }
 
@@ -43,7 +43,7 @@ ${checkForm(name, domain.domainId)}
 </article>`;
 }
 
-/** The part that changes when a job ends; the page's module fetches it anew without touching the forms below. */
+/** The part that changes when a job ends; the page's script replaces it without touching the forms below. */
 function cardStatus(view: DomainView, name: string): Html {
   const { domain, crawls, standing, nextRunAt } = view;
   const last = crawls[0];
@@ -69,7 +69,7 @@ function outcome(last: JobRecord, kinds: SourceKinds): Html {
   return html`${summary ? sayCounts(summary) : last.state} · <a href="${jobAddress(last.jobId)}">${last.jobId}</a>`;
 }
 
-/** Pages default to incremental: a person who clicks wants the changes, not everything again. */
+/** Defaults to incremental: a user who clicks wants the changes, not everything again. */
 function crawlForm(name: string, domainId: string): Html {
   return html`<form action="/v2/crawler/crawl" method="get" data-crawl>
 <input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="mode" value="incremental"><input type="hidden" name="format" value="html">
@@ -78,7 +78,7 @@ function crawlForm(name: string, domainId: string): Html {
 </form>`;
 }
 
-/** Its answer is a page of its own; the page's module puts the findings of it below the buttons instead. */
+/** Without scripts the result is a page of its own; the page's script shows the findings below the buttons instead. */
 function checkForm(name: string, domainId: string): Html {
   return html`<form class="check-connection" action="/v2/domains/check" method="get" data-check>
 <input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="format" value="html">

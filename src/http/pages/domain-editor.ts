@@ -5,13 +5,13 @@ import { formatSource } from "../../domains/source-codec.ts";
 import { shownTime, textOf } from "./display.ts";
 import type { Html } from "./layout.ts";
 
-/** The domain to change and when it is crawled next ("" for never); nothing: a new one. */
+/** The domain to edit and its next crawl ("" for never); undefined for a new domain. */
 interface Edited {
   readonly domain: Domain;
   readonly nextRunAt: string;
 }
 
-/** With its module, sources are rows that are checked while they are typed; without it, the JSON that the endpoint takes. */
+/** With its script, sources are rows that are checked while the user types; without it, they are the JSON that the endpoint accepts. */
 export function domainEditor(kinds: SourceKinds, edited?: Edited): Html {
   const domain = edited?.domain;
   const id = domain?.domainId ?? "";
@@ -53,7 +53,7 @@ const SCHEDULES: readonly (readonly [cron: string, words: string])[] = [
   ["0 3 * * 0", "on Sundays at 3:00"],
 ];
 
-/** The preview is what the server makes of it, not a second reading of the expression here. */
+/** The server computes the preview; the cron expression is not parsed a second time in the browser. */
 function scheduleField(edited: Edited | undefined): Html {
   const next = edited?.nextRunAt ?? "";
   return html`<div class="field"><label><span>Crawl by itself</span><input type="text" name="schedule" value="${edited?.domain.schedule ?? ""}" list="schedules" placeholder="0 2 * * *" autocomplete="off" spellcheck="false" aria-describedby="schedule-hint schedule-preview"></label>
@@ -62,7 +62,7 @@ function scheduleField(edited: Edited | undefined): Html {
 <small id="schedule-preview" data-part="schedule" role="status">${next ? html`Next: ${shownTime(next)}` : ""}</small></div>`;
 }
 
-/** As the endpoint takes them. */
+/** In the form that the endpoint accepts. */
 export const EXAMPLE_SOURCES = {
   file_sources: [
     {
@@ -78,7 +78,7 @@ function withoutScript(): Html {
   return html`<noscript><label class="field"><span>Sources, as JSON</span><textarea name="sources_json" rows="4" spellcheck="false">${JSON.stringify(EXAMPLE_SOURCES)}</textarea></label></noscript>`;
 }
 
-/** Rows of sources. They carry no field names of a form: the module reads them, and checks them where they are while they are typed. */
+/** Renders rows of sources. Their inputs have no form names: the script reads them, and checks them while the user types. */
 function sourceEditor(sources: readonly SourceConfig[], kinds: SourceKinds): Html {
   return html`<section class="source-editor stack" data-source-editor data-scripted hidden aria-labelledby="sources-title">
 <div class="section-head"><h3 id="sources-title">Sources</h3>
@@ -150,7 +150,7 @@ function limitFields(source: Readonly<Record<string, unknown>>): Html {
 </div>`;
 }
 
-/** Not at its beginning: "document library", but "S3 bucket". */
+/** Returns the name for the middle of a sentence: "document library", but "S3 bucket". */
 function inSentence({ name, noun }: KindWords): string {
   return noun.toLowerCase() === name.toLowerCase() ? noun : name.toLowerCase();
 }

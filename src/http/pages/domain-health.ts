@@ -8,24 +8,24 @@ import { reportAddress } from "./report-pages.ts";
 export interface Health {
   readonly tone: "good" | "warn" | "bad" | "busy" | "idle";
   readonly word: string;
-  /** "" where the word says it all. */
+  /** "" if the word is enough. */
   readonly reason: string;
-  /** What a person can do about it. */
+  /** What the user can do about it. */
   readonly wayOut?: { readonly words: string; readonly href: string };
 }
 
 export interface Vitals {
   readonly kinds: SourceKinds;
   readonly domainId: string;
-  /** Running or paused now. */
+  /** The job that is running or paused now. */
   readonly active: JobRecord | undefined;
-  /** The last crawl that ended and was no dry run. */
+  /** The last crawl that ended and was not a dry run. */
   readonly last: JobRecord | undefined;
-  /** undefined: nobody could say. */
+  /** undefined: it could not be determined. */
   readonly standing: DomainStatus | undefined;
 }
 
-/** "In step" is said only where nothing is known to speak against it. The first thing that does is told, with the way out. */
+/** Returns the first problem with its remedy. "In step" only if no problem is known. */
 export function healthOf(vitals: Vitals): Health {
   return (
     healthNow(vitals) ??
@@ -36,7 +36,7 @@ export function healthOf(vitals: Vitals): Health {
 
 function healthNow({ domainId, active, standing }: Vitals): Health | undefined {
   if (active?.stalled) {
-    const reason = `${active.jobId} has given no sign of life since ${active.lastModifiedAt}.`;
+    const reason = `${active.jobId} has sent no heartbeat since ${active.lastModifiedAt}.`;
     return {
       tone: "warn",
       word: "stalled",
@@ -83,11 +83,11 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
     : { tone: "bad", word: "needs attention", reason, wayOut: failed > 0 && reportId !== "" ? report : log };
 }
 
-/** Jobs keep the name a domain had, and are not kept for ever: what it holds tells that it was crawled. */
+/** Jobs keep the old name of a renamed domain and are removed after a while: if the domain has documents, it was crawled. */
 function healthWithoutCrawl(domainId: string, standing: DomainStatus | undefined): Health | undefined {
   if (!standing || standing.documents === null || standing.failed > 0) return undefined;
   if (standing.documents === 0) return { tone: "idle", word: "not crawled yet", reason: "" };
-  const reason = "Of its last crawl there is no job: it was renamed since, or the job was removed.";
+  const reason = "The job of its last crawl is gone: the domain was renamed since, or the job was removed.";
   return {
     tone: "idle",
     word: "crawl it again",
@@ -96,13 +96,13 @@ function healthWithoutCrawl(domainId: string, standing: DomainStatus | undefined
   };
 }
 
-/** For the place where the time of the last crawl stands, when there is none. */
+/** Returns the text shown instead of the time of the last crawl. */
 export function sayNoCrawl(documents: number | null | undefined): string {
   return documents === 0 ? "never" : "not on record";
 }
 
 function healthOfFiles({ domainId, standing }: Vitals): Health | undefined {
-  if (!standing) return { tone: "warn", word: "unknown", reason: "How it stands cannot be told at the moment." };
+  if (!standing) return { tone: "warn", word: "unknown", reason: "Its status cannot be read at the moment." };
   if (standing.failed > 0) {
     const reason = `${standing.failed === 1 ? "1 file" : `${standing.failed} files`} could not be read, embedded or brought up to date; the map files say why.`;
     const wayOut = { words: "Try failed files again", href: `${crawlerAddress(domainId)}&retry_failed=true` };

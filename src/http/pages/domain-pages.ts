@@ -17,7 +17,7 @@ import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { type Column, pagedTable } from "./paged-table.ts";
 
-/** All domains, how they stand, and what can be done with each. */
+/** Renders all domains with their states and actions. */
 export async function domainsUi(
   app: App,
   { data, page, error }: Answer<readonly Readonly<JsonObject>[]>,
@@ -104,7 +104,7 @@ export function domainAddress(domainId: DomainId): string {
   return `/v2/domains/get?domain_id=${domainId}&format=html`;
 }
 
-/** One domain: how it stands, its sources, and everything that can be done with it. */
+/** Renders one domain: its state, its sources and all actions. */
 export async function domainPage(
   app: App,
   { data }: Answer<Readonly<JsonObject>>,
@@ -143,7 +143,7 @@ ${summary ? html`<div><dt>It brought</dt><dd>${sayCounts(summary)}</dd></div>` :
 </dl></section>`;
 }
 
-/** Its answer is a page of its own; the module of all pages puts the findings of it below the button instead. */
+/** Without scripts the result is a page of its own; the script of all pages shows the findings below the button instead. */
 function checkForm(name: string, domainId: DomainId): Html {
   return html`<form class="check-connection" action="/v2/domains/check" method="get" data-check>
 <input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="format" value="html">
@@ -153,7 +153,7 @@ function checkForm(name: string, domainId: DomainId): Html {
 </form>`;
 }
 
-/** Two steps, with and without scripts; the second says what goes and what stays. */
+/** Needs two steps, with and without scripts; the second says what is deleted and what stays. */
 function domainDelete({ domainId, name, vectorStoreId }: Domain): Html {
   return html`<details class="panel"><summary>Delete this domain</summary>
 <form class="stack" id="delete" action="/v2/domains/delete" method="get" data-delete="/v2/domains?format=ui">
@@ -168,7 +168,7 @@ ${
 </form></details>`;
 }
 
-/** The sources of a domain: what they are, where, and what is taken of them. */
+/** Renders the sources of a domain: kind, location and filter. */
 function sourceTable({ domainId, sources }: Domain): Html {
   if (sources.length === 0) return html`<p class="notice warn">No sources yet: a crawl would find nothing.</p>`;
   return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Sources"><table class="rows">
@@ -201,21 +201,21 @@ function rulesOf(source: SourceConfig): Html[] {
 }
 
 function lines(all: readonly Html[]): Html {
-  return html`${all.map((one, at) => html`${at > 0 ? html`<br>` : ""}${one}`)}`;
+  return html`${all.map((line, at) => html`${at > 0 ? html`<br>` : ""}${line}`)}`;
 }
 
-/** A domain and how it stands, for lists and its own page. */
+/** A domain and its state, for lists and its own page. */
 export interface DomainOverview {
   readonly domain: Domain;
   readonly health: Health;
-  /** null: the index cannot be asked. */
+  /** null: the index does not respond. */
   readonly documents: number | null;
   readonly last: JobRecord | undefined;
-  /** "" where nothing is scheduled. */
+  /** "" without a schedule. */
   readonly nextRunAt: string;
 }
 
-/** Of all of them the jobs are read once. */
+/** Reads the jobs once for all domains. */
 export async function viewDomains(app: App, domains: readonly Domain[]): Promise<readonly DomainOverview[]> {
   const [active, ended] = await Promise.all([
     app.jobs.list({ router: "crawler", state: "active" }),
@@ -225,7 +225,7 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
   return await Promise.all(
     domains.map(async (domain) => {
       const last = ended.find((job) => isOf(domain, job));
-      // One domain that cannot be looked at must not hide the others.
+      // A domain whose state cannot be read must not hide the others.
       const standing = await app.standing(domain).catch(() => undefined);
       const vitals = {
         kinds: app.domains.kinds,
@@ -245,7 +245,7 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
   );
 }
 
-/** As the endpoint tells them. */
+/** The generations as the endpoint returns them. */
 export interface ShownGenerations {
   readonly active: number;
   readonly pinned: boolean;
@@ -259,7 +259,7 @@ interface ShownGeneration {
   readonly committed_utc: string;
   readonly domain_id: string;
   readonly source_id: string;
-  /** The job, a blank, and when it began; "" when it is not known. */
+  /** The job, a blank, and when it began; "" if unknown. */
   readonly crawl: string;
   /** A state between two sources of one crawl. */
   readonly intermediate: boolean;
@@ -283,7 +283,7 @@ export interface ShownDifference {
 
 const PATH = "/v2/domains/generations";
 
-/** What readers of a domain see, what they saw before, and the way back. */
+/** Renders the current generation of a domain, the earlier ones, and the way back to them. */
 export function generationsPage(data: ShownGenerations, domainId: string, frame: Frame): Html {
   const { generations, pinned, active } = data;
   return page(
@@ -302,11 +302,11 @@ ${generations.length === 0 ? html`<div class="empty"><strong>Nothing is kept yet
 function generationTable({ generations, active }: ShownGenerations, domainId: string, frame: Frame): Html {
   return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Generations"><table class="rows generations">
 <thead><tr><th scope="col">Generation</th><th scope="col">Committed</th><th scope="col">Crawl</th><th scope="col">Source</th><th scope="col" class="end">Added</th><th scope="col" class="end">Removed</th><th scope="col">Readers</th><th scope="col">Actions</th></tr></thead>
-<tbody>${generations.map((one, at) => {
+<tbody>${generations.map((generation, at) => {
     const before = generations[at + 1];
-    return html`<tr><th scope="row"><span class="on-phones">Generation </span>${one.generation}</th><td data-label="Committed"><div>${shownTime(one.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(one)}</div></td><td data-label="Source"><div><code>${one.source_id}</code></div></td><td class="end" data-label="Added"><div>${one.added}</div></td><td class="end" data-label="Removed"><div>${one.removed}</div></td>
-<td data-label="Readers"><div>${seenBy(one)}</div></td>
-<td data-label="Actions"><div class="row-actions">${before ? html`<a class="button small" href="${PATH}/difference?domain_id=${domainId}&amp;from=${before.generation}&amp;to=${one.generation}&amp;format=html">What changed<span class="visually-hidden"> in generation ${one.generation}</span></a>` : ""}<a class="button small" href="/v2/search?format=ui&amp;domain_id=${domainId}&amp;generation=${one.generation}">Search it<span class="visually-hidden"> as of generation ${one.generation}</span></a>${one.generation !== active && mayChange(frame, "operate") ? rollback(one, domainId) : ""}</div></td></tr>`;
+    return html`<tr><th scope="row"><span class="on-phones">Generation </span>${generation.generation}</th><td data-label="Committed"><div>${shownTime(generation.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(generation)}</div></td><td data-label="Source"><div><code>${generation.source_id}</code></div></td><td class="end" data-label="Added"><div>${generation.added}</div></td><td class="end" data-label="Removed"><div>${generation.removed}</div></td>
+<td data-label="Readers"><div>${seenBy(generation)}</div></td>
+<td data-label="Actions"><div class="row-actions">${before ? html`<a class="button small" href="${PATH}/difference?domain_id=${domainId}&amp;from=${before.generation}&amp;to=${generation.generation}&amp;format=html">What changed<span class="visually-hidden"> in generation ${generation.generation}</span></a>` : ""}<a class="button small" href="/v2/search?format=ui&amp;domain_id=${domainId}&amp;generation=${generation.generation}">Search it<span class="visually-hidden"> as of generation ${generation.generation}</span></a>${generation.generation !== active && mayChange(frame, "operate") ? rollback(generation, domainId) : ""}</div></td></tr>`;
   })}</tbody></table></div>`;
 }
 
@@ -320,7 +320,7 @@ function crawlOf({ crawl, intermediate }: ShownGeneration): Html {
   return html`${job ? html`<code>${job}</code>` : ""}${intermediate ? html` <span class="pill">between two sources</span>` : ""}`;
 }
 
-/** Two steps: it is seen by everybody at once. */
+/** Needs two steps: all readers see the change at once. */
 function rollback({ generation, intermediate }: ShownGeneration, domainId: string): Html {
   return html`<details class="inline"><summary class="button small">Roll back to ${generation}</summary>
 <form class="notice warn" action="${PATH}/rollback?domain_id=${domainId}&amp;generation=${generation}&amp;format=html" method="post"><p>Everybody sees generation ${generation} at once.${intermediate ? " It is a state between two sources of one crawl, which had not committed everything yet." : ""} Crawls change nothing for readers until you release it.</p><div><button class="danger small">Show readers generation ${generation}</button></div></form></details>`;
@@ -332,7 +332,7 @@ function release(domainId: string): Html {
 
 const TONES: Readonly<Record<string, string>> = { added: "good", changed: "busy", removed: "bad" };
 
-/** What somebody who saw the one sees differently in the other. */
+/** Renders what readers see differently in two generations. */
 export function differencePage({ from, to, changes, more }: ShownDifference, domainId: string, frame: Frame): Html {
   return page(
     `From generation ${from} to ${to}`,
@@ -360,7 +360,7 @@ ${body}`,
   });
 }
 
-/** "2 libraries, 1 list"; "" of none. */
+/** Returns "2 libraries, 1 list"; "" for none. */
 export function kindCounts(sources: readonly SourceConfig[]): string {
   const others = sources.filter((source) => !isOfRegistered(source));
   const counted = [...Map.groupBy(others, ({ kind }) => kind)].map(([{ words }, { length }]) =>
@@ -373,7 +373,6 @@ export function kindOf(source: SourceConfig): string {
   return isOfRegistered(source) ? "Registered addresses" : source.kind.words.name;
 }
 
-/** A web site begins somewhere. */
 function isOfRegistered(source: SourceConfig): boolean {
   return source.kind.holdsRegistered?.(source) ?? false;
 }

@@ -4,7 +4,7 @@ import { shownName, webAddress } from "./display.ts";
 import { fileAddress } from "./document-pages.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 
-/** Why a document is, or is not, found; where no script takes it into the search page. */
+/** Renders why a document is, or is not, found; for browsers without scripts. */
 export function explainPage(explanation: ExplanationJson, frame: Frame): Html {
   const { domain_id, query } = explanation;
   const back = `/v2/search?format=ui&domain_id=${encodeURIComponent(domain_id)}&query=${encodeURIComponent(query)}`;
@@ -43,7 +43,7 @@ ${source_id ? html`<p class="quiet"><code>${source_id}</code> <bdi>${shownName(p
   })}</ol></li>`;
 }
 
-/** The verdict is the first sentence of what a stage says; it stands above them. */
+/** Removes the verdict, which is the stage's first sentence and is shown above. */
 function rest(detail: string, verdict: string): Html | "" {
   const shown = detail.startsWith(verdict) ? detail.slice(verdict.length).trim() : detail;
   return shown === "" ? "" : html`<p class="detail"><bdi>${shown}</bdi></p>`;

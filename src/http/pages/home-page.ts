@@ -11,7 +11,7 @@ import { domainEditor, EXAMPLE_SOURCES } from "./domain-editor.ts";
 import { gatherRunning, isEndedCrawl, isWorkOn, type RunningJobs, recentJobs, runningJobs } from "./job-fragments.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 
-/** The dashboard at `/`. Every form works without its module; the modules keep it live. */
+/** Renders the dashboard at `/`. Every form works without scripts; the scripts keep it up to date. */
 export function homePage(model: HomeModel, frame: Frame, endpoints: readonly Endpoint[]): Html {
   const isNew = model.domains.length === 0 && model.broken.length === 0;
   return layout({
@@ -41,7 +41,7 @@ ${runningJobs(running, frame)}
 ${recentJobs(jobs, frame.product.kinds)}`;
 }
 
-/** The one sentence to read in passing. */
+/** Returns the summary at the top. */
 function sayOverall({ domains, allDomains, broken }: HomeModel): string {
   const inNeed = domains.filter((view) => ["warn", "bad"].includes(healthOfView(view).tone)).length + broken.length;
   const count = allDomains.length + broken.length;
@@ -70,7 +70,7 @@ ${endpointTable(endpoints)}
 </div></details>`;
 }
 
-/** All there is to ask for, each path linked to its own documentation. */
+/** Lists all endpoints, each path linked to its documentation. */
 function endpointTable(endpoints: readonly Endpoint[]): Html {
   return html`<div class="scroll-x" tabindex="0" role="region" aria-label="Endpoints"><table class="endpoints">
 <caption class="visually-hidden">Endpoints</caption>
@@ -92,7 +92,7 @@ function row({ methods, path, formats, description, changes, role }: Endpoint): 
 
 const STEPS = html`<ol class="steps"><li><strong>Create a domain</strong> and name its first library below.</li><li><strong>Crawl it</strong>; a dry run shows beforehand what would happen.</li><li><strong>Search it</strong>, here or from any program that speaks OpenAI's protocol.</li></ol>`;
 
-/** Instead of an overview of nothing. */
+/** Shown while there are no domains. */
 function firstSteps(model: HomeModel, frame: Frame): Html {
   return html`<section class="panel welcome">
 <h1>Keep a knowledge base in step with its sources</h1>
@@ -114,13 +114,13 @@ function fromTerminal({ url: { origin } }: Frame): Html {
 
 const CRAWLER = "crawler";
 const RECENT_JOBS = 8;
-/** Beyond these the list of domains is the better page. */
+/** With more domains than this, the list of domains is the better page. */
 const SHOWN_DOMAINS = 24;
 
-/** How the installation is, gathered before any of it is rendered. */
+/** The state of the installation, collected before anything is rendered. */
 export interface HomeModel {
   readonly domains: readonly DomainView[];
-  /** Also those that are not looked at here. */
+  /** Includes domains without a card. */
   readonly allDomains: readonly Domain[];
   readonly broken: readonly { readonly domainId: string; readonly reason: string }[];
   readonly running: RunningJobs;
@@ -152,7 +152,7 @@ export async function gatherHome(app: App): Promise<HomeModel> {
   };
 }
 
-/** One domain that cannot be looked at must not hide the others. */
+/** A domain whose state cannot be read must not hide the others. */
 async function standingOf(app: App, domain: Domain): Promise<DomainStatus | undefined> {
   return app.standing(domain).catch(() => undefined);
 }

@@ -13,7 +13,7 @@ import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith, type Column, pagedTable } from "./paged-table.ts";
 import { imageGallery } from "./search-pages.ts";
 
-/** `/v2/ingest/items?format=ui`: every address that is known, and how it stands. */
+/** Renders `/v2/ingest/items?format=ui`: every known address and its state. */
 export async function ingestPage(
   app: App,
   { data, page }: Answer<readonly ItemJson[]>,
@@ -77,15 +77,15 @@ function standing({ due, oldestDue, checkedLastDay, changedLastDay, failedLastDa
   return html`<p class="quiet">${lastDay} ${waiting}</p>`;
 }
 
-/** Each narrows the table to itself, and once more shows all. */
+/** A click filters the table by the state; a second click shows all. */
 function statusChips({ byStatus, total }: RegistrySummary, { status }: ItemsQuery, frame: Frame): Html {
-  const shown = INGEST_STATUSES.filter((one) => byStatus[one] > 0 || one === status);
+  const shown = INGEST_STATUSES.filter((value) => byStatus[value] > 0 || value === status);
   return html`<nav aria-label="States"><ul class="plan-counts">
 <li><a href="${addressWith(frame, { status: "", offset: "" })}" ${status === undefined ? html`aria-current="true"` : ""}><strong>${total}</strong> all</a></li>
-${shown.map((one) => {
-  const { tone, word, meaning } = STATUS_WORDS[one];
-  const address = addressWith(frame, { status: one === status ? "" : one, offset: "" });
-  return html`<li><a class="${tone}" href="${address}" title="${meaning}" ${one === status ? html`aria-current="true"` : ""}><strong>${byStatus[one]}</strong> ${word.toLowerCase()}</a></li>`;
+${shown.map((value) => {
+  const { tone, word, meaning } = STATUS_WORDS[value];
+  const address = addressWith(frame, { status: value === status ? "" : value, offset: "" });
+  return html`<li><a class="${tone}" href="${address}" title="${meaning}" ${value === status ? html`aria-current="true"` : ""}><strong>${byStatus[value]}</strong> ${word.toLowerCase()}</a></li>`;
 })}</ul></nav>`;
 }
 
@@ -111,7 +111,7 @@ function addressCell({ id, displaySource, title }: ItemJson): Html {
   return html`<a href="${itemAddress(id)}"><bdi>${shownName(displaySource)}</bdi></a>${title ? html`<br><span class="quiet"><bdi>${shownName(title)}</bdi></span>` : ""}`;
 }
 
-/** Pages of a web site are looked at when it is crawled. */
+/** Pages of a web site are visited when the site is crawled. */
 function nextCheck({ watched, nextCrawlAt, status }: ItemJson): Html {
   if (!watched) return html`<span class="none">with its site</span>`;
   return status === "Gone" ? html`<span class="none">–</span>` : timeOrNever(nextCrawlAt);
@@ -125,7 +125,7 @@ function domainChoice(domains: readonly Domain[], { domain_id }: ItemsQuery): Ht
   return html`<label><span class="visually-hidden">Domain</span><select id="items-domain" name="domain_id"><option value="">All domains</option>${domains.map(({ domainId, name }) => html`<option value="${domainId}" ${domainId === domain_id ? "selected" : ""}>${name || domainId}</option>`)}</select></label>`;
 }
 
-/** Its module shows, while somebody types, under what the address will be known; nothing is fetched for that. */
+/** While the user types, the script shows the normalized address; nothing is fetched for that. */
 function addUrlForm(domains: readonly Domain[], defaultDomain: DomainId, { open }: { readonly open: boolean }): Html {
   const others = domains.filter(({ domainId }) => domainId !== defaultDomain);
   return html`<details class="panel" ${open ? "open" : ""}><summary><h2>Add an address</h2></summary>
@@ -146,7 +146,7 @@ function nameOf(domains: readonly Domain[], id: DomainId): string {
   return known ? known.name || id : `${id} (created with the first address)`;
 }
 
-/** One item of the registry: how it stands, where it is indexed, and what happened to it. */
+/** Renders one item of the registry: its state, where it is indexed, and its history. */
 export function ingestItemPage(item: ItemViewJson, frame: Frame): Html {
   const { tone, word, meaning } = STATUS_WORDS[item.status];
   const href = webAddress(item.normalizedSource);
@@ -177,7 +177,7 @@ function isForced({ reindexGeneration, processedGeneration }: ItemViewJson): boo
   return reindexGeneration > processedGeneration;
 }
 
-/** Something is about to happen to it: the page looks again by itself. */
+/** The item is about to change: the page reloads by itself. */
 function isUnsettled(item: ItemViewJson): boolean {
   return item.status === "Pending" || item.status === "Crawled" || isForced(item);
 }
@@ -236,7 +236,7 @@ function members({ id, members: all, status }: ItemViewJson, frame: Frame): Html
   )}</tbody></table></div></section>`;
 }
 
-/** Pages of a web site are left out by the rules of that site instead. */
+/** Only for registered addresses: pages of a web site are excluded by the rules of the site. */
 function takeOutForm(id: string, domainId: string): Html {
   return html`<form action="/v2/ingest/items/delete" method="get" data-delete="/v2/ingest/items?format=ui"><input type="hidden" name="item_id" value="${id}"><input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="format" value="html"><button class="small danger">Take out<span class="visually-hidden"> of ${domainId}</span></button><p class="form-error" role="alert" hidden></p></form>`;
 }
@@ -252,19 +252,23 @@ function timeline({ history }: ItemViewJson): Html {
     )}</ol>`;
 }
 
-/** Without its module the form goes to the function of the same name, and shows its answer as it is. */
+/** Without its script the form calls the function of the same name and shows the response as it is. */
 export function forceForm(id: string, name: string): Html {
   return html`<form action="/api/ReindexItem" method="post" data-force><input type="hidden" name="id" value="${id}"><button class="small" id="force-${id}">Force<span class="visually-hidden"> ${name} to be indexed again</span></button><p class="form-error" role="alert" hidden></p></form>`;
 }
 
-/** What people are told of a state: how it looks, and what it means. */
+/** How pages show each status, and what it means. */
 export const STATUS_WORDS: Readonly<
   Record<IngestStatus, { readonly tone: string; readonly word: string; readonly meaning: string }>
 > = {
-  Pending: { tone: "busy", word: "Pending", meaning: "It was not looked at yet." },
+  Pending: { tone: "busy", word: "Pending", meaning: "It was not fetched yet." },
   Crawled: { tone: "busy", word: "Crawled", meaning: "Its document is here; the index does not have it yet." },
   Indexed: { tone: "good", word: "Indexed", meaning: "Search finds it as it was last seen." },
-  Error: { tone: "bad", word: "Error", meaning: "The last look failed; what was known stays, and it is tried again." },
+  Error: {
+    tone: "bad",
+    word: "Error",
+    meaning: "The last check failed; its indexed content stays, and it is tried again.",
+  },
   OutOfScope: {
     tone: "idle",
     word: "Out of scope",
@@ -292,7 +296,7 @@ export function itemAddress(id: string): string {
   return `/v2/ingest/items/get?item_id=${encodeURIComponent(id)}&format=html`;
 }
 
-/** "every 3 days" */
+/** Returns "every 3 days". */
 export function sayInterval(seconds: number): string {
   const units = [
     [86_400, "day"],

@@ -15,7 +15,7 @@ const ACTIONS = [
   ["cancel", "Cancel"],
 ] as const;
 
-/** Rendered with the job's last word; the page's module attaches to its events and tells the rest. */
+/** Rendered with the job's last log line; the page's script follows the event stream. */
 export function jobConsole(watched: WatchedJob | undefined, frame: Frame): Html {
   const job = watched?.job;
   return html`<section id="console" class="console" aria-labelledby="console-title" data-job="${job?.jobId ?? ""}" data-state="${job?.state ?? ""}" ${job ? "" : "hidden"}>
@@ -37,7 +37,7 @@ export function jobConsole(watched: WatchedJob | undefined, frame: Frame): Html 
 </section>`;
 }
 
-/** The process of a stalled job is gone and would never read a request, so cancelling it is done by force. */
+/** The process of a stalled job is gone and would never read a request, so it is cancelled by force. */
 export function controlForm(action: string, label: string, job: JobRecord | undefined): Html {
   const possible = job !== undefined && isPossible(action, job);
   const stalled = job?.stalled === true;
@@ -66,13 +66,13 @@ export interface RunningJobs {
   readonly more: number;
 }
 
-/** Those that run or are paused, with the last they said. */
+/** Returns running and paused jobs with their last log line. */
 export async function gatherRunning({ jobs }: App, active: readonly JobRecord[]): Promise<RunningJobs> {
   const shown = await Promise.all(active.slice(0, SHOWN).map(async (job) => ({ job, log: await lastLog(jobs, job) })));
   return { shown, more: Math.max(0, active.length - SHOWN) };
 }
 
-/** A job may be removed while it is looked at. */
+/** Returns "" if the job was removed meanwhile. */
 async function lastLog(jobs: App["jobs"], { jobId }: JobRecord): Promise<string> {
   return jobs.lastLog(jobId).catch((error: unknown) => {
     if (error instanceof NotFoundError) return "";
@@ -81,8 +81,8 @@ async function lastLog(jobs: App["jobs"], { jobId }: JobRecord): Promise<string>
 }
 
 /**
- * The module live-jobs.js keeps it true. It is there without jobs as well: one may begin. The job that the page has in its
- * console has its controls there.
+ * Kept up to date by live-jobs.js. Rendered without jobs as well, because one may start. The job in the page's console has its controls
+ * there.
  */
 export function runningJobs({ shown, more }: RunningJobs, frame: Frame, inConsole?: JobId): Html {
   const row = (running: RunningJob): Html =>
@@ -127,12 +127,12 @@ function row(job: JobRecord, kinds: SourceKinds): Html {
 </tr>`;
 }
 
-/** What came of it, in a line or two. */
+/** Returns the outcome in a line or two. */
 export function jobOutcome(job: JobRecord, kinds: SourceKinds): Html | string {
   const summary = summarizeCrawl(job, kinds);
-  const said = summary ? html`${sayCounts(summary)}${reportLink(summary.reportId, job)}` : "";
-  if (!job.result || job.result.ok) return said;
-  return html`${said ? html`${said}<br>` : ""}<span class="error">${job.result.error}</span>`;
+  const counts = summary ? html`${sayCounts(summary)}${reportLink(summary.reportId, job)}` : "";
+  if (!job.result || job.result.ok) return counts;
+  return html`${counts ? html`${counts}<br>` : ""}<span class="error">${job.result.error}</span>`;
 }
 
 function reportLink(reportId: string, { jobId }: JobRecord): Html | string {
@@ -141,13 +141,13 @@ function reportLink(reportId: string, { jobId }: JobRecord): Html | string {
   return html` · <a href="${address}">Report<span class="visually-hidden"> of ${jobId}</span></a>`;
 }
 
-/** A job and the last it said: what a console begins with. */
+/** A job and its last log line: the initial content of a console. */
 export interface WatchedJob {
   readonly job: JobRecord;
   readonly log: string;
 }
 
-/** undefined: no job was meant, or it was removed meanwhile. */
+/** Returns undefined without an id, or if the job was removed meanwhile. */
 export async function watchedJob({ jobs }: App, id: JobId | undefined): Promise<WatchedJob | undefined> {
   if (id === undefined) return undefined;
   try {
@@ -162,17 +162,17 @@ export function isActive(job: JobRecord): boolean {
   return job.state === "running" || job.state === "paused";
 }
 
-/** A job that works on the domain now. Watching it goes on for ever and says nothing about how it stands. */
+/** Tells whether a job works on the domain now. Watching never ends and says nothing about the domain's state. */
 export function isWorkOn(domainId: string, { action, object }: JobRecord): boolean {
   return object === domainId && action !== WATCH_ACTION;
 }
 
-/** What charts and health go by: a dry run changed nothing. */
+/** The crawls that charts and health use: dry runs change nothing. */
 export function isEndedCrawl(job: JobRecord): boolean {
   return job.action === "crawl" && !isActive(job) && !job.dryRun;
 }
 
-/** The state in words that do not need the colour: a job that completed may still have failed. */
+/** Returns the state in words that do not need the colour: a completed job may still have failed. */
 export function stateWords(job: JobRecord): string {
   if (job.stalled) return "stalled";
   return job.state === "completed" && !job.result?.ok ? "completed with problems" : job.state;
@@ -185,23 +185,23 @@ export function tone(job: JobRecord): string {
   return job.result?.ok ? "good" : "bad";
 }
 
-/** Where a job has its own page: its log, its controls, its result. */
+/** Returns the address of a job's own page: log, controls, result. */
 export function jobAddress(jobId: string): string {
   return `/v2/jobs/get?job_id=${encodeURIComponent(jobId)}&format=html`;
 }
 
-/** "crawl DEMO", as people call it. */
+/** Returns "crawl DEMO". */
 export function jobName({ action, object }: JobRecord): string {
   return object === "" ? action.replaceAll("_", " ") : `${action.replaceAll("_", " ")} ${object}`;
 }
 
-/** From a log line that begins `[ 3 / 40 ]`. */
+/** Parses a log line that begins with `[ 3 / 40 ]`. */
 export function progressIn(log: string): { readonly at: number; readonly of: number } | undefined {
   const found = /^\[\s*(\d+)\s*\/\s*(\d+)\s*\]/.exec(log);
   return found ? { at: Number(found[1]), of: Number(found[2]) } : undefined;
 }
 
-/** "2 min 5 s" between two instants; "" where either is missing. */
+/** Returns "2 min 5 s"; "" if either instant is missing. */
 export function duration(startedAt: string, endedAt: string): string {
   const seconds = Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000);
   if (!Number.isFinite(seconds) || seconds < 0) return "";
@@ -210,7 +210,7 @@ export function duration(startedAt: string, endedAt: string): string {
   return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** A job as JSON: the names of its `start_json`, and what only its file can tell. */
+/** Formats a job with the names of its `start_json`, and the values that only its file has. */
 export function toJobJson(job: JobRecord): Record<string, unknown> {
   return {
     job_id: job.jobId,

@@ -33,7 +33,7 @@ export interface JobsQuery extends Listing {
   readonly object: string | undefined;
 }
 
-/** `/v2/jobs?format=ui`: what runs in the console, and below it every job there is. */
+/** Renders `/v2/jobs?format=ui`: the running job in the console, and below it all jobs. */
 export async function jobsUi(
   app: App,
   answer: Answer<readonly Record<string, unknown>[]>,
@@ -65,7 +65,7 @@ ${jobConsole(await watchedJob(app, newest?.jobId), frame)}
   });
 }
 
-/** To what would go, which changes nothing: whoever reads that knows what to ask for. */
+/** Links to a dry run, which changes nothing and shows what maintenance would remove. */
 function maintenanceLink(frame: Frame): Html | "" {
   if (!mayChange(frame, "admin")) return "";
   return html`<p><a href="/v2/maintenance?dry_run=true&format=html">What could be cleaned up?</a> <span class="quiet">A dry run of maintenance: it looks, and changes nothing.</span></p>`;
@@ -74,7 +74,7 @@ function maintenanceLink(frame: Frame): Html | "" {
 function stalledNotice(stalled: readonly JobRecord[], frame: Frame): Html {
   return html`<section id="stalled" data-refresh ${stalled.length > 0 ? "" : "hidden"} aria-label="Stalled jobs"><div class="stack">${stalled.map(
     (job) =>
-      html`<div class="notice warn stalled-job" role="alert"><p><strong>${job.jobId} has stalled.</strong> ${jobName(job)} has given no sign of life since ${shownTime(job.lastModifiedAt)}; its process is probably gone.</p><div class="actions">${mayChange(frame, "operate") ? controlForm("cancel", "Cancel", job) : ""}<a href="${jobAddress(job.jobId)}">Read its log</a></div></div>`,
+      html`<div class="notice warn stalled-job" role="alert"><p><strong>${job.jobId} has stalled.</strong> ${jobName(job)} has sent no heartbeat since ${shownTime(job.lastModifiedAt)}; its process is probably gone.</p><div class="actions">${mayChange(frame, "operate") ? controlForm("cancel", "Cancel", job) : ""}<a href="${jobAddress(job.jobId)}">Read its log</a></div></div>`,
   )}</div></section>`;
 }
 
@@ -104,8 +104,8 @@ function outcomeFor({ product: { kinds } }: Frame): Column<JobRecord> {
   return {
     title: "Outcome",
     cell(job) {
-      const said = jobOutcome(job, kinds);
-      return said === "" ? "" : html`<div class="outcome">${said}</div>`;
+      const outcome = jobOutcome(job, kinds);
+      return outcome === "" ? "" : html`<div class="outcome">${outcome}</div>`;
     },
   };
 }
@@ -123,7 +123,7 @@ function actions(job: JobRecord, { mayDelete }: { readonly mayDelete: boolean })
   }</div>`;
 }
 
-/** Asks back with a dialog where scripts run. */
+/** Asks for confirmation with a dialog where scripts run. */
 export function deleteJobForm(job: JobRecord): Html {
   return html`<form action="/v2/jobs/delete" method="get" data-delete-job>
 <input type="hidden" name="job_id" value="${job.jobId}"><input type="hidden" name="format" value="html"><button class="small danger" aria-label="Delete ${job.jobId}">Delete</button></form>`;
@@ -138,14 +138,14 @@ function filters({ state, router, object }: JobsQuery, domains: readonly Domain[
 <label><span class="visually-hidden">Domain</span><select id="jobs-object" name="object"><option value="">All domains</option>${[...objects].map((value) => choice(value, object))}</select></label>`;
 }
 
-/** `/v2/jobs/get?format=html`: one job, with its log, its controls and what it ended with. */
+/** Renders `/v2/jobs/get?format=html`: one job with its log, controls and result. */
 export async function jobPage(app: App, json: Readonly<Record<string, unknown>>, frame: Frame): Promise<Awaited<Html>> {
   const job = readJobJson(json);
   return layout({
     title: `${job.jobId} · lockstep`,
     frame,
     body: html`<div class="page-head"><h1>${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions" id="job-actions" data-refresh>${jobActions(job, frame)}</div></div>
-<div id="job-stalled" data-refresh ${job.stalled ? "" : "hidden"}><p class="notice warn" role="alert"><span><strong>This job has stalled.</strong> It has given no sign of life since ${shownTime(job.lastModifiedAt)}; its process is probably gone. Force cancel ends it here and now.</span></p></div>
+<div id="job-stalled" data-refresh ${job.stalled ? "" : "hidden"}><p class="notice warn" role="alert"><span><strong>This job has stalled.</strong> It has sent no heartbeat since ${shownTime(job.lastModifiedAt)}; its process is probably gone. Force cancel ends it here and now.</span></p></div>
 ${jobConsole({ job, log: await app.jobs.lastLog(job.jobId) }, frame)}
 ${facts(job, frame.product.kinds)}`,
   });
@@ -166,7 +166,7 @@ function facts(job: JobRecord, kinds: SourceKinds): Html {
 <div><dt>Started</dt><dd>${shownTime(job.startedAt)}</dd></div>
 <div><dt>Ended</dt><dd>${job.endedAt ? shownTime(job.endedAt) : "not yet"}</dd></div>
 ${job.endedAt ? html`<div><dt>Took</dt><dd>${duration(job.startedAt, job.endedAt)}</dd></div>` : ""}
-<div><dt>Last sign of life</dt><dd>${shownTime(job.lastModifiedAt)}</dd></div>
+<div><dt>Last heartbeat</dt><dd>${shownTime(job.lastModifiedAt)}</dd></div>
 </dl>
 <p class="quiet">Started by <code>${job.endpoint}</code></p>
 ${job.result ? html`<p>${jobOutcome(job, kinds)}</p>` : ""}
@@ -175,15 +175,15 @@ ${job.result ? resultDetails("Result", job.result) : ""}
 </section>`;
 }
 
-/** `/v2/jobs/results?format=html`: what a job ended with, in words first. */
+/** Renders `/v2/jobs/results?format=html`: a job's result, in words first. */
 export function jobResultPage(job: JobRecord, result: Result, frame: Frame): Html {
   return layout({
     title: `Result of ${job.jobId} · lockstep`,
     frame,
     body: html`<div class="page-head"><h1>Result of ${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions"><a class="button small" href="${jobAddress(job.jobId)}">Log and facts</a>${jobActions(job, frame)}</div></div>
 <section class="panel stack" aria-label="Outcome"><p><span class="pill ${tone(job)}">${stateWords(job)}</span></p>
-<p>${jobOutcome(job, frame.product.kinds) || "It left nothing to tell in words."}</p></section>
-${resultDetails("Everything it told, as programs read it", result)}`,
+<p>${jobOutcome(job, frame.product.kinds) || "It has no summary."}</p></section>
+${resultDetails("Complete result as JSON", result)}`,
   });
 }
 
@@ -191,7 +191,7 @@ function resultDetails(title: string, result: Result): Html {
   return html`<details class="panel" id="job-result"><summary>${title}</summary><div class="scroll-x" tabindex="0" role="region" aria-label="Result">${jsonTable(withoutPlan(result))}</div></details>`;
 }
 
-/** The plan of a dry run has a page of its own; here it is only counted. */
+/** Replaces the plan of a dry run, which has a page of its own, by the number of changes. */
 function withoutPlan(result: Result): unknown {
   const data = result.data as Partial<CrawlResult> | null;
   if (!Array.isArray(data?.sources)) return result;
@@ -201,7 +201,7 @@ function withoutPlan(result: Result): unknown {
   return { ...result, data: { ...data, sources } };
 }
 
-/** The way back from what toJobJson made: a page is a rendering of the very answer that programs get. */
+/** Parses what toJobJson wrote: a page renders the same response that programs get. */
 export function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
   const text = (name: string): string => String(json[name] ?? "");
   const result = (json["result"] ?? null) as Result | null;

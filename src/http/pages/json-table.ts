@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Html } from "./layout.ts";
 
-/** JSON as nested tables: an object is rows of name and value, a list of objects is a table with their names as columns. */
+/** Renders JSON as nested tables: an object has rows of name and value, a list of objects has their names as columns. */
 export function jsonTable(value: unknown): Html {
   if (Array.isArray(value)) return listTable(value);
   if (typeof value === "object" && value !== null) return objectTable(Object.entries(value));

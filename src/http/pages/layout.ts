@@ -5,10 +5,10 @@ import type { ProductFacts } from "../http-env.ts";
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
-/** What every page shows section its content. */
+/** What every page shows around its content. */
 export interface Frame {
   readonly product: ProductFacts;
-  /** undefined: nobody has signed in. */
+  /** undefined: the user has not signed in. */
   readonly principal: Principal | undefined;
   /** The address of the page itself. */
   readonly url: URL;
@@ -18,13 +18,13 @@ export interface Layout {
   readonly title: string;
   readonly body: Html;
   readonly frame: Frame;
-  /** Scripts of this page below `/assets/`, beside the one that all pages have. */
+  /** Scripts of this page below `/assets/`, in addition to the one of all pages. */
   readonly modules?: readonly string[];
 }
 
 /**
- * The frame of every page. Text goes in through the template, which escapes it. Whoever has not signed in sees the
- * content alone: nothing in the navigation would open for them.
+ * The frame of every page. The template escapes texts. Users who have not signed in see only the content: no link of the navigation would
+ * work for them.
  */
 export function layout({ title, body, frame, modules = [] }: Layout): Html {
   const { principal } = frame;
@@ -53,7 +53,7 @@ ${body}
 </html>`;
 }
 
-/** Whether it makes sense to show somebody what needs the role; the endpoints refuse it anyway. */
+/** Tells whether to show the user what needs the role; the endpoints refuse it anyway. */
 export function mayChange({ principal }: Frame, needed: Role): boolean {
   return principal !== undefined && mayAct(principal, needed);
 }
@@ -62,7 +62,7 @@ interface NavigationEntry {
   readonly icon: IconName;
   readonly name: string;
   readonly path: string;
-  /** Where everything of it is, when that is not below `path`. */
+  /** The path prefix of the entry's pages, if it is not `path`. */
   readonly section?: string;
 }
 
@@ -82,7 +82,7 @@ const ADMIN_ENTRIES: readonly NavigationEntry[] = [
   { icon: "audit", name: "Audit", path: "/v2/audit" },
 ];
 
-/** The rail beside every page. On phones its menu opens as a popover, which needs no script. */
+/** The navigation beside every page. On phones its menu is a popover, which needs no script. */
 export function navigation(frame: Frame, principal: Principal): Html {
   const { product, url } = frame;
   const isAdmin = mayAct(principal, "admin");
@@ -100,7 +100,7 @@ ${principal.kind === "local" ? "" : whoIsHere(principal)}
 </header>`;
 }
 
-/** The page that an address belongs to. */
+/** Returns the navigation entry that an address belongs to. */
 export function sectionOf(pathname: string): { readonly name: string; readonly address: string } {
   const section = [...ENTRIES, ...ADMIN_ENTRIES].find((entry) => isInSection(entry, pathname));
   return section ? { name: section.name, address: pageAddress(section) } : { name: "the overview", address: "/" };
@@ -126,7 +126,7 @@ function whoIsHere({ name, role }: Principal): Html {
 <form action="/sign-out" method="post"><button class="small">Sign out</button></form></div>`;
 }
 
-/** Strokes on a grid of 24 by 24. Decoration: the word beside it says what it is. */
+/** Paths on a grid of 24 by 24. Decoration only: the word beside the icon says what it is. */
 const STROKES = {
   overview: "M4 13h6V4H4zM14 20h6v-9h-6zM4 20h6v-3H4zM14 7h6V4h-6z",
   search: "M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM20 20l-4-4",

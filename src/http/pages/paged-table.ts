@@ -2,15 +2,15 @@ import { html } from "hono/html";
 import type { Listing, PageFacts } from "../routing/listing.ts";
 import type { Frame, Html } from "./layout.ts";
 
-/** How many rows a table on a page shows when nobody asked for another number. */
+/** Rows of a table on a page if the request gives no limit. */
 export const PAGE_ROWS = 50;
 
 export interface Column<T> {
-  /** What `sort` calls it; absent: the column cannot be sorted by. */
+  /** The column's name in `sort`; absent if the table cannot be sorted by it. */
   readonly sort?: string;
   readonly title: string;
   readonly cell: (row: T) => Html | string | number;
-  /** Numbers stand at the end, under each other. */
+  /** Numbers are aligned at the end. */
   readonly align?: "end";
 }
 
@@ -23,20 +23,20 @@ export interface PagedTable<T> {
   readonly rows: readonly T[];
   readonly listing: Listing;
   readonly page: PageFacts | undefined;
-  /** Instead of a table without rows. */
+  /** Shown instead of a table without rows. */
   readonly empty: Html | string;
   readonly frame: Frame;
-  /** On phones rows become cards, unless there are too many columns for that. */
+  /** On phones rows become cards, unless there are too many columns. */
   readonly onPhones?: "table";
-  /** Further filters, as selects with a name and a label: changing one asks again. */
+  /** Further filters, as selects with a name and a label; a change reloads the table. */
   readonly filters?: Html;
-  /** The parameters that `filters` stand for, so that the form does not send them twice. */
+  /** The parameters of `filters`, so that the form does not send them twice. */
   readonly filterParameters?: readonly string[];
 }
 
 /**
- * A table that sorts, filters and pages by asking its own address again: it never holds more than it shows. Links and a
- * form do it; the module table.js puts the answer in the table's place instead of leaving the page.
+ * A table that sorts, filters and pages by reloading its own address: it never holds more rows than it shows. Works with links and a form;
+ * with table.js only the table is replaced.
  */
 export function pagedTable<T>(table: PagedTable<T>): Html {
   const { id, caption, columns, rows } = table;
@@ -64,9 +64,9 @@ function heading<T>({ sort, title, align }: Column<T>, { id, listing, frame }: P
 
 function filterForm<T>({ id, listing, frame, caption, filters, filterParameters = [] }: PagedTable<T>): Html {
   const sent = ["filter", "offset", ...filterParameters];
-  const kept = [...frame.url.searchParams].filter(([name]) => !sent.includes(name));
+  const others = [...frame.url.searchParams].filter(([name]) => !sent.includes(name));
   return html`<form class="filter" action="${frame.url.pathname}" method="get" role="search" aria-label="Filter ${caption}">
-${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${others.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <label class="visually-hidden" for="${id}-filter">Filter</label><input id="${id}-filter" type="search" name="filter" value="${listing.filter}" placeholder="Filter" autocomplete="off">
 ${filters ?? ""}
 <button>Filter</button>
@@ -89,7 +89,7 @@ ${after ? html`<a class="button small" id="${id}-after" href="${after}" rel="nex
 </nav>`;
 }
 
-/** This page's address with some parameters changed; "" takes one away. */
+/** Returns this page's address with changed parameters; "" removes one. */
 export function addressWith({ url }: Frame, changes: Readonly<Record<string, string>>): string {
   const params = new URLSearchParams(url.searchParams);
   for (const [name, value] of Object.entries(changes)) {

@@ -43,7 +43,7 @@ ${pagedTable({
   });
 }
 
-/** A domain that is gone may have left reports. */
+/** A deleted domain may have left reports. */
 function domainFilter(domainIds: readonly string[], chosen: string | undefined): Html {
   const ids = chosen === undefined || domainIds.includes(chosen) ? domainIds : [chosen, ...domainIds];
   return html`<label><span>Domain</span><select name="domain_id"><option value="">All</option>${ids.map(
@@ -86,7 +86,7 @@ function outcome(report: ReportRow): Html {
   return html`<span class="pill ${good ? "good" : "bad"}">${good ? "ok" : "problems"}</span> ${sayItems(report)}${error ? html`<br><bdi class="error">${error}</bdi>` : ""}`;
 }
 
-/** One report: how the crawl went, source by source, and the files it keeps. */
+/** Renders one report: the outcome by source, and its files. */
 export function reportPage(report: Readonly<JsonObject>, frame: Frame): Html {
   const id = textOf(report["report_id"]);
   const title = textOf(report["title"]) || id;
@@ -125,13 +125,13 @@ const COUNTS = ["total", "added", "changed", "moved", "removed", "failed"];
 
 function sourcesTable(report: Readonly<JsonObject>, kinds: SourceKinds): Html {
   const sources = Array.isArray(report["sources"]) ? report["sources"].filter(isJsonObject) : [];
-  if (sources.length === 0) return html`<p class="quiet">It tells of no source.</p>`;
+  if (sources.length === 0) return html`<p class="quiet">It contains no sources.</p>`;
   return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Outcome by source"><table class="rows">
 <thead><tr><th scope="col">Source</th><th scope="col">Outcome</th>${COUNTS.map((name) => html`<th scope="col" class="end">${countTitle(name)}</th>`)}<th scope="col">Maps</th></tr></thead>
 <tbody>${sources.map((source) => sourceRow(source, report["report_id"], kinds))}</tbody></table></div>`;
 }
 
-/** It may come from an older or newer version. */
+/** The report may come from another release, so the type may be unknown. */
 function kindWords(type: string, kinds: SourceKinds): string {
   return kinds.find(type)?.words.name ?? type;
 }
@@ -156,20 +156,20 @@ function sayHidden(source: Readonly<JsonObject>): string {
   return rows > 0 ? `, ${plural(rows, "row")} not shown to the app` : "";
 }
 
-/** "" when all went well, as far as the report tells. */
+/** Returns "" if the report mentions no problem. */
 function problemOf(source: Readonly<JsonObject>, error: string): string {
   if (source["complete"] === false) return "incomplete";
   if (Number(source["items_failed"]) > 0) return "some failed";
   return error ? "problems" : "";
 }
 
-/** They did not change since then. */
+/** Links to the report that has the map files, because they did not change since then. */
 function earlierMaps(source: Readonly<JsonObject>): Html | "" {
   const id = textOf(source["map_files_in"]);
   return id ? html`unchanged since <a href="${reportAddress("get", id)}&amp;format=html">${id}</a>` : "";
 }
 
-/** What the source listed is a map without errors; each later step has its own. */
+/** The list of the source has no errors; the maps of the later steps have their own. */
 function failedLink(reportId: unknown, path: string): Html | "" {
   return path.endsWith("sharepoint_map.csv")
     ? ""
@@ -184,7 +184,7 @@ function countTitle(name: string): string {
   return name === "total" ? "Items" : name.charAt(0).toUpperCase() + name.slice(1);
 }
 
-/** Two steps, with and without scripts. */
+/** Needs two steps, with and without scripts. */
 function deleteForm(id: string): Html {
   return html`<details class="panel"><summary>Delete this report</summary>
 <form class="notice warn" id="delete" action="/v2/reports/delete" method="get" data-delete="/v2/reports?format=ui">
@@ -198,7 +198,7 @@ interface Folder {
   readonly files: { readonly name: string; readonly path: string; readonly bytes: number }[];
 }
 
-/** The files of a report by their folders: kind of source, source, maps. */
+/** Renders the files of a report by folder: kind of source, source, maps. */
 export function reportTree(report: Readonly<JsonObject>, selected?: string): Html {
   const root: Folder = { folders: new Map(), files: [] };
   const files = Array.isArray(report["files"]) ? report["files"].filter(isJsonObject) : [];
@@ -210,9 +210,9 @@ function add(root: Folder, path: string, bytes: number): void {
   const names = path.split("/");
   const name = names.pop() ?? path;
   let folder = root;
-  for (const one of names) {
-    const next = folder.folders.get(one) ?? { folders: new Map(), files: [] };
-    folder.folders.set(one, next);
+  for (const segment of names) {
+    const next = folder.folders.get(segment) ?? { folders: new Map(), files: [] };
+    folder.folders.set(segment, next);
     folder = next;
   }
   folder.files.push({ name, path, bytes });
@@ -230,13 +230,13 @@ function folderList({ folders, files }: Folder, reportId: unknown, selected: str
 
 interface FileView {
   readonly listing: Listing;
-  /** Only rows that tell of an error. */
+  /** Only rows with an error. */
   readonly failed: boolean;
   readonly page: PageFacts | undefined;
   readonly report: Readonly<JsonObject>;
 }
 
-/** The files of a report as a tree, and one of them beside it: a table for CSV, nested tables for JSON, else its text. */
+/** Renders the files of a report as a tree, and one of them beside it: a table for CSV, nested tables for JSON, otherwise its text. */
 export function reportFilePage(file: ShownFile, view: FileView, frame: Frame): Html {
   const { report_id: id, file_path: path } = file;
   const address = mapFileAddress(id, path);
@@ -278,21 +278,21 @@ function isRepetition(name: string, columns: readonly string[]): boolean {
   return name.endsWith("_timestamp") && columns.includes(name.replace(/_timestamp$/, "_utc"));
 }
 
-const PLACES: Readonly<Record<string, number>> = {
+const COLUMN_ORDER: Readonly<Record<string, number>> = {
   filename: 0,
   file_size: 2,
   last_modified_utc: 2,
   file_relative_path: 3,
 };
 
-/** What a person looks for comes first: which file, and what went wrong with it, if anything did. */
+/** Puts the file name first, then errors if there are any. */
 function columnsOf({ columns, rows }: ShownTable): string[] {
-  const isTelling = (name: string): boolean => isErrorColumn(name) && rows.some((row) => row[name] !== "");
-  const weight = (name: string): number => (isTelling(name) ? 1 : (PLACES[name] ?? 4));
+  const hasErrors = (name: string): boolean => isErrorColumn(name) && rows.some((row) => row[name] !== "");
+  const weight = (name: string): number => (hasErrors(name) ? 1 : (COLUMN_ORDER[name] ?? 4));
   return columns.filter((name) => !isRepetition(name, columns)).sort((a, b) => weight(a) - weight(b));
 }
 
-/** Cells are text and nothing else: what a spreadsheet would take for a formula stands there as it was written. */
+/** Cells are plain text: what a spreadsheet would read as a formula is shown as written. */
 function columnOf(name: string): Column<Readonly<JsonObject>> {
   return {
     sort: name,
@@ -324,7 +324,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** "3 added, 1 moved, 2 failed" of one source, or of all of them together; "" where nobody knows whether anything changed. */
+/** Returns "3 added, 1 moved, 2 failed" for one source or all together; "" if it is unknown whether anything changed. */
 export function sayItems(counts: Readonly<JsonObject>): string {
   if (typeof counts["items_total"] !== "number") return "";
   const parts = ["added", "changed", "moved", "removed", "failed"].flatMap((word) => {
@@ -339,7 +339,7 @@ export function countOf(counts: Readonly<JsonObject>, name: string): string {
   return textOf(counted(counts, name)) || "–";
 }
 
-/** Reports count what moved among what changed, too; early ones tell no moves apart. */
+/** Reports count moved items among the changed ones, too; early reports do not separate them. */
 function counted(counts: Readonly<JsonObject>, name: string): unknown {
   const { [name]: count, items_moved: moved } = counts;
   const isBoth = name === "items_changed" && typeof count === "number" && typeof moved === "number";

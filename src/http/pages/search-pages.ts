@@ -26,7 +26,7 @@ const MOST_RESULTS = 50;
 
 export function searchPage(model: SearchModel, frame: Frame): Html {
   const { answer, error, args, choices } = model;
-  const asked = args.query.trim() !== "";
+  const hasQuery = args.query.trim() !== "";
   return layout({
     frame,
     title: `${answer.query || "Search"} · lockstep`,
@@ -34,8 +34,8 @@ export function searchPage(model: SearchModel, frame: Frame): Html {
     body: html`<header class="page-head"><h1>Search</h1></header>
 ${choices.domains.length === 0 ? nothingYet(frame) : html`<section class="panel stack" aria-label="Search">${searchForm(args, choices)}</section>`}
 ${error ? html`<p class="notice bad" role="alert">${error}</p>` : ""}
-${asked && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, { domainId: choices.chosen?.domainId, pages: model.pages })}${moreLink(model, frame)}</section>` : ""}
-${asked && choices.chosen ? missingForm(args.query, choices.chosen.domainId) : ""}`,
+${hasQuery && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, { domainId: choices.chosen?.domainId, pages: model.pages })}${moreLink(model, frame)}</section>` : ""}
+${hasQuery && choices.chosen ? missingForm(args.query, choices.chosen.domainId) : ""}`,
   });
 }
 
@@ -47,14 +47,14 @@ function nothingYet(frame: Frame): Html {
   }</div>`;
 }
 
-/** The index ranks at most so many; who needs more is better off with other words. */
+/** The index ranks at most 50; users who need more should change the query. */
 function moreLink({ answer, args }: SearchModel, frame: Frame): Html | "" {
   if (answer.sources.length < args.results || args.results >= MOST_RESULTS) return "";
   const more = Math.min(MOST_RESULTS, args.results < 20 ? 20 : MOST_RESULTS);
   return html`<p><a class="button" href="${addressWith(frame, { results: String(more) })}">Show up to ${more}</a></p>`;
 }
 
-/** Its answer is a page of its own; the page's module shows it here instead. */
+/** Without scripts the result is a page of its own; the page's script shows it here instead. */
 function missingForm(query: string, domainId: string): Html {
   return html`<section class="panel stack" aria-labelledby="missing-title">
 <div><h2 id="missing-title">A document is missing?</h2>
@@ -118,7 +118,7 @@ function isEmptyBody(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }
 
-/** What `/query2` answers to people. */
+/** Renders the results of `/query2`. */
 export function queryPage(answer: QueryAnswer, frame: Frame): Html {
   return layout({
     frame,
@@ -136,7 +136,7 @@ ${answer.query === "" ? "" : searchResults(answer)}
 }
 
 interface ResultExtras {
-  /** With it, every result leads to the whole way of its document. */
+  /** If set, every result links to the explanation of its document. */
   readonly domainId?: string | undefined;
   readonly pages?: FoundPages;
 }
@@ -150,7 +150,7 @@ export function searchResults(answer: QueryAnswer, { domainId, pages }: ResultEx
   return html`${notes}<p class="quiet" role="status">${plural(count, "passage")} for “${answer.query}”</p>
 <ol class="results">${answer.sources.map((source, at) => {
     const page = pages?.get(source.fileId);
-    // Several passages of one page come with its pictures once.
+    // Several passages of one page show its pictures only once.
     const isFirst = answer.sources.findIndex(({ fileId }) => fileId === source.fileId) === at;
     return result(source, {
       query: answer.query,
@@ -171,7 +171,7 @@ function result(source: QuerySource, { query, domainId, page }: Shown): Html {
   const excerpt = excerptOf(passage);
   return html`<li class="result">
 <h3><bdi>${sourceLink(source, page?.title)}</bdi></h3>
-${whereItStands(source, page)}
+${locationOf(source, page)}
 <p class="passage">${showMarked(excerpt)}</p>
 ${page && page.pictures.length > 0 ? imageGallery(page.pictures) : ""}
 ${excerpt.cut ? html`<details><summary>Whole passage</summary><p class="passage">${showMarked(passage)}</p></details>` : ""}
@@ -198,8 +198,8 @@ function passageOf({ text, details }: QuerySource, query: string): Marked {
   return withoutMarkup({ text: trimmed.trimEnd(), marks });
 }
 
-/** The path of the file, or the address of the page, and that of the section in it. */
-function whereItStands({ sectionPath, details, name }: QuerySource, page: FoundPage | undefined): Html | "" {
+/** Returns the path of the file or the address of the page, and the section in it. */
+function locationOf({ sectionPath, details, name }: QuerySource, page: FoundPage | undefined): Html | "" {
   const folder = details?.path.endsWith(`/${name}`) ? details.path.slice(0, -name.length - 1) : "";
   const parts = [page?.address ?? folder.replaceAll("/", " / "), sectionPath.replaceAll(" > ", " › ")]
     .filter(Boolean)
@@ -221,17 +221,17 @@ function sourceLink(source: QuerySource, title: string | undefined): Html {
   const [domainId, sourceId, itemId] = ["domain_id", "source_id", "item_id"].map((name) =>
     String(source.attributes[name] ?? ""),
   );
-  // A browser opens neither a file of ours nor, mostly, a blob: that needs a signature.
-  const kept = fileAddress("version", { domainId, sourceId, itemId });
-  if (kept !== undefined) return html`<a href="${kept}">${name}</a>`;
+  // A browser opens neither a local file nor, mostly, a blob, which needs a signature.
+  const stored = fileAddress("version", { domainId, sourceId, itemId });
+  if (stored !== undefined) return html`<a href="${stored}">${name}</a>`;
   const href = webAddress(source.url);
   return href === undefined
     ? html`${name}`
     : html`<a href="${href}" target="_blank" rel="noopener noreferrer">${name}</a>`;
 }
 
-/** Why a passage was found, on demand: the parts of its score in words. Only our own index tells. */
-function scoreReason({ details, text, score }: QuerySource, wholeWay: string | undefined): Html | "" {
+/** Explains the parts of a passage's score. Only the embedded index returns them. */
+function scoreReason({ details, text, score }: QuerySource, explainLink: string | undefined): Html | "" {
   if (!details) return "";
   const { parts } = details;
   const found = [...new Set(details.highlights.map(({ start, end }) => text.slice(start, end).toLowerCase()))];
@@ -242,7 +242,7 @@ ${part("Words", parts.text, html`${strength(parts.text, "the words of the questi
 ${part("Meaning", parts.vector, strength(parts.vector, "it is about the same", "its meaning did not count"))}
 ${part("Name and path", parts.label, strength(parts.label, "they say what was asked for", "they say nothing of it"))}
 </dl>
-<p>Together and weighed: ${score.toFixed(2)}. Seen in generation ${details.generation}${details.language ? html`, language <code>${details.language}</code>` : ""}.${wholeWay ? html` <a href="${wholeWay}">Its whole way, from the source on</a>` : ""}</p>
+<p>Together and weighed: ${score.toFixed(2)}. Seen in generation ${details.generation}${details.language ? html`, language <code>${details.language}</code>` : ""}.${explainLink ? html` <a href="${explainLink}">Its whole way, from the source on</a>` : ""}</p>
 </details>`;
 }
 
@@ -257,13 +257,13 @@ function strength(value: number, yes: string, no: string): string {
   return `${level}: ${yes}`;
 }
 
-/** A stretch of a text, as offsets. */
+/** A range of a text, as offsets. */
 interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** A text and what is marked in it: in order, not overlapping. */
+/** A text with marked ranges: in order, not overlapping. */
 export interface Marked {
   readonly text: string;
   readonly marks: readonly Span[];
@@ -273,7 +273,7 @@ const EXCERPT_CHARS = 420;
 const LEAD_CHARS = 90;
 const WITHOUT_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 
-/** Passages are Markdown; the signs of headings and emphasis only disturb when read as plain text. */
+/** Removes the Markdown of headings and emphasis, which disturbs in plain text. */
 export function withoutMarkup({ text, marks }: Marked): Marked {
   const signs = [...signsIn(text)].sort((a, b) => a.start - b.start);
   let plain = "";
@@ -284,11 +284,11 @@ export function withoutMarkup({ text, marks }: Marked): Marked {
     plain += text.slice(at, sign.start);
     at = sign.end;
   }
-  const kept = marks.map(({ start, end }) => ({ start: moved(start), end: moved(end) }));
-  return { text: plain + text.slice(at), marks: kept };
+  const movedMarks = marks.map(({ start, end }) => ({ start: moved(start), end: moved(end) }));
+  return { text: plain + text.slice(at), marks: movedMarks };
 }
 
-/** What is left out; no two of them overlap. */
+/** Yields the ranges to remove; they do not overlap. */
 function* signsIn(text: string): Generator<Span> {
   for (const { index, 0: found } of text.matchAll(/^#{1,6}[ \t]+/gm)) yield { start: index, end: index + found.length };
   for (const { index, 0: found } of text.matchAll(/\*\*\S(?:.*?\S)?\*\*/g)) {
@@ -298,7 +298,7 @@ function* signsIn(text: string): Generator<Span> {
   for (const { index, 0: found } of text.matchAll(/\n{3,}/g)) yield { start: index + 2, end: index + found.length };
 }
 
-/** The stretch of a passage where its marks begin, cut at spaces. */
+/** Returns the part of a passage where its marks begin, cut at spaces. */
 export function excerptOf(passage: Marked): Marked & { readonly cut: boolean } {
   const { text, marks } = passage;
   if (text.length <= EXCERPT_CHARS) return { ...passage, cut: false };
@@ -328,7 +328,7 @@ export function showMarked({ text, marks }: Marked): Html {
   return html`${pieces}${text.slice(at)}`;
 }
 
-/** Where the words of a question are, for backends that do not tell. */
+/** Returns where the words of a query are, for backends that do not say. */
 export function spansOfWords(text: string, query: string): Span[] {
   const pattern = wordPattern(query);
   if (!pattern) return [];
@@ -337,21 +337,21 @@ export function spansOfWords(text: string, query: string): Span[] {
 
 function wordPattern(query: string): RegExp | undefined {
   const words = [...new Set(query.match(/[\p{L}\p{N}]+/gu) ?? [])].slice(0, 32);
-  const telling = words.filter(isTelling);
-  const parts = (telling.length > 0 ? telling : words).map((word) =>
+  const significant = words.filter(isSignificant);
+  const parts = (significant.length > 0 ? significant : words).map((word) =>
     WITHOUT_SPACES.test(word) ? word : `(?<![\\p{L}\\p{N}])${stem(word.toLowerCase())}[\\p{L}\\p{N}]*`,
   );
   return parts.length > 0 ? new RegExp(parts.join("|"), "giu") : undefined;
 }
 
-/** Short words are mostly grammar in any language, unless they are written as an abbreviation or hold a number. */
-function isTelling(word: string): boolean {
+/** Short words are mostly grammar in any language, unless they are an abbreviation or contain a digit. */
+function isSignificant(word: string): boolean {
   return (
     word.length > 3 || WITHOUT_SPACES.test(word) || /\d/.test(word) || (word.length > 1 && word === word.toUpperCase())
   );
 }
 
-/** Crude on purpose: it decides what is coloured, not what is found. */
+/** Deliberately simple: it decides what is highlighted, not what is found. */
 function stem(word: string): string {
   const short = word.replace(/(?:ings?|ies|es|ed|en|s)$/, "");
   return short.length >= 4 ? short : word;
@@ -363,10 +363,10 @@ function startOfWord(text: string, at: number): number {
   return space < 0 ? at : at + space + 1;
 }
 
-/** What there is to choose from in the search form. */
+/** The options of the search form. */
 export interface SearchChoices {
   readonly domains: readonly Domain[];
-  /** The one that is searched when nobody says which. */
+  /** The domain that is searched by default. */
   readonly chosen: Domain | undefined;
   readonly generations: readonly Generation[];
 }
@@ -374,11 +374,11 @@ export interface SearchChoices {
 export async function gatherChoices(app: App, wanted: DomainId | undefined): Promise<SearchChoices> {
   const { domains } = await app.domains.list();
   const chosen = domains.find(({ domainId }) => domainId === wanted) ?? domains[0];
-  return { domains, chosen, generations: chosen?.vectorStoreId ? await keptOf(app, chosen.domainId) : [] };
+  return { domains, chosen, generations: chosen?.vectorStoreId ? await generationsOf(app, chosen.domainId) : [] };
 }
 
-/** Other backends keep none, and a store that is gone has none: then there is nothing to choose. */
-async function keptOf(app: App, domainId: DomainId): Promise<readonly Generation[]> {
+/** Returns none for other backends, and for a store that does not exist any more. */
+async function generationsOf(app: App, domainId: DomainId): Promise<readonly Generation[]> {
   try {
     return (await app.generations(domainId)).kept;
   } catch (error) {
@@ -387,18 +387,18 @@ async function keptOf(app: App, domainId: DomainId): Promise<readonly Generation
   }
 }
 
-/** Of a page in a list of results, at most so many. */
+/** Maximum per page in a list of results. */
 const MOST_PICTURES = 4;
 
-/** What the registry knows of a web page that was found. */
+/** The registry's data of a web page that was found. */
 export interface FoundPage {
-  /** As the page calls itself, or whoever registered it. */
+  /** The title that was registered, or the page's own. */
   readonly title: string;
   readonly address: string;
   readonly pictures: readonly ShownImage[];
 }
 
-/** By the id of the file. */
+/** Keyed by file id. */
 export type FoundPages = ReadonlyMap<string, FoundPage>;
 
 export async function gatherPages(app: App, { sources }: QueryAnswer): Promise<FoundPages> {
@@ -422,7 +422,7 @@ export interface ShownImage {
   readonly parentPageId: string;
 }
 
-/** Pictures of a page, small; each opens as it is kept here. */
+/** Shows thumbnails of a page's pictures; each links to the stored picture. */
 export function imageGallery(images: readonly ShownImage[]): Html {
   return html`<ul class="gallery">${images.map(({ id, alt, caption, parentPageId }) => {
     const words = shownName(alt || caption);

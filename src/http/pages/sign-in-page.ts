@@ -4,7 +4,7 @@ import { type Frame, type Html, layout } from "./layout.ts";
 export interface SignInModel {
   /** Where to go afterwards. */
   readonly next: string;
-  /** What was wrong with the last attempt; "" for none. */
+  /** The problem with the last attempt; "" for none. */
   readonly problem: string;
 }
 

@@ -28,41 +28,42 @@ export interface RecordParts {
 }
 
 export function createRecord(
-  one: Pick<Endpoint, "path" | "changes"> & { readonly methods: readonly string[] },
+  endpoint: Pick<Endpoint, "path" | "changes"> & { readonly methods: readonly string[] },
   c: Context<HttpEnv>,
   { audit, logError }: RecordParts,
 ): AuditRecord {
   let finish: ((outcome: AuditOutcome) => Promise<void>) | undefined;
   const change = (): AskedChange | undefined => {
     const who = c.get("principal");
-    if (one.changes === null || who === undefined || record.args?.["dry_run"] === true) return undefined;
-    return { who, from: clientAddress(c), action: `${c.req.method} ${one.path}`, what: whatOf(record.args, c) };
+    if (endpoint.changes === null || who === undefined || record.args?.["dry_run"] === true) return undefined;
+    return { who, from: clientAddress(c), action: `${c.req.method} ${endpoint.path}`, what: whatOf(record.args, c) };
   };
-  const toldInstead = (trouble: unknown, asked: AskedChange, outcome: AuditOutcome): boolean => {
-    const line = lineOnFullDisk(trouble, { ...asked, ...outcome });
+  const loggedInstead = (trouble: unknown, requested: AskedChange, outcome: AuditOutcome): boolean => {
+    const line = lineOnFullDisk(trouble, { ...requested, ...outcome });
     if (line !== undefined) logError(line, trouble);
     return line !== undefined;
   };
   const record: AuditRecord = {
     args: undefined,
     async begin() {
-      const asked = change();
-      if (!asked) return;
+      const requested = change();
+      if (!requested) return;
       try {
-        finish = await audit.begin(asked);
+        finish = await audit.begin(requested);
       } catch (error) {
-        if (one.methods.includes("DELETE") && toldInstead(error, asked, { ok: false, error: "under way" })) return;
+        if (endpoint.methods.includes("DELETE") && loggedInstead(error, requested, { ok: false, error: "under way" }))
+          return;
         logError("write the audit log", error);
         throw new RefusedError(503, "Nothing was changed, because the audit log cannot be written. Is the disk full?");
       }
     },
     async write({ ok, error }) {
-      const asked = change();
-      if (!asked) return;
+      const requested = change();
+      if (!requested) return;
       try {
-        await (finish ? finish({ ok, error }) : audit.write({ at: nowUtcMicros(), ...asked, ok, error }));
+        await (finish ? finish({ ok, error }) : audit.write({ at: nowUtcMicros(), ...requested, ok, error }));
       } catch (trouble) {
-        if (!toldInstead(trouble, asked, { ok, error })) logError("write the audit log", trouble);
+        if (!loggedInstead(trouble, requested, { ok, error })) logError("write the audit log", trouble);
       }
     },
   };

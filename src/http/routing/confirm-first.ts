@@ -32,7 +32,7 @@ export function takeConfirmation(url: URL): string | undefined {
  * Programs are never asked.
  */
 export async function confirmFirst(
-  one: Endpoint,
+  endpoint: Endpoint,
   c: Context<HttpEnv>,
   { args, frame, confirmation, confirmations }: PendingConfirmation,
 ): Promise<Response | undefined> {
@@ -43,17 +43,17 @@ export async function confirmFirst(
   if (confirmation !== undefined && confirmations.redeem(confirmation, what)) return undefined;
   const from = provenanceOf(c.req.raw);
   const isUnsure = from === "typed" || from === "silent" || (from === "own" && confirmation !== undefined);
-  if (!isUnsure || !destroys(one, args)) {
+  if (!isUnsure || !destroys(endpoint, args)) {
     refuseCrossSite(c.req.raw);
     return undefined;
   }
   const fields = [...url.searchParams, [CONFIRMATION, confirmations.issue(what)] as const];
-  return c.html(await confirmPage(one, fields, frame));
+  return c.html(await confirmPage(endpoint, fields, frame));
 }
 
-function destroys(one: Endpoint, args: EndpointArguments<Parameters, Parameters>): boolean {
-  if (one.changes === null || args["dry_run"] === true) return false;
-  return one.methods.includes("DELETE") || (one.destroys?.(args) ?? false);
+function destroys(endpoint: Endpoint, args: EndpointArguments<Parameters, Parameters>): boolean {
+  if (endpoint.changes === null || args["dry_run"] === true) return false;
+  return endpoint.methods.includes("DELETE") || (endpoint.destroys?.(args) ?? false);
 }
 
 const LIFETIME_MS = 10 * 60 * 1000;
@@ -81,10 +81,10 @@ export function createConfirmations(): Confirmations {
       return token;
     },
     redeem(token, what) {
-      const query = open.get(token);
-      if (query?.what !== what) return false;
+      const request = open.get(token);
+      if (request?.what !== what) return false;
       open.delete(token);
-      return query.endsAtMs > Date.now();
+      return request.endsAtMs > Date.now();
     },
   };
 }
@@ -105,7 +105,7 @@ export function confirmPage(
 <div class="notice warn"><p>This address deletes or overwrites something, and a link can lead to it without saying so. Nothing has been changed yet.</p></div>
 <p>${description}</p>
 <p><strong>What it changes:</strong> ${changes}</p>
-<div class="scroll-x" tabindex="0" role="region" aria-label="What was asked for">${jsonTable({ address: path, ...shown })}</div>
+<div class="scroll-x" tabindex="0" role="region" aria-label="The request">${jsonTable({ address: path, ...shown })}</div>
 <form class="stack" action="${path}" method="get" data-asks>
 ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="form-end"><a class="button" href="${place.address}">No, change nothing</a><button class="danger">Yes, do it</button></div>

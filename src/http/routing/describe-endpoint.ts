@@ -8,7 +8,7 @@ const ROLE_WORDS: Readonly<Record<Role, string>> = {
   admin: "admin.",
 };
 
-/** The text a bare GET answers: where the developer is, is where the documentation is. */
+/** Returns the text for a GET without parameters: the documentation is at the address itself. */
 export function describeEndpoint(endpoint: Endpoint, below: readonly Endpoint[], origin: string): string {
   const [byDefault, ...others] = endpoint.formats;
   const blocks = [
@@ -28,7 +28,7 @@ export function describeEndpoint(endpoint: Endpoint, below: readonly Endpoint[],
   return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
 }
 
-/** All endpoints, one line each, by router. */
+/** Lists all endpoints by router, one line each. */
 export function describeAll(endpoints: readonly Endpoint[], origin: string): string {
   const example = `${origin}${endpoints[0]?.path ?? "/"}`;
   const routers = Map.groupBy(endpoints, ({ path }) => routerOf(path));
@@ -41,7 +41,7 @@ export function describeAll(endpoints: readonly Endpoint[], origin: string): str
   return `${blocks.join("\n\n")}\n`;
 }
 
-/** What people look for: `/v2/inventory/files/get` is inventory. */
+/** Returns the group of an endpoint: `/v2/inventory/files/get` belongs to inventory. */
 export function routerOf(path: string): string {
   const router = path.split("/").find((part) => part !== "" && part !== "v2");
   // `/query2` is `/query` by GET.

@@ -31,7 +31,7 @@ export interface RawAnswer {
   readonly lasting?: true;
 }
 
-/** What an endpoint may want to know of a valid request beside its arguments. */
+/** What an endpoint may need to know about a valid request beside its arguments. */
 export interface Call {
   /** Path and query as sent. */
   readonly endpoint: string;

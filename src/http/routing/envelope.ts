@@ -1,9 +1,9 @@
 import type { Answer } from "./endpoint.ts";
 import type { JsonSchema } from "./values.ts";
 
-/** How an answer and a failure look as JSON. */
+/** How a response and a failure look as JSON. */
 export interface Envelope {
-  /** What the OpenAPI document calls it. */
+  /** The name in the OpenAPI document. */
   readonly name: string;
   readonly answer: (answer: Answer<unknown>) => unknown;
   readonly failure: (message: string) => unknown;
@@ -50,7 +50,7 @@ export const plainFailure: Pick<Envelope, "failure" | "failureSchema"> = {
   failureSchema: { type: "object", required: ["error"], properties: { error: { type: "string" } } },
 };
 
-/** No envelope: the answer itself, for clients of the functions. */
+/** No envelope: the data itself, for clients of the functions. */
 export const bareEnvelope: Envelope = {
   name: "Function",
   answer: ({ data }) => data,

@@ -66,7 +66,7 @@ export function pageFacts(
   return { offset, limit: limit ?? total, total, more: offset + rows < total };
 }
 
-/** Deeper than anything we list. Data of clients may be nested without end. */
+/** Deeper than anything we list. Client data may be nested without end. */
 const MAX_DEPTH = 8;
 
 /** Searches values, not the names of fields. */

@@ -60,7 +60,7 @@ async function answer(
     return await handleRequest(one, c, { url, frame, record, confirmation, confirmations }, parts);
   } catch (error) {
     const failure = toFailure(error);
-    // A client that disconnected is not our failure.
+    // A client that disconnected is not a failure of the server.
     if (failure.status >= 500 && !c.req.raw.signal.aborted) parts.logError(`${c.req.method} ${url.pathname}`, error);
     await record.write({ ok: false, error: failure.message });
     return respondFailure(c, one, failure, { format: failureFormat(one, c.req.method, url), frame });
@@ -69,9 +69,9 @@ async function answer(
 
 /** Returns the format of a failure. A request with an unknown method comes from a program, so it gets JSON. */
 function failureFormat(one: Endpoint, method: string, url: URL): Rendered["format"] {
-  const unasked = one.methods.some((known) => known === method) ? one.formats[0] : "json";
-  const asked = url.searchParams.get("format") ?? unasked;
-  return (asked === "ui" || asked === "html") && one.formats.includes(asked) ? asked : "json";
+  const byDefault = one.methods.some((known) => known === method) ? one.formats[0] : "json";
+  const requested = url.searchParams.get("format") ?? byDefault;
+  return (requested === "ui" || requested === "html") && one.formats.includes(requested) ? requested : "json";
 }
 
 interface MountOptions {
@@ -98,7 +98,7 @@ interface Accepted {
   readonly call: Call;
 }
 
-/** Checks method, format, origin, role and arguments, in the order in which a person wants to hear what is wrong, and answers. */
+/** Checks method, format, origin, role and arguments, in the order that is most useful to users, and responds. */
 async function handleRequest(
   one: Endpoint,
   c: Context<HttpEnv>,
@@ -190,9 +190,9 @@ async function readArguments(
 
 /** Returns the requested format, or the default. Throws for one that the endpoint does not have. */
 function readFormat(endpoint: Endpoint, params: URLSearchParams): Format {
-  const asked = params.get("format");
-  const format = asked === null ? endpoint.formats[0] : endpoint.formats.find((known) => known === asked);
-  if (format === undefined) throw new BadInputError(`Format '${shorten(asked ?? "")}' not supported.`);
+  const requested = params.get("format");
+  const format = requested === null ? endpoint.formats[0] : endpoint.formats.find((known) => known === requested);
+  if (format === undefined) throw new BadInputError(`Format '${shorten(requested ?? "")}' not supported.`);
   return format;
 }
 

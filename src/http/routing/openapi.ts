@@ -75,12 +75,12 @@ function operation(one: Endpoint, method: Method): Json {
   };
 }
 
-/** What a bare GET answers where GET does nothing else. */
+/** Describes the response of a GET without parameters for endpoints that have no GET. */
 function documentation({ path }: Endpoint): Json {
   return {
     operationId: operationId("GET", path),
     tags: [routerOf(path)],
-    summary: "What this address takes, as text.",
+    summary: "Parameters of this address, as text.",
     parameters: [],
     responses: { 200: { description: "The documentation.", content: { "text/plain": TEXT } } },
     "x-role": "read",
@@ -116,7 +116,7 @@ function requestBody({ path }: Endpoint, fields: Parameters): Json {
   return { required: rows.some(([, { presence }]) => presence === "required"), content: Object.fromEntries(content) };
 }
 
-/** How a form sends lists and objects: texts with commas between them, everything else as JSON. */
+/** How a form sends lists and objects: lists of texts with commas, everything else as JSON. */
 function encodingOf({ type, items }: JsonSchema): Json | undefined {
   if (type === "array" && items?.type === "string") return { style: "form", explode: false };
   return type === undefined || type === "object" || type === "array" ? { contentType: "application/json" } : undefined;

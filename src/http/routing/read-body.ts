@@ -48,7 +48,7 @@ function tooLarge(): RefusedError {
   return new RefusedError(413, `Request body is larger than ${BODY_LIMIT_BYTES} bytes.`);
 }
 
-/** A body that ends early is the client's or the network's fault, not a failure of ours. */
+/** A body that ends early is the fault of the client or the network, not of the server. */
 async function* bodyOf(request: Request): AsyncGenerator<Uint8Array, void> {
   const reader = request.body?.getReader();
   if (!reader) return;
@@ -105,7 +105,7 @@ function readForm(fields: Iterable<[string, unknown]>): Map<string, unknown> {
   return form;
 }
 
-/** Refuses NUL, which databases do not take, and lone surrogates, which files cannot hold, at any depth. */
+/** Refuses, at any depth, NUL, which databases do not accept, and lone surrogates, which files cannot hold. */
 function isText(value: unknown, depth = 0): boolean {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
   if (typeof value !== "object" || value === null) return true;

@@ -39,7 +39,7 @@ export async function respondFailure(
     : c.html(await answerPage(one.path, content, frame), failure.status);
 }
 
-/** An error in the middle cuts the body short of its content-length, so the client notices. */
+/** An error in the middle ends the body before its content-length, so the client notices. */
 export function respondRaw(answer: RawAnswer, method: string, onError: (error: unknown) => void): Response {
   const body = method === "HEAD" ? null : toStream(watched(answer.content, onError));
   return new Response(body, {
@@ -52,7 +52,7 @@ export function respondRaw(answer: RawAnswer, method: string, onError: (error: u
   });
 }
 
-/** Reads as fast as the client takes it, and no faster. */
+/** Reads only as fast as the client does. */
 function toStream(content: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
   return new ReadableStream({
     async pull(controller) {

@@ -1,12 +1,12 @@
-/** Memory that vectors live in, and the one thing done with them; see kernel-module.ts for what `scan` computes. */
+/** Memory for vectors, and the one operation on them; see kernelModule for what `scan` computes. */
 export interface DotProducts {
   readonly buffer: ArrayBuffer;
-  /** Views of the old buffer are void afterwards. false: it cannot become so large, and is as it was. */
+  /** Invalidates views of the old buffer. Returns false if it cannot become that large; then it is unchanged. */
   grow(bytes: number): boolean;
   scan(vectors: number, scales: number, query: number, stride: number, count: number, out: number): void;
 }
 
-/** What we use of it; the typings of WebAssembly come with those of browsers only. */
+/** The part that we use; the typings of WebAssembly only come with those of browsers. */
 interface Wasm {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Memory: new (size: {
@@ -17,11 +17,11 @@ interface Wasm {
 }
 
 const PAGE_BYTES = 65_536;
-/** What 32 bits can address. */
+/** The limit of 32-bit addresses. */
 const MAX_BYTES = 2 ** 32;
 let compiled: object | undefined;
 
-/** With the vector instructions of the processor, about ten times as fast as what JavaScript can do. */
+/** Uses the vector instructions of the processor: about ten times as fast as JavaScript. */
 function wasmDotProducts(wasm: Wasm, maxBytes: number): DotProducts {
   compiled ??= new wasm.Module(kernelModule());
   const memory = new wasm.Memory({ initial: 1, maximum: Math.floor(maxBytes / PAGE_BYTES) });
@@ -67,7 +67,7 @@ export function plainDotProducts(): DotProducts {
   };
 }
 
-/** Both kinds of memory say with a RangeError that there is no more of it. */
+/** Both kinds of memory throw a RangeError if there is no more. */
 function succeeds(grow: () => unknown): boolean {
   try {
     grow();

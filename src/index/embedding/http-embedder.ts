@@ -11,27 +11,27 @@ import { createServiceModel, onceOpened, type VectorModel } from "./vector-model
 import { normalise } from "./vectors.ts";
 
 export interface HttpModelSettings extends EmbeddingsService {
-  /** 0: as many as the model gives. */
+  /** 0: the model's default. */
   readonly dimensions: number;
 }
 
-/** Requests under way at once; services count them, and more of them are only refused. */
+/** Concurrent requests; services limit them and would refuse more. */
 const CONCURRENCY = 4;
-/** Some 8,000 tokens: the window of today's models. Of the rest of a text the answer would not know anyway. */
+/** Some 8,000 tokens: the window of today's models. They would ignore the rest of a text anyway. */
 const MAX_TEXT_CHARACTERS = 30_000;
-/** Shorter than this, it is not the length that is wrong. */
+/** Below this, the length is not the problem. */
 const MIN_TEXT_CHARACTERS = 200;
 
-/** Any `/v1/embeddings` address. Asked for its dimensions when a store first needs vectors, unless the settings say how many. */
+/** Uses any `/v1/embeddings` address. Requests its dimensions when a store first needs vectors, unless they are configured. */
 export function createHttpModel(settings: HttpModelSettings): VectorModel {
   const open = onceOpened(() => openHttpEmbedder(settings));
-  // Without asking the service for its dimensions once more: a search needs one request, not two.
+  // Without requesting the dimensions again: a search needs one request, not two.
   const known = async ({ model, revision, dimensions }: SpaceRow): Promise<Embedder | undefined> =>
     model === settings.model && revision === String(dimensions) ? createHttpEmbedder(settings, dimensions) : undefined;
   return createServiceModel(open, known);
 }
 
-/** Throws RemoteError when the service has to be asked and does not answer. */
+/** Throws RemoteError if the service must be asked and does not respond. */
 export async function openHttpEmbedder(settings: HttpModelSettings): Promise<Embedder> {
   if (settings.dimensions > 0) return createHttpEmbedder(settings, settings.dimensions);
   const [vector] = await postEmbeddings(settings, { texts: ["dimensions"], dimensions: 0, requested: 0 });
@@ -39,7 +39,7 @@ export async function openHttpEmbedder(settings: HttpModelSettings): Promise<Emb
 }
 
 function createHttpEmbedder(settings: HttpModelSettings, dimensions: number): Embedder {
-  // A service that was asked for a length, is asked for the length of the space at hand, which may be an older one.
+  // If dimensions are configured, the service is asked for the length of the current space, which may be an older one.
   const requested = settings.dimensions > 0 ? dimensions : 0;
   let longest = MAX_TEXT_CHARACTERS;
   const embedBatch = async (texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> => {
@@ -86,35 +86,35 @@ const undici = later<typeof import("undici")>("undici");
 export interface EmbeddingsService {
   /** Up to and including `/v1`; of Azure, up to and including the deployment. */
   readonly baseUrl: string;
-  /** "" for a service that wants none. */
+  /** "" if the service needs none. */
   readonly apiKey: string;
   readonly model: string;
-  /** "" but for Azure with dated versions. */
+  /** Only for Azure with dated versions; otherwise "". */
   readonly apiVersion: string;
-  /** How to wait before asking again; tests let hours pass at once. */
+  /** Waits before a retry; tests skip hours. */
   readonly wait?: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
 export interface EmbeddingsRequest {
   readonly texts: readonly string[];
-  /** How many numbers a vector must have; 0: however many come. */
+  /** The required length of a vector; 0: any. */
   readonly dimensions: number;
-  /** How many the service is to be asked for; 0: what it gives by itself. */
+  /** The length to request; 0: the service's default. */
   readonly requested: number;
 }
 
-/** The service says that the texts are too many or too long for it. */
+/** The service says that the texts are too many or too long. */
 export class TooLongError extends RemoteError {
   override readonly name: string = "TooLongError";
 }
 
 const RETRIES: RetryLimits = { attempts: 7, firstMs: 500, longestMs: 60_000 };
-/** A service that wants to be left alone for longer is not coming back for this run. */
+/** A service that asks for a longer pause will not be available again in this run. */
 const MAX_PAUSE_MS = 15 * 60_000;
 const TIMEOUTS = { headersTimeout: 120_000, bodyTimeout: 120_000, connectTimeout: 10_000 };
 let shared: Dispatcher | undefined;
 
-/** One vector of length 1 per text, in order. Asks again while the service is busy or broken, then throws RemoteError. */
+/** Returns one vector of length 1 per text, in order. Retries while the service is busy or failing, then throws RemoteError. */
 export async function postEmbeddings(
   service: EmbeddingsService,
   order: EmbeddingsRequest,
@@ -133,7 +133,7 @@ export async function postEmbeddings(
 
 interface Refusal {
   readonly reason: string;
-  /** Worth another try. */
+  /** A retry may succeed. */
   readonly again: boolean;
   readonly pauseMs?: number | undefined;
   readonly tooLong?: boolean;
@@ -173,7 +173,7 @@ function addressOf({ baseUrl, apiVersion }: EmbeddingsService): string {
   return `${baseUrl.replace(/\/+$/, "")}/embeddings${query}`;
 }
 
-/** Azure takes keys in a header of its own. */
+/** Azure expects keys in another header. */
 function credentials({ baseUrl, apiKey, apiVersion }: EmbeddingsService): Record<string, string> {
   if (apiKey === "") return {};
   const azure = apiVersion !== "" || URL.parse(baseUrl)?.hostname.endsWith(".azure.com");
@@ -185,7 +185,7 @@ function refusal(status: number, body: string, headers: AnswerHeaders): Refusal 
   const tooLong =
     status === 413 ||
     (status === 400 && /too (long|large|many)|maximum|context length|exceed|input length|batch size/i.test(said));
-  // Waiting does not fill an empty account.
+  // Waiting does not refill an empty account.
   const spent = /insufficient_quota|exceeded your current quota|billing/i.test(body);
   const again = (status === 429 && !spent) || status === 408 || status >= 500;
   return { reason: `${status}${said ? `: ${said}` : ""}`, again, pauseMs: readRetryAfterMs(headers), tooLong };
@@ -197,7 +197,7 @@ function messageOf(body: string): string {
     const { error } = JSON.parse(body) as { error?: { message?: unknown } | string };
     said = typeof error === "object" ? error.message : error;
   } catch {
-    // A proxy in between answers in HTML.
+    // A proxy in between responds in HTML.
   }
   return (typeof said === "string" ? said : body).replaceAll(/\s+/g, " ").trim().slice(0, 300);
 }
@@ -219,7 +219,7 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
 function readVectors(service: EmbeddingsService, order: EmbeddingsRequest, body: string): Float32Array[] {
   const vectors: Float32Array[] = [];
   for (const [at, item] of itemsOf(body).entries()) {
-    // What JSON makes of NaN is null, which would become 0: a vector that is wrong for ever, and looks right.
+    // JSON turns NaN into null, which would become 0: a vector that is wrong for ever and looks right.
     const numbers = Array.isArray(item.embedding) ? item.embedding.map((one) => (one === null ? Number.NaN : one)) : [];
     if (numbers.length > 0) vectors[item.index ?? at] = Float32Array.from(numbers);
   }
@@ -249,17 +249,17 @@ function problemWith(vectors: readonly Float32Array[], count: number, dimensions
     : undefined;
 }
 
-/** Within what OpenAI, Azure and the local services take in one request. */
+/** Within the limits of OpenAI, Azure and local services for one request. */
 const MAX_TEXTS = 256;
 const MAX_CHARACTERS = 400_000;
 
 export interface TextBatch {
-  /** Where each text was in what was given. */
+  /** The position of each text in the input. */
   readonly indexes: readonly number[];
   readonly texts: readonly string[];
 }
 
-/** Texts for one request each. Texts without a character in them are left out: services refuse them. */
+/** Yields the texts for each request. Leaves out empty texts: services refuse them. */
 export function* batchTexts(texts: readonly string[], longest: number): Generator<TextBatch> {
   let indexes: number[] = [];
   let characters = 0;

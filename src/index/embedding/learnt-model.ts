@@ -17,7 +17,7 @@ import { normalise } from "./vectors.ts";
 
 /** Fewer passages are not enough to learn from. */
 const MIN_PASSAGES = 100;
-/** What a model is learnt from, at most: some seconds and some hundred megabytes, however large the store. */
+/** Limits for learning: some seconds and some hundred megabytes, however large the store. */
 const MAX_PASSAGES = 20_000;
 const MAX_WORDS = 30_000;
 /** Share of new or deleted passages from which the model is learnt again. */
@@ -118,10 +118,10 @@ async function countChunks(sql: Sql): Promise<number> {
 
 export const LEARNT_MODEL = "lockstep-learnt";
 
-/** Between so many texts others get their turn. */
+/** After this many texts, other work of the process gets a turn. */
 const BATCH = 64;
 
-/** Texts are placed where their words lie; words the model has never seen say nothing. */
+/** Computes the vector of a text from those of its words; unknown words are ignored. */
 export function createLearntEmbedder(learnt: LearntModel, revision: string): Embedder {
   const { words, idf, dimensions, scales, steps } = learnt;
   const positions = new Map(words.map((word, position) => [word, position]));

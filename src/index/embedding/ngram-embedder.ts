@@ -6,7 +6,7 @@ import { normalise } from "./vectors.ts";
 
 const DIMENSIONS = 256;
 const STOP_WORD_WEIGHT = 0.1;
-/** Words recur, so what a word contributes is computed once; beyond this many the memory of words starts anew. */
+/** Words recur, so the vector of a word is computed once; beyond this many the cache is cleared. */
 const MAX_KNOWN_WORDS = 50_000;
 
 /** What one word adds to a text's vector: a sparse vector of length 1. */

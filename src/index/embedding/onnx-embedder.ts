@@ -134,9 +134,9 @@ export interface OnnxFolder {
 }
 
 const WEIGHTS = ["model.onnx", "onnx/model.onnx"];
-/** Where no file of the model says anything else. */
+/** Default if no file of the model says otherwise. */
 const DEFAULT_MAX_TOKENS = 512;
-/** Some tokenizers write a huge number where they mean that they do not care. */
+/** Some tokenizers write a huge number to mean no limit. */
 const PLAUSIBLE_TOKENS = 1_000_000;
 
 /** Throws BadInputError that says which file is missing or broken. */
@@ -212,7 +212,7 @@ export interface OnnxTensor {
   readonly data: unknown;
 }
 
-/** The native one is several times as fast; neither comes with the product, since few need them and they are large. */
+/** The native one is several times as fast; neither comes with the product, because few need them and they are large. */
 const PACKAGES = ["onnxruntime-node", "onnxruntime-web"];
 
 export async function loadOnnxRuntime(): Promise<OnnxRuntime> {

@@ -2,14 +2,14 @@ import type { HttpModelSettings } from "./http-embedder.ts";
 import { createLearntModel } from "./learnt-model.ts";
 import type { VectorModel } from "./vector-model.ts";
 
-/** Where vectors come from, in words that can be sent to a thread. An endpoint's key is among them: they go into no log. */
+/** Where vectors come from, in a form that can be sent to a thread. Contains an endpoint's key: must not be logged. */
 export type VectorModelSettings =
   /** Learnt from the documents themselves. */
   | { readonly kind: "built-in" }
   | ({ readonly kind: "endpoint" } & Omit<HttpModelSettings, "wait">)
   | { readonly kind: "onnx"; readonly folder: string };
 
-/** What only some settings need is loaded only then: a thread that searches should be there soon. */
+/** Loads only what the settings need: a search thread should start quickly. */
 export async function openVectorModel(settings: VectorModelSettings): Promise<VectorModel> {
   switch (settings.kind) {
     case "built-in":

@@ -9,19 +9,19 @@ const PAGE = 20_000;
 /** Deleted vectors that may stay in memory: they are found, but not visible. */
 const MAX_DROPPED = 1000;
 /** Added to the number of dropped chunks, it invalidates the caches of all processes. */
-const START_ANEW = 1_000_000_000;
+const INVALIDATE_CACHES = 1_000_000_000;
 
 /**
  * Exact search: compares the query with every vector of the space, all of which are cached in memory. Every search first loads
  * vectors that were added since, by any process.
  */
 export function createScanVectorIndex(createDots?: () => DotProducts): VectorIndex {
-  const inTurn = createKeyedMutex();
+  const oneAtATime = createKeyedMutex();
   let cached: CachedTables | undefined;
 
-  /** Nobody else's search may change the table before `look` has seen it. */
+  /** `look` sees the table before another search can change it. */
   const withTable = <T>(sql: Sql, space: SpaceSize, look: (tables: VectorTables) => T): Promise<T> =>
-    inTurn("", async () => {
+    oneAtATime("", async () => {
       if (cached?.spaceId !== space.id) {
         cached = { spaceId: space.id, tables: new VectorTables(space.dimensions, createDots), droppedAtStart: 0 };
       }
@@ -70,9 +70,9 @@ async function addVectors(sql: Sql, spaceId: number, vectors: readonly ChunkVect
       return [spaceId, chunkId, bodyId, packed, checksumOf(spaceId, chunkId, packed)];
     }),
   );
-  // Memory grows by what lies behind the last chunk, so what comes before it would be missed.
+  // The cache grows behind the last chunk, so earlier ones would be missed.
   if (last && first.chunkId < last.id) {
-    await sql.run("UPDATE state SET dropped_chunks = dropped_chunks + $1 WHERE id = 1", [START_ANEW]);
+    await sql.run("UPDATE state SET dropped_chunks = dropped_chunks + $1 WHERE id = 1", [INVALIDATE_CACHES]);
   }
 }
 
@@ -92,7 +92,7 @@ async function loadNewRows(sql: Sql, cached: CachedTables): Promise<void> {
     );
     tables.add(rows);
     if (rows.length < PAGE) return;
-    // Taking in a large store takes a second or two, in which others want to be served.
+    // Loading a large store takes a second or two; other requests must be served meanwhile.
     await nextRound();
   }
 }
@@ -294,7 +294,7 @@ export class VectorTable {
   }
 }
 
-/** Ids settle ties, so that the same question gets the same answer. */
+/** Ids break ties, so that the same query gets the same results. */
 function bySimilarity(a: VectorMatch, b: VectorMatch): number {
   return b.similarity - a.similarity || a.chunkId - b.chunkId;
 }

@@ -8,7 +8,7 @@ import { activateSpace, activeSpace, deleteSpace, insertSpace, learntOf, listSpa
 import type { Report, VectorModel } from "./vector-model.ts";
 import { passageText } from "./vector-model.ts";
 
-/** Learnt models take megabytes each; a server has a few stores that are asked all the time. */
+/** Learnt models take megabytes each; a server has a few stores that are searched all the time. */
 const MAX_EMBEDDERS = 16;
 
 /**
@@ -18,7 +18,7 @@ const MAX_EMBEDDERS = 16;
 export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
   const embedders = new Map<string, Embedder>();
   const checked = new WeakMap<SqlDatabase, FilledRange>();
-  // Whatever the settings name now, a store that was made without any goes on answering.
+  // A store that was made with the built-in model still works, whatever model is configured now.
   const builtIn = createLearntModel();
   const embedderOf = async (sql: Sql, row: SpaceRow): Promise<Embedder> => {
     const key = `${row.model} ${row.revision} ${row.dimensions}`;
@@ -55,20 +55,20 @@ export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
   };
 }
 
-/** Up to this chunk, all have a vector in the space. It stays so: vectors go only with their chunks, or with the space. */
+/** All chunks up to this one have a vector in the space. That does not change: vectors are deleted only with their chunks or the space. */
 interface FilledRange {
   readonly spaceId: number;
   readonly upTo: number;
 }
 
-/** Somebody else may have made it meanwhile, so outside a transaction this is one of its own. */
+/** Another process may have created it meanwhile, so outside of a transaction this starts its own. */
 async function makeFirst(sql: Sql | SqlDatabase, embedder: Embedder): Promise<SpaceRow> {
   if ("write" in sql) return writeLocked(sql, (own) => makeFirst(own, embedder));
   await lockState(sql);
   return (await activeSpace(sql)) ?? insertSpace(sql, { ...describe(embedder), learnt: null, active: 1 });
 }
 
-/** The space to fill: the active one, one that is there unfinished, or a new one. */
+/** Returns the space to fill: the active one, an unfinished one, or a new one. */
 async function nextSpace(
   store: Store,
   model: VectorModel,
@@ -95,15 +95,14 @@ function describe({ model, revision, dimensions }: Embedder): { model: string; r
 
 /** One page is read, embedded and written; a kill loses at most this much work. */
 const PAGE = 500;
-/** One look passes over so many ids: a store of a million passages must not be searched for gaps in one go. */
+/** One query covers this many ids: a store of a million passages must not be searched for gaps at once. */
 const STRIDE = 20_000;
-/** Deleting a million rows at once would keep every writer waiting. */
+/** Deleting a million rows at once would block every writer. */
 const DROP_SLICE = 5000;
 
 /**
- * Embeds every chunk behind `checked` that has no vector in the space. Goes on where a killed one was, since what is
- * written is written. Returns the last chunk of which it knows, undefined when its model cannot be had, or when somebody
- * else dropped the space meanwhile.
+ * Embeds every chunk after `checked` that has no vector in the space. Continues after a kill, because written vectors stay. Returns the
+ * last chunk it knows; undefined if the model is unavailable, or another process dropped the space meanwhile.
  */
 async function fillSpace(
   store: Store,

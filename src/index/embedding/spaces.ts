@@ -1,7 +1,7 @@
 import type { Sql } from "../../lib/sql/sql.ts";
 import { takeIds } from "../store-state.ts";
 
-/** A space as it is stored, without what its model learnt, which may be megabytes. */
+/** A stored space, without its learnt model, which may be megabytes. */
 export interface SpaceRow {
   readonly id: number;
   readonly model: string;
@@ -9,7 +9,7 @@ export interface SpaceRow {
   readonly dimensions: number;
   /** How many chunks the store had when the space was made. */
   readonly chunks: number;
-  /** 1: answers. */
+  /** 1: used for searches. */
   readonly active: number;
 }
 

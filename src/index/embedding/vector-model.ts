@@ -5,7 +5,7 @@ import type { SpaceRow } from "./spaces.ts";
 
 export type Report = (line: string) => void;
 
-/** Vectors a store is to have in place of the ones that answer now. */
+/** New vectors that are to replace the active ones of a store. */
 export interface Successor {
   readonly embedder: Embedder;
   /** What the model learnt from the store's own text; null for one that is the same everywhere. */
@@ -16,11 +16,13 @@ export interface Successor {
 export interface VectorModel {
   /** For a store without vectors. Throws RemoteError when a service has to be asked and does not answer. */
   first(): Promise<Embedder>;
-  /** What made the vectors of this space; undefined when it cannot be had any more. `learnt` reads what the space keeps of it. */
+  /**
+   * Returns the embedder of this space; undefined if it is not available any more. `learnt` reads the model that is stored with the space.
+   */
   embedderOf(space: SpaceRow, learnt: () => Promise<Uint8Array | null>): Promise<Embedder | undefined>;
-  /** A refresh will replace the space: no more vectors are made in it, and until then words alone answer. */
+  /** Returns true if a refresh will replace the space: no more vectors are added to it, and until then searches use words only. */
   isOutgrown?(sql: Sql, space: SpaceRow): Promise<boolean>;
-  /** undefined while the active space, or the unfinished one an earlier refresh left, is what the store should have. */
+  /** Returns undefined if the active space, or the unfinished one of an earlier refresh, is current. */
   successor(
     store: Store,
     active: SpaceRow,
@@ -30,7 +32,7 @@ export interface VectorModel {
   ): Promise<Successor | SpaceRow | undefined>;
 }
 
-/** A model that gives every store the same vectors. */
+/** A model with the same vectors for every store. */
 export function createFixedModel(embedder: Embedder): VectorModel {
   return createServiceModel(
     async () => embedder,
@@ -39,8 +41,8 @@ export function createFixedModel(embedder: Embedder): VectorModel {
 }
 
 /**
- * A model that has to be asked or loaded before its dimensions are known. `open` is called when a store needs new vectors,
- * `known` gives the embedder of a space made earlier.
+ * A model that must be requested or loaded before its dimensions are known. `open` is called when a store needs new vectors, `known`
+ * returns the embedder of an existing space.
  */
 export function createServiceModel(
   open: () => Promise<Embedder>,
@@ -61,7 +63,7 @@ export function isOf(space: SpaceRow, embedder: Embedder): boolean {
   return space.model === embedder.model && space.revision === embedder.revision;
 }
 
-/** The same embedder for everybody who asks; after a failure it is tried again. */
+/** Returns the same embedder to all callers; after a failure it is tried again. */
 export function onceOpened(open: () => Promise<Embedder>): () => Promise<Embedder> {
   let opened: Promise<Embedder> | undefined;
   return () => {
@@ -73,7 +75,7 @@ export function onceOpened(open: () => Promise<Embedder>): () => Promise<Embedde
   };
 }
 
-/** What is embedded of a passage: the headings above it say what it is about. Names and paths are left out, so a move embeds nothing. */
+/** Returns the text to embed: with headings, which say what a passage is about; without names and paths, so that a move embeds nothing. */
 export function passageText(chunk: { readonly sectionPath: string; readonly text: string }): string {
   return chunk.sectionPath === "" ? chunk.text : `${chunk.sectionPath}\n${chunk.text}`;
 }

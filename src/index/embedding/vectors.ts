@@ -21,7 +21,7 @@ export function stepsOf(packed: Uint8Array): Int8Array {
   return new Int8Array(packed.buffer, packed.byteOffset + 4, packed.byteLength - 4);
 }
 
-/** Brings it to length 1, in place. What has no length stays as it is. */
+/** Scales it to length 1, in place. A zero vector stays as it is. */
 export function normalise(vector: Float32Array): Float32Array {
   let squares = 0;
   for (const value of vector) squares += value * value;
@@ -32,7 +32,7 @@ export function normalise(vector: Float32Array): Float32Array {
   return vector;
 }
 
-/** Stored beside a packed vector. Tells a damaged one, and one that belongs to another passage or space. */
+/** Stored beside a packed vector. Detects a damaged one, and one that belongs to another passage or space. */
 export function checksumOf(spaceId: number, chunkId: number, packed: Uint8Array): number {
   return crc32(packed, crc32(`${spaceId}/${chunkId}`));
 }

@@ -18,11 +18,11 @@ export interface PostgresStoresOptions extends PgvectorOptions {
 }
 
 export interface PostgresStores extends StoreProvider {
-  /** How vectors are searched: by an index of the database, or by comparing with each of them here. */
+  /** How vectors are searched: by an index of the database, or by comparing each of them here. */
   readonly vectorSearch: "pgvector" | "exact";
 }
 
-/** Vector stores in a PostgreSQL database that any number of processes share. RemoteError when it cannot be reached. */
+/** Opens vector stores in a PostgreSQL database that any number of processes share. RemoteError if it cannot be reached. */
 export async function openPostgresStores(options: PostgresStoresOptions): Promise<PostgresStores> {
   const postgres = openPostgres(options.url, options);
   try {
@@ -51,7 +51,7 @@ function createStores(
           return store;
         });
         stores.set(id, opening);
-        // One that could not be opened is tried again.
+        // A store that could not be opened is tried again.
         opening.catch(() => stores.delete(id));
       }
       return opening;
@@ -78,14 +78,14 @@ async function openStore(
     const db = await postgres.openTables(name, STORE_TABLES);
     return { db, texts, vectors: createScanVectorIndex(), spaces, storageFolder };
   }
-  // The type and its operators may have been put elsewhere than into public.
+  // The type and its operators may be in another schema than public.
   const path = `SET search_path = ${quote(name)}, ${quote(vectorSchema)}, public`;
   const db = await postgres.openTables(name, STORE_TABLES, `${path}; ${PGVECTOR_SESSION}`);
   await preparePgvector(db, options);
   return { db, texts, vectors: createPgvectorIndex(options), spaces, storageFolder };
 }
 
-/** Half-precision vectors came with 0.7, going on behind a filter with 0.8. */
+/** Half-precision vectors need 0.7, iterative scans 0.8. */
 async function findPgvector(postgres: Postgres): Promise<string | undefined> {
   const found = await postgres.findExtension("vector");
   if (!found) return undefined;
@@ -93,7 +93,7 @@ async function findPgvector(postgres: Postgres): Promise<string | undefined> {
   return major > 0 || minor >= 8 ? found.schema : undefined;
 }
 
-/** Apart from whatever else the database holds. PostgreSQL cuts names at 63 bytes; ids of stores are half as long. */
+/** Separate from other content of the database. PostgreSQL truncates names at 63 bytes; ids of stores are half as long. */
 function schemaName(name: string): string {
   if (name.length > 50) throw new Error(`open ${name}: its name is too long for PostgreSQL`);
   return `lockstep_${name}`;

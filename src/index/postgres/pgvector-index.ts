@@ -3,17 +3,17 @@ import { listSpaces } from "../embedding/spaces.ts";
 import { checksumOf, packVector, stepsOf } from "../embedding/vectors.ts";
 import type { ChunkVector, Selection, VectorIndex } from "../store.ts";
 
-/** Below this, comparing with every vector is as fast, exact, and costs nothing to keep. */
+/** Below this, comparing every vector is as fast, exact, and needs no index. */
 const INDEX_FROM = 10_000;
-/** What an HNSW index takes of half-precision vectors. Longer ones are compared one by one. */
+/** The limit of an HNSW index for half-precision vectors. Longer ones are compared one by one. */
 const MAX_DIMENSIONS = 4000;
 const FILL_AT_ONCE = 1000;
-/** The index that finds what is still to be filled without reading the table; when nothing is, it is empty. */
+/** The index that finds rows to fill without reading the table; empty if there are none. */
 const EMPTY = "vectors_near_empty";
 
 /**
- * What every connection needs to know. A search with a filter goes on looking until it has enough: without this it would
- * look at so many neighbours and then drop those that are filtered out.
+ * Settings for every connection. A search with a filter continues until it has enough results: otherwise it would read a fixed number of
+ * neighbours and then drop the filtered ones.
  */
 export const PGVECTOR_SESSION = "SET hnsw.iterative_scan = 'relaxed_order'; SET hnsw.ef_search = 100";
 
@@ -23,8 +23,8 @@ export interface PgvectorOptions {
 }
 
 /**
- * Vectors in the column `near` beside the portable one, found through an HNSW index per space. A space has vectors of one
- * length only, and an index wants to know it: hence an index over an expression, for the rows of one space.
+ * Stores vectors in the column `near` beside the portable one, and finds them through an HNSW index per space. A space has vectors of one
+ * length, which an index must know: hence an index over an expression, for the rows of one space.
  */
 export function createPgvectorIndex({ indexFrom = INDEX_FROM }: PgvectorOptions = {}): VectorIndex {
   return {
@@ -48,7 +48,7 @@ export function createPgvectorIndex({ indexFrom = INDEX_FROM }: PgvectorOptions 
       const within = withinBodies(among);
       const [vector, count] = [`$${within.values.length + 1}`, `$${within.values.length + 2}`];
       const distance = `near::halfvec(${dimensions}) <=> ${vector}::halfvec(${dimensions})`;
-      // The index gives them nearly in order; the rest is done here.
+      // The index returns them nearly in order; the final sort is done here.
       return sql.all(
         `SELECT "chunkId", "bodyId", 1 - distance AS similarity FROM
            (SELECT chunk_id AS "chunkId", body_id AS "bodyId", ${distance} AS distance FROM vectors
@@ -70,8 +70,8 @@ export function createPgvectorIndex({ indexFrom = INDEX_FROM }: PgvectorOptions 
 }
 
 /**
- * Adds the column, and fills it wherever it is empty: for vectors that were written while the server had no pgvector, by a
- * process that does not know of it yet, and for the rest of what another process began to fill and was killed.
+ * Adds the column, and fills it where it is empty: for vectors written while the server had no pgvector, or by a process that does not know
+ * of it yet, and for what a killed process left unfilled.
  */
 export async function preparePgvector(
   db: SqlDatabase,
@@ -79,27 +79,27 @@ export async function preparePgvector(
 ): Promise<void> {
   const prepared = await db.get<{ yes: number }>(`SELECT to_regclass('${EMPTY}') IS NOT NULL AS yes`);
   if (prepared?.yes !== 1) await db.write((sql) => addColumn(sql, indexFrom));
-  // Looks before it writes: who only wants to search need not wait for a writer.
+  // Reads before it writes: a process that only searches need not wait for a writer.
   let filled = 0;
   while (await db.get("SELECT 1 AS yes FROM vectors WHERE near IS NULL LIMIT 1")) filled += await db.write(fillSome);
-  // The planner takes an index once it knows how many rows there are.
+  // The planner uses an index once it knows the number of rows.
   if (filled > 0) await db.run("ANALYZE vectors");
 }
 
-/** Large spaces get their index while it is empty: it then grows with what is filled in, and no writer waits for all of it. */
+/** Large spaces get their index while the column is empty: it then grows as rows are filled, and no writer waits for a complete build. */
 async function addColumn(sql: Sql, indexFrom: number): Promise<void> {
   await sql.run("ALTER TABLE vectors ADD COLUMN IF NOT EXISTS near halfvec");
   await sql.run(`CREATE INDEX IF NOT EXISTS ${EMPTY} ON vectors (space_id, chunk_id) WHERE near IS NULL`);
   for (const { id, dimensions } of await listSpaces(sql)) await makeIndex(sql, id, dimensions, indexFrom);
 }
 
-/** How many it filled. */
+/** Returns how many rows it filled. */
 async function fillSome(sql: Sql): Promise<number> {
   const rows = await sql.all<{ space_id: number; chunk_id: number; vector: Uint8Array }>(
     `SELECT space_id, chunk_id, vector FROM vectors WHERE near IS NULL LIMIT ${FILL_AT_ONCE}`,
   );
   if (rows.length === 0) return 0;
-  // Cosine does not care for the scale.
+  // The scale does not matter for cosine similarity.
   const texts = rows.map((row) => `[${stepsOf(row.vector).join(",")}]`);
   await sql.run(
     `UPDATE vectors v SET near = f.near::halfvec FROM
@@ -111,7 +111,7 @@ async function fillSome(sql: Sql): Promise<number> {
   return rows.length;
 }
 
-/** Once the space is large enough. Later rows go into it as they come. */
+/** Creates the index once the space is large enough. Later rows are added to it as they come. */
 async function makeIndex(sql: Sql, spaceId: number, dimensions: number, from: number): Promise<void> {
   if (dimensions > MAX_DIMENSIONS) return;
   const name = indexName(spaceId);
@@ -126,7 +126,7 @@ async function makeIndex(sql: Sql, spaceId: number, dimensions: number, from: nu
     `CREATE INDEX IF NOT EXISTS ${name} ON vectors USING hnsw ((near::halfvec(${dimensions})) halfvec_cosine_ops)
      WHERE space_id = ${Number(spaceId)}`,
   );
-  // The planner takes the index once it knows how many rows there are.
+  // The planner uses the index once it knows the number of rows.
   await sql.run("ANALYZE vectors");
 }
 

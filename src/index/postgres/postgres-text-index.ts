@@ -2,8 +2,8 @@ import { isListed, listOf, type Sql, type SqlValue } from "../../lib/sql/sql.ts"
 import type { Phrase, Selection, TextIndex, TextMatch, WordQuery, Words } from "../store.ts";
 
 /**
- * Every row that has a word of the question is ranked. Beyond so many rows the most frequent words are left out of the
- * match: they say least. The rarest stays, however frequent it is.
+ * Every row with a word of the query is ranked. Beyond this many rows the most frequent words are left out of the match: they say least.
+ * The rarest stays, however frequent it is.
  */
 const MAX_RANKED = 50_000;
 
@@ -67,10 +67,10 @@ async function affordable(sql: Sql, counts: WordCounts, query: WordQuery): Promi
 /** The constants of SQLite's bm25(), so that both databases rank alike. */
 const K1 = 1.2;
 const B = 0.75;
-/** What a word is worth that more than half of the rows have: next to nothing, yet not less than not having it. */
+/** The weight of a word that more than half of the rows have: nearly 0, but not negative. */
 const LEAST_IDF = 1e-6;
 
-/** One statement: what matches each phrase, how rare each of them is, and from both the score of every row. */
+/** Builds one statement: the matches of each phrase, how rare each is, and the score of every row. */
 async function matchWords(
   sql: Sql,
   kind: Kind,
@@ -78,22 +78,22 @@ async function matchWords(
   limit: number,
   among?: Selection,
 ): Promise<TextMatch[]> {
-  const asked = gatherPhrases(query);
-  if (asked.length === 0) return [];
+  const phrases = gatherPhrases(query);
+  if (phrases.length === 0) return [];
   const values: SqlValue[] = [...(among?.values ?? [])];
   const place = (value: SqlValue): string => `$${values.push(value)}`;
-  const required = asked.filter((phrase) => phrase.required).length;
+  const required = phrases.filter((phrase) => phrase.required).length;
   const text = `
-    WITH hits (phrase, id, f, length) AS MATERIALIZED (${hitsOf(kind, asked, place)}),
-    asked AS (
+    WITH hits (phrase, id, f, length) AS MATERIALIZED (${hitsOf(kind, phrases, place)}),
+    phrases AS (
       SELECT a.number, a.times, a.required, greatest(ln((t.row_count - f.n + 0.5) / (f.n + 0.5)), ${LEAST_IDF}) AS idf
-      FROM (VALUES ${asked.map((one, at) => `(${at}, ${one.times}, ${one.required})`).join(", ")}) a (number, times, required)
+      FROM (VALUES ${phrases.map((one, at) => `(${at}, ${one.times}, ${one.required})`).join(", ")}) a (number, times, required)
       JOIN (SELECT phrase, count(*)::float8 AS n FROM hits GROUP BY phrase) f ON f.phrase = a.number
       JOIN text_totals t ON t.kind = '${kind.name}'
     ),
     average AS (SELECT greatest(word_count, 1)::float8 / greatest(row_count, 1) AS length FROM text_totals WHERE kind = '${kind.name}')
     SELECT h.id, sum(a.times * a.idf * h.f * ${K1 + 1} / (h.f + ${K1} * (${1 - B} + ${B} * (h.length / v.length)))) AS score
-    FROM hits h JOIN asked a ON a.number = h.phrase CROSS JOIN average v
+    FROM hits h JOIN phrases a ON a.number = h.phrase CROSS JOIN average v
     ${among ? `WHERE h.id IN (${among.sql})` : ""}
     GROUP BY h.id ${required > 0 ? `HAVING count(*) FILTER (WHERE a.required) = ${required}` : ""}
     ORDER BY score DESC, h.id LIMIT ${place(limit)}`;
@@ -102,12 +102,12 @@ async function matchWords(
 
 interface WeightedPhrase extends Phrase {
   readonly required: boolean;
-  /** How often it was asked for. */
+  /** How often it is in the query. */
   times: number;
 }
 
 function gatherPhrases({ any, all }: WordQuery): WeightedPhrase[] {
-  const asked = new Map<string, WeightedPhrase>();
+  const byText = new Map<string, WeightedPhrase>();
   for (const [phrases, required] of [
     [all, true],
     [any, false],
@@ -116,24 +116,24 @@ function gatherPhrases({ any, all }: WordQuery): WeightedPhrase[] {
       const words = phrase.words.map(clip);
       if (words.length === 0) continue;
       const key = `${words.join(" ")}${phrase.beginning ? "*" : ""}`;
-      const known = asked.get(key);
+      const known = byText.get(key);
       if (known) known.times++;
-      else asked.set(key, { words, beginning: phrase.beginning, required, times: 1 });
+      else byText.set(key, { words, beginning: phrase.beginning, required, times: 1 });
     }
   }
-  return [...asked.values()];
+  return [...byText.values()];
 }
 
 /** Rows (phrase, id, f, length): f is how often the phrase occurs, each field with its weight. */
-function hitsOf(kind: Kind, asked: readonly WeightedPhrase[], place: (value: SqlValue) => string): string {
-  const plain = asked.filter(isPlain);
+function hitsOf(kind: Kind, phrases: readonly WeightedPhrase[], place: (value: SqlValue) => string): string {
+  const plain = phrases.filter(isPlain);
   const parts: string[] = [];
   if (plain.length > 0) {
-    const rows = plain.map((phrase) => `(${asked.indexOf(phrase)}, ${place(phrase.words[0] ?? "")}::text)`);
+    const rows = plain.map((phrase) => `(${phrases.indexOf(phrase)}, ${place(phrase.words[0] ?? "")}::text)`);
     parts.push(`SELECT w.number AS phrase, p.id, ${weighted(kind)} AS f, p.length
       FROM (VALUES ${rows.join(", ")}) w (number, word) JOIN ${kind.name}_postings p ON p.word = w.word`);
   }
-  for (const [number, phrase] of asked.entries()) {
+  for (const [number, phrase] of phrases.entries()) {
     if (isPlain(phrase)) continue;
     parts.push(
       phrase.words.length === 1 ? beginsWith(kind, number, phrase, place) : sequence(kind, number, phrase, place),
@@ -151,12 +151,12 @@ function beginsWith(kind: Kind, number: number, phrase: Phrase, place: (value: S
     WHERE ${wordIs(phrase, 0, place)} GROUP BY p.id`;
 }
 
-/** Rows that have all of the words, then those that have them one after the other; what overlaps itself counts once. */
+/** Rows with all of the words, then those with the words in sequence; overlapping occurrences count once. */
 function sequence(kind: Kind, number: number, phrase: Phrase, place: (value: SqlValue) => string): string {
   const having = phrase.words.map(
     (_, at) => `t.id IN (SELECT p.id FROM ${kind.name}_postings p WHERE ${wordIs(phrase, at, place)})`,
   );
-  // Every blank is doubled, so that two occurrences in a row do not share the blank between them.
+  // Every blank is doubled, so that two consecutive occurrences do not share the blank between them.
   const wanted = ` ${phrase.words.join("  ")}${phrase.beginning ? "" : " "}`;
   const sought = place(wanted);
   const found = kind.fields.map(({ name, weight }) => {
@@ -178,10 +178,10 @@ function weighted({ fields }: Kind): string {
   return `(${fields.map(({ name, weight }) => `${weight} * p.${name}`).join(" + ")})::float8`;
 }
 
-/** Words of letters: nobody mistypes a number so that a similar one would be what was meant. */
+/** Words of letters only: similar numbers are not typos of each other. */
 const SPELT = /^\p{L}{4,40}$/u;
 
-/** Notes words by their character triples. Known ones cost a look each. */
+/** Stores words by their character triples. Known ones cost a lookup each. */
 async function noteWords(sql: Sql, texts: readonly Words[]): Promise<void> {
   const words = new Set<string>();
   for (const text of texts) for (const word of text) if (SPELT.test(word)) words.add(word);
@@ -196,7 +196,7 @@ async function noteWords(sql: Sql, texts: readonly Words[]): Promise<void> {
   );
 }
 
-/** Words that contain this one, then those that share most of its triples; of equals the one of the nearest length. */
+/** Returns words that contain this one, then those that share most of its triples; equal ones by nearest length. */
 async function findSimilarWords(sql: Sql, word: string, limit: number): Promise<string[]> {
   if (!SPELT.test(word)) return [];
   const rows = await sql.all<{ word: string }>(
@@ -214,13 +214,13 @@ function triplesOf(word: string): string[] {
   return [...new Set(letters.slice(2).map((_, at) => letters.slice(at, at + 3).join("")))];
 }
 
-/** Below this, counting costs nothing, and whether a word is rare, or there at all, must be right. */
+/** Below this, counting is cheap, and whether a word is rare, or there at all, must be exact. */
 const FREQUENT = 100;
-/** A count stays good enough for ranking until the store has grown or shrunk by so much. */
+/** A count is accurate enough for ranking until the store has grown or shrunk by this share. */
 const DRIFT = 0.02;
 const MAX_KNOWN = 50_000;
 
-/** In how many chunks words occur. What frequent words were counted to is remembered. */
+/** Counts the chunks that contain a word. Counts of frequent words are cached. */
 interface WordCounts {
   /** Words that do not occur are left out. */
   of(sql: Sql, words: readonly string[]): Promise<Map<string, number>>;
@@ -266,7 +266,7 @@ async function countAll(sql: Sql, words: readonly string[]): Promise<Map<string,
   return new Map(found.map(({ word, n }) => [word, n]));
 }
 
-/** What is found by its words: the tables `<name>_text` and `<name>_postings`, and how much each field counts. */
+/** The tables `<name>_text` and `<name>_postings`, and the weight of each field. */
 interface Kind {
   readonly name: "chunks" | "labels";
   readonly fields: readonly { readonly name: string; readonly weight: number }[];
@@ -289,7 +289,7 @@ const LABELS: Kind = {
   ],
 };
 
-/** An index entry has to fit a third of a page; a longer "word" is the beginning of a blob. */
+/** An index entry must fit a third of a page; a longer "word" is the beginning of a blob. */
 const MAX_WORD = 200;
 
 function clip(word: string): string {
@@ -310,7 +310,7 @@ async function addRows(sql: Sql, { name, fields }: Kind, rows: readonly WordRow[
     `${name}_text (id, ${columns.join(", ")}, length)`,
     rows.map(({ id, fields }, at) => [id, ...fields.map((words) => words.map(clip).join(" ")), lengths[at] ?? 0]),
   );
-  // Counted there: it has the words now, and a row for each of them would have to travel.
+  // Counted in the database: it has the words now, and a row for each of them would have to be sent.
   const perField = fields.map(
     (field) =>
       `SELECT id, length, unnest(string_to_array(${field.name}, ' ')) AS word, ${fields
@@ -335,7 +335,7 @@ async function removeRows(sql: Sql, { name, fields }: Kind, ids: readonly number
   if (ids.length === 0) return;
   const listed = isListed(sql, "t.id", "$1", "integer");
   const words = fields.map((field) => `string_to_array(t.${field.name}, ' ')`).join(" || ");
-  // By the words of the row, so that the postings need no second index.
+  // Deletes by the words of the row, so that the postings need no second index.
   await sql.run(
     `DELETE FROM ${name}_postings p
      USING (SELECT DISTINCT t.id, unnest(${words}) AS word FROM ${name}_text t WHERE ${listed}) gone

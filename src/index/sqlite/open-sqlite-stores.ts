@@ -21,7 +21,7 @@ export const MAX_OPEN_STORES = 32;
 
 interface SqliteStoresOptions {
   readonly model: VectorModel;
-  /** Where stores are searched; undefined: on the thread that asks. The provider closes them. */
+  /** Threads that search stores; undefined: on the calling thread. The provider closes them. */
   readonly threads?: SearchThreads;
   readonly maxOpenStores?: number;
 }
@@ -37,7 +37,7 @@ export function openSqliteStores(folder: string, options: SqliteStoresOptions): 
   const close = async (id: VectorStoreId): Promise<void> => {
     const store = stores.get(id);
     stores.delete(id);
-    // One that could not be opened has nothing to close.
+    // A store that could not be opened has nothing to close.
     await (await store?.catch(() => undefined))?.db.close();
   };
   return {
@@ -76,7 +76,7 @@ export function storePath(folder: string, id: VectorStoreId): string {
 type Given = Pick<Store, "spaces" | "storageFolder" | "search">;
 
 async function openStore(path: string, pool: SqlitePool, given: Given): Promise<Store> {
-  // What is remembered of words and vectors goes when the file is closed: the larger part of what a store takes.
+  // Cached words and vectors, most of a store's memory, are dropped when the file is closed.
   let texts: TextIndex | undefined;
   let vectors: VectorIndex | undefined;
   const db = pool.database(path, STORE_TABLES, () => {
@@ -105,7 +105,10 @@ async function openStore(path: string, pool: SqlitePool, given: Given): Promise<
   }
 }
 
-/** For people, where the file of a store is damaged; every other error as it is. The cure is that of docs/formats/index-sqlite.md. */
+/**
+ * Turns the error of a damaged store file into one for people; any other error stays as it is. The remedy is in
+ * docs/formats/index-sqlite.md.
+ */
 export function sayDamage(path: string, error: unknown): unknown {
   const reason = findDamage(error);
   if (reason === undefined) return error;

@@ -5,13 +5,13 @@ import type { Phrase, Selection, TextIndex, TextMatch, WordQuery, Words } from "
 const CHUNK_WEIGHTS = "bm25(2.0, 1.0)";
 const LABEL_WEIGHTS = "bm25(2.0, 1.0, 2.0)";
 /**
- * FTS5 ranks every row that matches, at microseconds each. Beyond so many rows the most frequent words of a question are
- * left out of the match: they say least, and those it finds by the others are ranked by all of them anyway.
+ * FTS5 ranks every matching row, at microseconds each. Beyond this many rows the most frequent words of a query are left out of the match:
+ * they say least, and the rows found by the others are ranked by all of them anyway.
  */
 const MAX_RANKED = 20_000;
-/** How many rows a beginning is taken to match: counting them would take as long as matching them. */
+/** Assumed number of rows that a prefix matches: counting them would take as long as matching them. */
 const BEGINNING = 1000;
-/** What is matched by a frequent word alone, without ranking. */
+/** The score of rows that match only a frequent word. */
 const UNRANKED = 1e-9;
 
 export function createSqliteTextIndex(): TextIndex {
@@ -90,7 +90,7 @@ async function matchChunks(
   return [...inHeadings, ...others.filter(({ id }) => !known.has(id))].slice(0, limit);
 }
 
-/** The query with as many of its rarest words as can be ranked; undefined when there is no such word. */
+/** Returns the query with as many of its rarest words as can be ranked; undefined if there is none. */
 async function affordable(sql: Sql, counts: WordCounts, query: WordQuery): Promise<WordQuery | undefined> {
   const phrases = query.all.length > 0 ? query.all : query.any;
   const known = await counts.of(
@@ -142,17 +142,17 @@ function expressionOf({ any, all }: WordQuery): string {
   const required = all.filter(({ words }) => words.length > 0).map(render);
   const optional = any.filter(({ words }) => words.length > 0).map(render);
   if (required.length === 0) return optional.join(" OR ");
-  // What is required stands among the optional ones, too: a text without any of the others matches as well.
+  // Required phrases are among the optional ones, too: a text without any of the others also matches.
   const some = optional.length > 0 ? [`(${[required[0], ...optional].join(" OR ")})`] : [];
   return [...required, ...some].join(" AND ");
 }
 
-/** In quotes, so that nothing in it can be syntax. */
+/** In quotes, so that nothing in it is syntax. */
 function render({ words, beginning }: Phrase): string {
   return `"${words.join(" ").replaceAll('"', '""')}"${beginning ? " *" : ""}`;
 }
 
-/** Words of letters: nobody mistypes a number so that a similar one would be what was meant. */
+/** Words of letters only: similar numbers are not typos of each other. */
 const MIN_LENGTH = 4;
 const SPELT = new RegExp(`^\\p{L}{${MIN_LENGTH},40}$`, "u");
 const MAX_KNOWN = 200_000;
@@ -160,13 +160,13 @@ const MAX_KNOWN = 200_000;
 /** The words of a store by their character triples. */
 interface Vocabulary {
   add(sql: Sql, texts: readonly Words[]): Promise<void>;
-  /** Words that contain this one, then those that share most of its triples. */
+  /** Returns words that contain this one, then those that share most of its triples. */
   similar(sql: Sql, word: string, limit: number): Promise<string[]>;
 }
 
 /**
- * Remembers which words are in the table already, so that a text made of known words costs no statement. What was
- * remembered inside a transaction that failed must be forgotten: the last word that was added tells, for it is gone, too.
+ * Caches which words are in the table already, so that a text of known words costs no statement. What was cached inside a transaction that
+ * failed must be dropped: the last added word shows it, because it is missing then.
  */
 function createVocabulary(): Vocabulary {
   const known = new Set<string>();
@@ -215,8 +215,8 @@ function createVocabulary(): Vocabulary {
 }
 
 /**
- * Most misspelt words have two triples in a row in common with what was meant, and few other words have. Only when none
- * does, every word with any triple in common is ranked, which takes longer.
+ * Most misspelt words share two consecutive triples with the intended word, and few other words do. Only if none does, every word with any
+ * common triple is ranked, which takes longer.
  */
 async function wordsLike(sql: Sql, word: string, limit: number): Promise<string[]> {
   const triples = triplesOf(padded(word));
@@ -225,7 +225,7 @@ async function wordsLike(sql: Sql, word: string, limit: number): Promise<string[
   return alike.some((other) => other !== word) ? alike : matchTriples(sql, triples.join(" OR "), limit);
 }
 
-/** Two letters swapped leave a short word hardly a triple, so these are looked up one by one. */
+/** Swapping two letters leaves a short word hardly a triple, so swaps are looked up one by one. */
 function swaps(word: string): string[] {
   const letters = [...word];
   return letters
@@ -270,13 +270,13 @@ function triplesOf(word: string): string[] {
   return letters.slice(2).map((_, at) => `"${letters.slice(at, at + 3).join("")}"`);
 }
 
-/** Counting a frequent word takes milliseconds, so its count is kept until the table has grown by a fifth. */
+/** Counting a frequent word takes milliseconds, so its count is cached until the table has grown by a fifth. */
 const FREQUENT = 1000;
 const GROWTH = 1.2;
 const MAX_CACHED = 10_000;
 
 interface WordCounts {
-  /** How many rows have each of these words; those of frequent words may be a little old. 0 for words that do not occur. */
+  /** Returns how many rows have each of these words; counts of frequent words may be a little old. 0 for words that do not occur. */
   of(sql: Sql, words: Iterable<string>): Promise<Map<string, number>>;
 }
 
@@ -288,14 +288,14 @@ interface CachedCount {
 
 /** `vocabulary` counts the words of `table`. */
 function createWordCounts(table: "chunks" | "documents", vocabulary: string): WordCounts {
-  const kept = new Map<string, CachedCount>();
+  const cached = new Map<string, CachedCount>();
   return {
     async of(sql, words) {
       const row = await sql.get<{ id: number }>(`SELECT coalesce(max(id), 0) AS id FROM ${table}`);
       const lastRow = row?.id ?? 0;
       const counts = new Map<string, number>();
       for (const word of new Set(words)) {
-        const known = kept.get(word);
+        const known = cached.get(word);
         if (known && isValid(known, lastRow)) {
           counts.set(word, known.count);
           continue;
@@ -303,8 +303,8 @@ function createWordCounts(table: "chunks" | "documents", vocabulary: string): Wo
         const found = await sql.get<{ n: number }>(`SELECT doc AS n FROM ${vocabulary} WHERE term = $1`, [word]);
         const count = found?.n ?? 0;
         counts.set(word, count);
-        if (kept.size >= MAX_CACHED) kept.clear();
-        kept.set(word, { count, lastRow });
+        if (cached.size >= MAX_CACHED) cached.clear();
+        cached.set(word, { count, lastRow });
       }
       return counts;
     },

@@ -160,8 +160,8 @@ ${TEXT_TABLES}
 `;
 
 /**
- * Format 1 knew the source but not its domain. The marks on a document tell it; one that has lost them could never be
- * removed again, so it goes, and the next crawl puts it again. So do drafts: nobody can have one open during the upgrade.
+ * Format 1 knew the source but not its domain. The attributes of a document say it; a document without them could never be removed again,
+ * so it is deleted, and the next crawl adds it again. Drafts are deleted, too: none can be open during the upgrade.
  */
 const FROM_1 = `
 DELETE FROM documents WHERE born IN (SELECT id FROM generations WHERE number IS NULL);
@@ -188,11 +188,11 @@ const OLD_INDEXES = [
   "documents_uploaded",
 ];
 
-/** `DEMO/library` in two; files attached over the wire have no domain. */
+/** Splits `DEMO/library`; files attached over the wire have no domain. */
 const DOMAIN = "substr(source_id, 1, max(0, instr(source_id, '/') - 1))";
 const SOURCE = "substr(source_id, instr(source_id, '/') + 1)";
 
-/** Format 2 had the embedder in the key of a body: where only that differs, the newest body stands for all of them. */
+/** Format 2 had the embedder in the key of a body: where only that differs, the newest body replaces the others. */
 const KEPT_BODIES = `
 CREATE TABLE kept_bodies (old_id INTEGER PRIMARY KEY, id INTEGER NOT NULL) STRICT;
 INSERT INTO kept_bodies
@@ -201,7 +201,7 @@ INSERT INTO bodies
 SELECT id, sha256, file_type, extractor, chunking, title, '' FROM old_bodies WHERE id IN (SELECT id FROM kept_bodies);
 `;
 
-/** What each embedder made becomes a space; the one that was used last answers. */
+/** The vectors of each embedder become a space; the one used last becomes active. */
 const SPACES = `
 INSERT INTO spaces (id, model, revision, dimensions, learnt, chunks, active, created_at)
 SELECT row_number() OVER (ORDER BY max(b.id) DESC), substr(b.embedding, 1, instr(b.embedding, '@') - 1),
@@ -233,7 +233,7 @@ FROM old_documents d LEFT JOIN kept_bodies k ON k.old_id = d.body_id;
 INSERT OR IGNORE INTO loose_bodies SELECT k.id FROM old_loose_bodies l JOIN kept_bodies k ON k.old_id = l.body_id;
 `;
 
-/** Which generations are whole was not written down, but follows from what the last cleanup kept: 3, and those of a day. */
+/** Which generations are complete was not stored, but follows from what the last cleanup kept: 3, and those of a day. */
 const STATE = `
 UPDATE state SET
   active = o.active, visible_revision = o.visible_revision + 1, dropped_chunks = o.dropped_chunks,
@@ -249,7 +249,7 @@ UPDATE state SET
 FROM old_state o;
 `;
 
-/** The text tables stay empty; their words are made anew when the store is opened. */
+/** The text tables stay empty; their words are added when the store is opened. */
 function from2(tables: string): string {
   return `
 DROP VIEW documents_active;
@@ -273,16 +273,16 @@ DROP TABLE kept_bodies;
 `;
 }
 
-/** What format 4 adds. */
+/** Added by format 4. */
 const CRAWLS = crawlColumn("TEXT");
 
-/** What format 5 adds. */
+/** Added by format 5. */
 const KEPT = keptTable({ text: "TEXT", integer: "INTEGER" });
 
-/** What format 6 adds. */
+/** Added by format 6. */
 const CHECKSUMS = checksumColumn("INTEGER");
 
-/** By the format they start from; `tables` is the schema of format 3. */
+/** Keyed by the format they start from; `tables` is the schema of format 3. */
 function storeUpgrades(tables: string): ReadonlyMap<number, string> {
   return new Map([
     [1, FROM_1],

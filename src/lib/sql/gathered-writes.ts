@@ -2,10 +2,10 @@ import { setImmediate as nextRound } from "node:timers/promises";
 import { sleep } from "../time.ts";
 import type { Sql, SqlDatabase } from "./sql.ts";
 
-/** Where several write at once, the next ones are likely to come within this time: waiting costs less than the disk. */
+/** With several writers at once, the next ones probably come within this time: waiting costs less than the disk. */
 const GATHER_MS = 4;
 
-/** Does `work`, which is one statement, and resolves when it is on disk. It may be done again when another one failed. */
+/** Runs `work`, a single statement, and resolves when it is on disk. It may run again if another one failed. */
 export type GatheredWrite = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
 
 interface Waiting {
@@ -15,14 +15,14 @@ interface Waiting {
 }
 
 /**
- * For many small writes by many at once. SQLite waits for the disk with every transaction, and everybody with it, so those
- * that come together share one. PostgreSQL does the same by itself, for statements that come over several connections.
+ * Groups small concurrent writes. SQLite syncs the disk with every transaction, so writes that come together share one. PostgreSQL does
+ * that by itself for statements over several connections.
  */
 export function gatherWrites(db: SqlDatabase): GatheredWrite {
   if (db.dialect === "postgres") return (work) => work(db);
   let waiting: Waiting[] = [];
   let busy = false;
-  /** Several came at once the last time. */
+  /** true if several came at once the last time. */
   let crowded = false;
   const writeAll = async (batch: readonly Waiting[]): Promise<void> => {
     try {
@@ -31,7 +31,7 @@ export function gatherWrites(db: SqlDatabase): GatheredWrite {
       });
       for (const { resolve } of batch) resolve();
     } catch (error) {
-      // Nobody is to fail because of another.
+      // One failure must not fail the others.
       if (batch.length > 1) for (const one of batch) await writeAll([one]);
       else batch[0]?.reject(error);
     }
@@ -39,7 +39,7 @@ export function gatherWrites(db: SqlDatabase): GatheredWrite {
   const drain = async (): Promise<void> => {
     busy = true;
     while (waiting.length > 0) {
-      // Those who are woken by the same round of the event loop come along in any case.
+      // Writers woken in the same round of the event loop are included in any case.
       await (crowded ? sleep(GATHER_MS) : nextRound());
       const batch = waiting;
       waiting = [];

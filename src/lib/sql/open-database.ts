@@ -4,7 +4,7 @@ import { openPostgres } from "./postgres-database.ts";
 import type { Schema, Sql, SqlDatabase } from "./sql.ts";
 import { openSqlite } from "./sqlite-database.ts";
 
-/** A folder of this machine, for a SQLite file; or the address of a PostgreSQL database. */
+/** A local folder for a SQLite file, or the URL of a PostgreSQL database. */
 export type DatabasePlace = { readonly folder: string } | { readonly url: string };
 
 export interface DatabasePlan {
@@ -13,11 +13,11 @@ export interface DatabasePlan {
   /** The PostgreSQL schema. */
   readonly schema: string;
   tables(dialect: Sql["dialect"]): Schema;
-  /** To PostgreSQL, at most. */
+  /** Maximum number of connections to PostgreSQL. */
   readonly connections: number;
 }
 
-/** A SQLite file for the processes of one machine, or a schema in PostgreSQL for those of many; closing it closes its connections. */
+/** Opens a SQLite file for the processes of one machine, or a PostgreSQL schema for several machines; closing it closes its connections. */
 export async function openDatabase(where: DatabasePlace, plan: DatabasePlan): Promise<SqlDatabase> {
   if ("folder" in where) {
     refuseNetworkDisk(where.folder);

@@ -11,24 +11,24 @@ export interface Postgres {
   /** The address without the password. */
   readonly where: string;
   /**
-   * The tables in the schema `name`, made or brought to this version first; several processes may do so at once. `session`
-   * is run by every connection that turns to these tables. Closing it closes no connection: other tables use them, too.
+   * Opens the tables in the schema `name`, created or upgraded to this version first; several processes may do so at once. Every connection
+   * runs `session` before it uses these tables. Closing it closes no connection: other tables use them, too.
    */
   openTables(name: string, schema: Schema, session?: string): Promise<SqlDatabase>;
-  /** The schema `name` with everything in it. One that is not there is fine. */
+  /** Drops the schema `name` with everything in it, if it exists. */
   dropTables(name: string): Promise<void>;
-  /** The extension, made first if it can be. undefined: this server does not have it, or this user may not. */
+  /** Returns the extension, created first if possible. undefined if the server does not have it, or the user may not create it. */
   findExtension(name: string): Promise<{ readonly schema: string; readonly version: string } | undefined>;
   close(): Promise<void>;
 }
 
 const MAX_CONNECTIONS = 10;
 const CONTENTION: RetryLimits = { attempts: 6, firstMs: 40, longestMs: 1000 };
-/** Values per statement: enough to forget the round trip, few enough to be no burden on memory. */
+/** Values per statement: enough to make the round trip negligible, few enough for memory. */
 const VALUES_AT_ONCE = 10_000;
 const NO_SETTING: Setting = { sql: "SET search_path = public" };
 
-/** Connects with the first statement. BadInputError when the address is none; trouble on the way is a RemoteError. */
+/** Connects with the first statement. BadInputError for an invalid address; connection errors are RemoteErrors. */
 export function openPostgres(url: string, options: { readonly maxConnections?: number } = {}): Postgres {
   const pool = createPostgresPool(url, options.maxConnections ?? MAX_CONNECTIONS);
   const oneAtATime = createKeyedMutex();
@@ -58,8 +58,8 @@ function createDatabase(
     pool.use(setting, (client) => work(statementsOf(client, types)));
   const transaction = <T>(begin: string, work: (sql: Sql) => Promise<T>): Promise<T> =>
     pool.use(setting, (client) => inTransaction(client, begin, () => work(statementsOf(client, types))));
-  // One writer of a set of tables at a time, as in a SQLite file: what is read first and written then cannot go wrong
-  // between two processes. Within a process they queue here, so that those who wait need no connection.
+  // One writer per set of tables at a time, as in a SQLite file, so that reading and then writing is safe between two processes. Within a
+  // process writers queue here, so that waiting ones need no connection.
   const begin = `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('${name.replaceAll("'", "''")}', 0))`;
   const write = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
     oneAtATime(name, () => withRetries(() => transaction(begin, work)));
@@ -73,7 +73,7 @@ function createDatabase(
     write,
     read: (work) => transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work),
     async close() {
-      // What runs now ends first; the connections belong to all tables.
+      // Waits for running writes; the connections belong to all tables.
       await oneAtATime(name, async () => undefined);
     },
   };
@@ -92,19 +92,19 @@ async function withRetries<T>(work: () => Promise<T>): Promise<T> {
 
 async function inTransaction<T>(client: pg.PoolClient, begin: string, work: () => Promise<T>): Promise<T> {
   try {
-    // It can fail half-way: the transaction is begun, and the wait for its turn took too long.
+    // It can fail half-way: the transaction has begun, and waiting for the lock took too long.
     await client.query(begin);
     const result = await work();
     await client.query("COMMIT");
     return result;
   } catch (error) {
-    // A broken connection cannot roll back, and need not: the pool closes it. The first error is the one to tell.
+    // A broken connection cannot roll back, and need not: the pool closes it. The first error is the one to report.
     await client.query("ROLLBACK").catch(() => undefined);
     throw error;
   }
 }
 
-/** By `table (columns)`: the types that make an array of each column. */
+/** Keyed by `table (columns)`: the array types of the columns. */
 type ColumnTypes = Map<string, readonly string[]>;
 
 function statementsOf(client: pg.PoolClient, types: ColumnTypes): Sql {
@@ -150,7 +150,7 @@ async function readTypes(client: pg.PoolClient, into: string): Promise<readonly 
   });
 }
 
-/** The version is kept in the table `format` of the schema. All upgrades wait for each other. */
+/** The version is in the table `format` of the schema. All upgrades wait for each other. */
 async function applySchema(client: pg.PoolClient, name: string, schema: Schema, where: string): Promise<void> {
   const path = `SET LOCAL search_path = ${quote(name)}, public`;
   const begin = "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('lockstep formats', 0))";
@@ -168,7 +168,7 @@ async function applySchema(client: pg.PoolClient, name: string, schema: Schema, 
 }
 
 async function versionOf(client: pg.PoolClient, name: string): Promise<number> {
-  // Not to_regclass: it remembers that there was no such table, also after somebody else has made it.
+  // Not to_regclass: it caches that there is no such table, even after another process has created it.
   const there = await client.query(
     "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'format'",
     [name],
@@ -182,7 +182,7 @@ async function findExtension(
   client: pg.PoolClient,
   name: string,
 ): Promise<{ readonly schema: string; readonly version: string } | undefined> {
-  // Two that create it at once: the loser is told of a duplicate, and finds it then.
+  // If two processes create it at once, one gets a duplicate error, and finds it then.
   await client.query(`CREATE EXTENSION IF NOT EXISTS ${quote(name)} SCHEMA public`).catch(() => undefined);
   const { rows } = await client.query(
     `SELECT n.nspname AS schema, e.extversion AS version FROM pg_extension e
@@ -198,16 +198,16 @@ export function quote(name: string): string {
 
 const postgres = later<typeof pg>("pg");
 
-/** What a connection runs before statements of one set of tables: it says which tables they mean. */
+/** Run by a connection before statements of one set of tables: selects the tables they mean. */
 interface Setting {
   readonly sql: string;
 }
 
-/** Connections of this process to one database. Each remembers the last setting it was given. */
+/** Connections of this process to one database. Each remembers its last setting. */
 interface PostgresPool {
   /** The address without the password. */
   readonly where: string;
-  /** With a connection for itself. One that broke, or was left in a transaction, is not used again. */
+  /** Runs work with an exclusive connection. One that broke, or was left in a transaction, is not used again. */
   use<T>(setting: Setting, work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
@@ -233,7 +233,7 @@ function createPostgresPool(url: string, maxConnections: number): PostgresPool {
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
     types: { getTypeParser },
   });
-  // Without a listener a connection that breaks while nobody uses it would end the process. Whoever uses it next is told.
+  // Without a listener, a connection that breaks while idle would end the process. The next user gets the error.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   let closing: Promise<void> | undefined;
@@ -265,12 +265,12 @@ function createPostgresPool(url: string, maxConnections: number): PostgresPool {
   };
 }
 
-/** Whoever got a connection in the middle of a transaction would fail, or write what is never committed. */
+/** A connection in the middle of a transaction would fail, or write what is never committed. */
 function isIdle(client: pg.PoolClient): boolean {
   return client.getTransactionStatus() === "I";
 }
 
-/** Numbers come back as numbers: nothing of ours is beyond 2^53. Of this pool only, not of all of `pg`. */
+/** Numbers come back as numbers: none of ours is beyond 2^53. For this pool only, not for all of `pg`. */
 function getTypeParser(type: number, format?: unknown): (value: string) => unknown {
   if (format === "binary") return postgres().types.getTypeParser(type, "binary") as (value: string) => unknown;
   if (type === INT8 || type === NUMERIC) return Number;
@@ -279,20 +279,20 @@ function getTypeParser(type: number, format?: unknown): (value: string) => unkno
   return postgres().types.getTypeParser(type, "text");
 }
 
-/** With memory of its own, so that it may be looked at as an array of numbers. */
+/** Copies into a buffer of its own, so that it can be viewed as an array of numbers. */
 function readBytes(hex: string): Uint8Array {
   const bytes = new Uint8Array((hex.length - 2) / 2);
   Buffer.from(bytes.buffer).write(hex.slice(2), "hex");
   return bytes;
 }
 
-/** `db.example:5432/lockstep`, for people: an address without user and password. */
+/** Returns `db.example:5432/lockstep`: an address without user and password. */
 export function describePostgres(url: string): string {
   const { hostname, port, pathname } = parsePostgresUrl(url);
   return `${hostname || "localhost"}:${port || 5432}${pathname}`;
 }
 
-/** Throws BadInputError that does not repeat the address: it has a password in it. */
+/** Throws a BadInputError that does not repeat the address: it contains a password. */
 function parsePostgresUrl(url: string): URL {
   const parsed = URL.parse(url);
   if (parsed && /^postgres(ql)?:$/.test(parsed.protocol)) return parsed;
@@ -301,13 +301,13 @@ function parsePostgresUrl(url: string): URL {
   );
 }
 
-/** Another try has a chance: PostgreSQL gave this transaction up for the sake of another. */
+/** A retry may succeed: PostgreSQL aborted this transaction in favour of another. */
 function isContention(error: unknown): boolean {
   const code = codeOf(error);
   return code === "40001" || code === "40P01";
 }
 
-/** Trouble with the connection becomes a RemoteError with one clear sentence; anything else stays what it is. */
+/** Turns a connection error into a RemoteError with one clear sentence; any other error stays as it is. */
 function explainTrouble(error: unknown, where: string): unknown {
   const reason = connectionTrouble(error);
   return reason === undefined ? error : new RemoteError(`reach PostgreSQL at ${where}: ${reason}`, { cause: error });
@@ -341,7 +341,7 @@ function connectionTrouble(error: unknown): string | undefined {
 }
 
 function codeOf(error: unknown): string | undefined {
-  // Node tries every address of a host and gathers what went wrong.
+  // Node tries every address of a host and collects the errors.
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" ? code : undefined;

@@ -1,4 +1,4 @@
-/** Integers beyond 2^53 are not used; booleans are integers in SQLite, so neither are they. */
+/** Integers beyond 2^53 are not used; neither are booleans, which are integers in SQLite. */
 export type SqlValue = string | number | null | Uint8Array;
 export type Values = readonly SqlValue[];
 
@@ -9,11 +9,11 @@ export type Values = readonly SqlValue[];
 export interface Sql {
   readonly dialect: "sqlite" | "postgres";
   all<Row>(text: string, values?: Values): Promise<Row[]>;
-  /** The same with each row as its cells in the order of the columns: for many or wide rows, of which objects take as long again. */
+  /** The same with each row as an array in column order: for many or wide rows, where objects take twice the time. */
   rows(text: string, values?: Values): Promise<SqlValue[][]>;
-  /** The first row. */
+  /** Returns the first row. */
   get<Row>(text: string, values?: Values): Promise<Row | undefined>;
-  /** How many rows it changed. */
+  /** Returns the number of changed rows. */
   run(text: string, values?: Values): Promise<number>;
   /**
    * `INSERT INTO <into> VALUES …` for all rows, in as few statements as the database likes, followed by `suffix` (such
@@ -25,24 +25,24 @@ export interface Sql {
 /** A database that several processes may have open. */
 export interface SqlDatabase extends Sql {
   /**
-   * All of `work` or nothing of it. Only one of them runs at a time in a SQLite file, so let it await nothing but
-   * statements. It must use the Sql it is given: the database itself would wait for its end.
+   * Runs `work` in a transaction. Only one runs at a time in a SQLite file, so await nothing but statements in it. It must use the Sql it
+   * is given: the database itself would wait for its end.
    */
   write<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
-  /** Everything read inside sees the same moment, whoever commits meanwhile. */
+  /** Everything read inside sees the same snapshot, whatever is committed meanwhile. */
   read<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** The tables of a database, and how to come from an earlier version of them to this one. */
+/** The tables of a database, and the upgrades from earlier versions. */
 export interface Schema {
   readonly version: number;
   readonly sql: string;
-  /** By the version they start from: what makes it the next one. */
+  /** Keyed by the version they start from: the SQL to the next one. */
   readonly upgrades?: ReadonlyMap<number, string>;
 }
 
-/** The steps from `version` to the newest; the whole schema where there is nothing yet. */
+/** Returns the steps from `version` to the newest; the whole schema for an empty database. */
 export function stepsTo(schema: Schema, version: number, what: string): readonly string[] {
   if (version === 0) return [schema.sql];
   if (version > schema.version) {
@@ -60,8 +60,8 @@ export function stepsTo(schema: Schema, version: number, what: string): readonly
 }
 
 /**
- * A condition that holds for rows whose `column` is one of a list of any length, given as one JSON array in the placeholder
- * `place`, so that the text of the statement, and with it its plan, is the same for every length.
+ * Returns a condition for rows whose `column` is in a list of any length, given as one JSON array in the placeholder `place`, so that the
+ * statement's text, and its plan, are the same for every length.
  */
 export function isListed(sql: Sql, column: string, place: string, type: "text" | "integer"): string {
   if (sql.dialect === "sqlite") return `${column} IN (SELECT value FROM json_each(${place}))`;
@@ -69,23 +69,23 @@ export function isListed(sql: Sql, column: string, place: string, type: "text" |
   return `${column} = ANY (ARRAY(${elements})${type === "integer" ? "::bigint[]" : ""})`;
 }
 
-/** The value for the placeholder. PostgreSQL refuses JSON with what it cannot keep, and nothing stored has it. */
+/** Returns the value for the placeholder. PostgreSQL refuses JSON with characters it cannot store, and nothing stored has them. */
 export function listOf(values: readonly (string | number)[]): string {
   return JSON.stringify(values.map((value) => (typeof value === "string" ? storableText(value) : value)));
 }
 
-/** The values for the placeholder of a statement that is run for one part of a long list after another. */
+/** Yields the values for a statement that is run for one part of a long list after another. */
 export function* listsOf(values: readonly (string | number)[], size = 1000): Generator<string> {
   for (let from = 0; from < values.length; from += size) yield listOf(values.slice(from, from + size));
 }
 
-/** What follows an INSERT of rows that take the place of those with the same key; `columns` are all others. */
+/** Returns the suffix of an INSERT that replaces rows with the same key; `columns` are all others. */
 export function replacing(key: string, columns: string): string {
   const sets = columns.split(", ").map((name) => `${name} = excluded.${name}`);
   return `ON CONFLICT (${key}) DO UPDATE SET ${sets.join(", ")}`;
 }
 
-/** Reads page after page, each behind the number of the last row of the one before. None is empty. */
+/** Reads page after page, each after the number of the previous page's last row. None is empty. */
 export async function* readPages<Row>(
   size: number,
   numberOf: (row: Row) => number,
@@ -100,7 +100,7 @@ export async function* readPages<Row>(
   }
 }
 
-/** What no database can keep as text (NUL, half of a pair of surrogates) becomes the replacement character. */
+/** Replaces what no database can store as text (NUL, lone surrogates) by the replacement character. */
 export function storableText(text: string): string {
   return (text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text).toWellFormed();
 }

@@ -7,21 +7,21 @@ import { type Schema, type Sql, type SqlDatabase, type SqlValue, stepsTo, type V
 
 const BEGIN_WRITE = "BEGIN IMMEDIATE";
 /**
- * SQLite has no queue: those who wait try now and then, and whoever writes without a gap keeps them waiting for ever. So after
- * a long transaction a writer rests for about as long as the others wait between two attempts.
+ * SQLite has no queue: waiting processes poll, and a process that writes without a gap would keep them waiting for ever. So after a long
+ * transaction a writer rests for about as long as the others wait between two attempts.
  */
 const REST_SHARE = 0.05;
 const MAX_REST_MS = 25;
-/** Filters come in any shape, each with its own text. */
+/** Filters come in any shape, each with its own SQL text. */
 const MAX_STATEMENTS = 500;
 
-/** secure_delete: what is deleted is written over, so that a purged text is not found in the file by whoever looks into it. */
+/** secure_delete: overwrites deleted content, so that a purged text cannot be found in the file. */
 const SETTINGS =
   "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA secure_delete = ON";
 
 /**
- * Two connections to one file: one that writes, one that reads the last committed state meanwhile. Each does one thing
- * at a time, so that nobody's statement ends up in somebody else's transaction. Throws what SQLite says, with the path.
+ * Opens two connections to one file: one writes, the other reads the last committed state meanwhile. Each does one thing at a time, so that
+ * no statement ends up in another caller's transaction. Errors of SQLite are thrown with the path.
  */
 export async function openSqlite(path: string, schema: Schema): Promise<SqlDatabase> {
   mkdirSync(dirname(path), { recursive: true });
@@ -39,7 +39,7 @@ export async function openSqlite(path: string, schema: Schema): Promise<SqlDatab
   }
 }
 
-/** A database of this process alone: in memory while it is small, otherwise in a file without a name, and gone when it is closed. */
+/** Opens a database of this process alone: in memory while it is small, otherwise in an unnamed file, and deleted when it is closed. */
 export function openTemporary({ sql }: Pick<Schema, "sql">): SqlDatabase {
   const only = connect("", []);
   only.raw.exec("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000");
@@ -47,12 +47,12 @@ export function openTemporary({ sql }: Pick<Schema, "sql">): SqlDatabase {
   return createDatabase(only, only);
 }
 
-/** SQLite itself never lets a group write; the files it makes beside this one get the same rights. */
+/** SQLite itself never allows group write; the files it creates beside this one get the same permissions. */
 export function createSqliteFile(path: string): void {
   try {
     closeSync(openSync(path, "wx"));
   } catch {
-    // It is there already; whatever else keeps it from being made, SQLite tells.
+    // The file exists already; SQLite reports any other problem.
   }
 }
 
@@ -65,7 +65,7 @@ function createDatabase(writer: Connection, reader: Connection): SqlDatabase {
     run: (text, values) => writer.alone((sql) => sql.run(text, values)),
     // A single insert is a transaction of its own; of many, half must not be left.
     insert: (into, rows, suffix) => writer.transaction(BEGIN_WRITE, (sql) => sql.insert(into, rows, suffix)),
-    // Takes the write lock at the start: one that upgrades later cannot wait for it, since what it has read is old by then.
+    // Takes the write lock at the start: a later upgrade could not wait for it, because what was read is outdated by then.
     write: (work) => writer.transaction(BEGIN_WRITE, work),
     read: (work) => reader.transaction("BEGIN", work),
     async close() {
@@ -76,7 +76,7 @@ function createDatabase(writer: Connection, reader: Connection): SqlDatabase {
 
 interface Connection {
   readonly raw: DatabaseSync;
-  /** When nobody else uses the connection. */
+  /** Runs when no other caller uses the connection. */
   alone<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
   transaction<T>(begin: string, work: (sql: Sql) => Promise<T>): Promise<T>;
   close(): Promise<void>;
@@ -89,7 +89,7 @@ function connect(path: string, connections: Connection[]): Connection {
   const rest = new Rest();
   let last: Promise<unknown> = Promise.resolve();
   const alone = <T>(work: (sql: Sql) => Promise<T>): Promise<T> => {
-    // The statements are synchronous underneath: whoever awaits nothing else would never let the process do other things.
+    // The statements are synchronous: a caller that awaits nothing else would block the process.
     const begin = async (): Promise<T> => {
       if (timeSlice.isOver()) await timeSlice.next();
       return work(sql);
@@ -132,14 +132,14 @@ class Rest {
   }
 }
 
-/** It has begun already. */
+/** The transaction has begun already. */
 async function inTransaction<T>(raw: DatabaseSync, path: string, work: () => Promise<T>): Promise<T> {
   try {
     const result = await work();
     await waitForLock(path, () => raw.exec("COMMIT"));
     return result;
   } catch (error) {
-    // SQLite has already rolled back after some errors (disk full); the first error is the one to tell.
+    // SQLite has already rolled back after some errors (disk full); the first error is the one to report.
     if (raw.isTransaction) raw.exec("ROLLBACK");
     throw error;
   }
@@ -190,7 +190,7 @@ function bound(values: Values): SqlValue[] {
   return values as SqlValue[];
 }
 
-/** The version is kept in `PRAGMA user_version`. */
+/** The version is in `PRAGMA user_version`. */
 async function applySchema(raw: DatabaseSync, path: string, schema: Schema): Promise<void> {
   const versionOf = (): number => Number(raw.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
   if ((await waitForLock(path, versionOf)) === schema.version) return;
@@ -205,10 +205,10 @@ async function applySchema(raw: DatabaseSync, path: string, schema: Schema): Pro
   }
 }
 
-/** SQLITE_CORRUPT and SQLITE_NOTADB: what is in the file is not what SQLite wrote. */
+/** SQLITE_CORRUPT and SQLITE_NOTADB: the file does not contain what SQLite wrote. */
 const DAMAGED = [11, 26];
 
-/** What SQLite says of a file that is damaged; undefined for every other error. */
+/** Returns SQLite's message for a damaged file; undefined for every other error. */
 export function findDamage(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ("errcode" in at && typeof at.errcode === "number" && DAMAGED.includes(at.errcode & 0xff)) return at.message;
@@ -216,15 +216,15 @@ export function findDamage(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Whoever holds the lock longer than this has stopped or hangs: no transaction of ours takes that long. */
+/** A process that holds the lock longer has stopped or hangs: none of our transactions takes that long. */
 const GIVE_UP_MS = 30_000;
-/** Between two attempts, at random, so that those who wait do not all come back at once. */
+/** Random wait between two attempts, so that waiting processes do not all come back at once. */
 const MIN_WAIT_MS = 2;
 const MAX_WAIT_MS = 10;
 
 /**
- * Does what SQLite may refuse because another process has the lock, again and again. SQLite's own waiting would stop the
- * whole process meanwhile. `act` must be one step that was not done at all when it is refused.
+ * Retries what SQLite refuses because another process has the lock. SQLite's own waiting would block the whole process. `act` must be a
+ * single step that has no effect when it is refused.
  */
 async function waitForLock<T>(path: string, act: () => T): Promise<T> {
   let giveUpAtMs: number | undefined;
@@ -243,7 +243,7 @@ async function waitForLock<T>(path: string, act: () => T): Promise<T> {
   }
 }
 
-/** SQLITE_BUSY, of whatever kind. */
+/** SQLITE_BUSY of any kind. */
 export function isBusy(error: unknown): boolean {
   if (!(error instanceof Error && "errcode" in error) || typeof error.errcode !== "number") return false;
   return (error.errcode & 0xff) === 5;

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import type { Schema, SqlDatabase } from "./sql.ts";
 import { openSqlite } from "./sqlite-database.ts";
 
-/** A database that is opened when it is needed. Once closed it stays so: every use throws. */
+/** A database that is opened when it is needed. After close, every use throws. */
 export interface PooledDatabase extends SqlDatabase {
-  /** Opens it, making the file and its tables when they are not there. No later use makes them again. */
+  /** Opens it, creating the file and its tables if they do not exist. No later use creates them again. */
   create(): Promise<void>;
 }
 
@@ -12,23 +12,23 @@ interface PooledFile {
   /** undefined: it is not open. */
   db: Promise<SqlDatabase> | undefined;
   uses: number;
-  /** Settles when the last closing is over, however it went. */
+  /** Settles when the last close is over, whatever its outcome. */
   closing: Promise<unknown>;
   closeIdle(): void;
 }
 
 /**
- * SQLite files of which the last used ones are open: each takes several file descriptors and megabytes of cache. A file is
- * in use from the call of a statement or a transaction to its end, and is never closed in between; so more than
- * `maxOpen` are open while more are in use at once.
+ * SQLite files of which only the last used ones are open: each takes several file descriptors and megabytes of cache. A file is in use from
+ * the call of a statement or a transaction to its end, and is never closed in between; so more than `maxOpen` are open while more are in
+ * use at once.
  */
 export class SqlitePool {
   readonly #maxOpen: number;
   readonly #sayDamage: (path: string, error: unknown) => unknown;
-  /** The open ones, the least recently used first. */
+  /** The open ones, least recently used first. */
   readonly #open = new Set<PooledFile>();
 
-  /** `sayDamage` turns what SQLite says of a damaged file into words for people, and leaves every other error as it is. */
+  /** `sayDamage` turns SQLite's message for a damaged file into one for people, and leaves every other error as it is. */
   constructor(maxOpen: number, sayDamage: (path: string, error: unknown) => unknown) {
     this.#maxOpen = maxOpen;
     this.#sayDamage = sayDamage;
@@ -39,9 +39,9 @@ export class SqlitePool {
     let created = false;
     let ended = false;
     const open = async (): Promise<SqlDatabase> => {
-      // The last connection to leave locks out those who come.
+      // The last connection to close locks out new ones.
       await file.closing;
-      // Somebody else may have deleted it; an empty file in its place would look like a store that lost everything.
+      // Another process may have deleted it; an empty file in its place would look like a store that lost everything.
       if (created && !existsSync(path)) throw new Error(`open ${path}: it was deleted`);
       const db = await openSqlite(path, schema);
       created = true;
@@ -60,7 +60,7 @@ export class SqlitePool {
       db: undefined,
       uses: 0,
       closing: Promise.resolve(),
-      // What closing could not write, the next one who opens the file finds in its log.
+      // What closing could not write is in the log, where the next open finds it.
       closeIdle: () => void shut().catch(() => undefined),
     };
     const use = async <T>(work: (db: SqlDatabase) => Promise<T>): Promise<T> => {
@@ -103,7 +103,7 @@ export class SqlitePool {
     }
   }
 
-  /** One that could not be opened is tried again at the next use. */
+  /** A file that could not be opened is tried again at the next use. */
   async #forgetFailed(file: PooledFile, opening: Promise<SqlDatabase>): Promise<void> {
     const failed = await opening.then(
       () => false,
@@ -122,7 +122,7 @@ export class SqlitePool {
   }
 }
 
-/** One that could not be opened has nothing to close. */
+/** A file that could not be opened has nothing to close. */
 async function close(opening: Promise<SqlDatabase> | undefined): Promise<void> {
   await (await opening?.catch(() => undefined))?.close();
 }
