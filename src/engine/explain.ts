@@ -660,7 +660,7 @@ async function openForReaders(domain: Domain, { backend }: Pick<EngineParts, "ba
     const index = await backend.openIndex(store, domain.domainId);
     return { index, trouble: index ? "" : sayMissing(domain, store, undefined) };
   } catch (error) {
-    return { index: undefined, trouble: `The vector store cannot be asked: ${explain(error)}` };
+    return { index: undefined, trouble: `The vector store does not answer: ${explain(error)}` };
   }
 }
 

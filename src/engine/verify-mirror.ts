@@ -1,7 +1,7 @@
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import { plural } from "../lib/text.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import { tell } from "./dry-run.ts";
+import { logDone } from "./dry-run.ts";
 import type { DownloadPlan } from "./make-plan.ts";
 import { FETCHED } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
@@ -32,7 +32,7 @@ export async function verifyMirror(
     job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
   for (const file of orphans) {
     await mirror.remove(file);
-    tell(job, `Deleted orphan '${file}': no item has it.`, `  DELETE ORPHAN '${file}': no item has it`);
+    logDone(job, `Deleted orphan '${file}': no item has it.`, `  DELETE ORPHAN '${file}': no item has it`);
   }
   if (job.dryRun) return;
   const corrected = Math.max(0, plan.size.healed - counts.failed);

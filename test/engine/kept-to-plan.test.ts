@@ -83,7 +83,9 @@ test("what lies in the mirror and is not planned is named and not embedded; so i
   await stage.crawl({ steps: ["download"] });
   const { log, source } = await stage.crawl(PLAN);
   for (const name of ["five.md", "six.md", "two.md", "eins.md", "three.md"]) {
-    const named = log.match(new RegExp(`Not as planned, so it is left alone: '${name}', \\w+: [^\\n]+`, "g"));
+    const named = log.match(
+      new RegExp(`Not in the approved plan, so it is left unchanged: '${name}', \\w+: [^\\n]+`, "g"),
+    );
     assert.equal(named?.length, 1, `${name} ${log}`);
   }
   assert.match(log, /left alone: 'six.md', embed: new/);

@@ -70,7 +70,7 @@ test("a folder: applied by another process, it gives what a crawl gives", async 
     assert.deepEqual(await outcome(planned), await outcome(direct));
     const again = await planned.crawl();
     assert.equal(again.source.download.unchanged, 7, again.log);
-    assert.match(again.log, /Nothing changed since the last look/);
+    assert.match(again.log, /Nothing changed since the last crawl/);
   } finally {
     await direct.close();
     await planned.close();
@@ -122,9 +122,9 @@ test("what moved since is named and left alone, and done by the next crawl", asy
     await stage.write("four.md", `# four\n\nAbout the four of them, ${"word ".repeat(40)}`);
     const log = await inAnotherProcess(stage, PLAN);
     for (const name of ["late.md", "five.md", "two.md", "six.md", "four.md"]) {
-      assert.match(log, new RegExp(`Not as planned, so it is left alone: '${name}'`));
+      assert.match(log, new RegExp(`Not in the approved plan, so it is left unchanged: '${name}'`));
     }
-    assert.match(log, /Planned, and not to be done any more: 'drei.md'/);
+    assert.match(log, /Planned, but no longer needed: 'drei.md'/);
     assert.deepEqual(await stage.found("quoll"), ["new.md"], "what is still as planned is done");
     assert.deepEqual(await stage.found("numbat"), ["deeper/below.md"]);
     for (const word of ["bilby", "potoroo", "dunnart"]) assert.deepEqual(await stage.found(word), [], word);
@@ -211,7 +211,7 @@ test("a library, a list and pages: stored, and applied after a restart", async (
     await world.reopen();
     const applied = await world.crawl(PLAN);
     assert.equal(applied.job.result?.error, "", applied.log);
-    assert.match(applied.log, /Not as planned, so it is left alone: 'late.txt'/);
+    assert.match(applied.log, /Not in the approved plan, so it is left unchanged: 'late.txt'/);
     for (const [at, { download }] of dry.result.sources.entries()) {
       const { skipped: _skipped, ...done } = applied.result.sources[at]?.download ?? assert.fail();
       const { skipped: _left, ...planned } = download;
