@@ -6,7 +6,7 @@ import { plural } from "../lib/text.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { fetchItems, placeRows, removeVacated } from "./fetch-items.ts";
 import type { DownloadPlan } from "./make-plan.ts";
-import { moveItems, takeFreedPlaces } from "./move-items.ts";
+import { moveItems, takeFreedPaths } from "./move-items.ts";
 import { PathClaims } from "./path-claims.ts";
 import { FETCHED, listedChanges, removedItems } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
@@ -49,7 +49,7 @@ export async function applyPlan(
     unfetched = await fetchItems(unfetched, unfetched.length, step);
   }
   await removeVacated(step);
-  await takeFreedPlaces(step);
+  await takeFreedPaths(step);
   for (const { kind } of [...unplaced, ...unfetched]) counts[kind] -= 1;
   counts.failed += unplaced.length + unfetched.length + stuck;
   return { stuck };

@@ -4,7 +4,7 @@ import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { sayMissing } from "./index-target.ts";
+import { describeMissingStore } from "./index-target.ts";
 import { examineRecords } from "./ingest/registered-addresses.ts";
 
 /** A finding and where it belongs: a source, a domain, or ("" for both) the installation. */
@@ -137,7 +137,7 @@ async function examineStore(domain: Domain, { backend }: DoctorParts, signal: Ab
       const detail = "There is none yet: the first crawl creates it. The backend answers.";
       return { subject, outcome: "ok", detail, remedy: "" };
     }
-    return { subject, outcome: "problem", ...splitSentences(sayMissing(domain, vectorStoreId, undefined)) };
+    return { subject, outcome: "problem", ...splitSentences(describeMissingStore(domain, vectorStoreId, undefined)) };
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof DamagedError) {

@@ -9,7 +9,7 @@ import { TimeSlice } from "../lib/time-slice.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { sayMissing } from "./index-target.ts";
+import { describeMissingStore } from "./index-target.ts";
 
 /** The state of a domain by disk and index, whatever its last crawl said. */
 export interface DomainStatus {
@@ -98,7 +98,7 @@ async function queryIndex(domain: Domain, { backend }: Parts): Promise<IndexAnsw
   if (!store) return { count: { documents: 0 }, state: undefined, error: "" };
   try {
     const index = await backend.openIndex(store, domain.domainId);
-    if (!index) return { count: null, state: undefined, error: sayMissing(domain, store, undefined) };
+    if (!index) return { count: null, state: undefined, error: describeMissingStore(domain, store, undefined) };
     const isRemote = index.commits === "gradual";
     return { count: await index.count(), state: await index.generations?.state(), error: "", isRemote };
   } catch (error) {

@@ -170,7 +170,7 @@ async function openListing(
   const changes = mayUseFeed ? await readFeed(source, last.mark, ledger, signal) : undefined;
   if (changes) return { by: "feed", changes, mark: changes.cursor };
   return mayUseFeed
-    ? await listInstead(source, "token expired or feed not available", job)
+    ? await listInstead(source, "the source cannot tell what changed", job)
     : await startListing(source, signal);
 }
 

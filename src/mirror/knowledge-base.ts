@@ -234,7 +234,9 @@ async function adoptVersion(folder: string, docId: ItemId, version: AdoptedVersi
   await mkdir(folder, { recursive: true });
   await copyFile(textFile, content);
   const made = { extractor: "", language: "", wordCount: 0, textHash: await hashFile(content), error: "" };
-  await writeFileAtomic(join(folder, METADATA_FILE), encodeMetadata({ ...metadata, ...made, docId }), { flush: "later" });
+  await writeFileAtomic(join(folder, METADATA_FILE), encodeMetadata({ ...metadata, ...made, docId }), {
+    flush: "later",
+  });
 }
 
 /** The state before a new text. */

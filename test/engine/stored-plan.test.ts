@@ -157,7 +157,10 @@ test("a plan whose dry run was killed is refused with a sentence, and nothing is
     await inAnotherProcess(stage, PLAN, { dryRun: true, dieBefore: "  INDEX" });
     const before = await outcome(stage);
     const { job } = await stage.tryCrawl(PLAN);
-    assert.match(job.result?.error ?? "", /Plan 'plan_1' of domain 'FOLDERS' is incomplete: its dry run has not come/);
+    assert.match(
+      job.result?.error ?? "",
+      /Plan 'plan_1' of domain 'FOLDERS' is incomplete: its dry run did not finish/,
+    );
     assert.deepEqual(await outcome(stage), before);
     await stage.tryCrawl(PLAN, { dryRun: true });
     await stage.crawl(PLAN);

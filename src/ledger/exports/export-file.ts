@@ -78,7 +78,7 @@ export async function replaceExport(
     const written = await writeUntilSteady(temporary, content);
     const { rev, sha256 } = written;
     if (content.lease && !(await content.lease.stillHeld())) {
-      throw new ConflictError(`write ${name}: this process was out of action for too long, and another one took over`);
+      throw new ConflictError(`write ${name}: this process was suspended for too long, and another one took over`);
     }
     // It keeps its stamp when it is renamed: one taken afterwards might be that of a file which somebody saved at once.
     const stamp = await fileStamp(temporary);
