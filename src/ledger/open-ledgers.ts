@@ -157,7 +157,8 @@ export function openLedgers(options: LedgersOptions): Ledgers {
         // Files that a step wrote or moved while they were read here are no edits: read again.
         const isSteady = before === (await mapStateOf(await databases.find(source.domainId), source));
         if (isSteady && failure) throw failure.error;
-        if (isSteady && isSnapshot && (await isLedgerMissing(ledger, folder))) ledger.problems.push(describeForgotten(source));
+        if (isSteady && isSnapshot && (await isLedgerMissing(ledger, folder)))
+          ledger.problems.push(describeForgotten(source));
         if (isSteady) return ledger;
       } catch (error) {
         await ledger.close();

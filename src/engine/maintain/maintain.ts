@@ -133,7 +133,8 @@ async function openIndex(domain: Domain, { parts, job, tally }: Maintenance): Pr
     let isReported = false;
     const isUsable = async (): Promise<boolean> => {
       if (!(await index?.generations?.state())?.pinned) return true;
-      if (!isReported) tally.leave(`Domain '${domainId}' is rolled back: until it is released, nothing leaves its index.`);
+      if (!isReported)
+        tally.leave(`Domain '${domainId}' is rolled back: until it is released, nothing leaves its index.`);
       isReported = true;
       return false;
     };
