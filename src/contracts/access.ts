@@ -1,14 +1,17 @@
-/** What somebody may do; each can do all that the ones before it can. */
+/** Each role includes the ones before it. */
 export const ROLES = ["read", "operate", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Whoever asks for something, as far as it was proved. */
+/** The authenticated caller. */
 export interface Principal {
-  /** `local`: nobody has to prove anything here. `terminal`: the person at the command line. `schedule`: the clock. `stranger`: nobody that is known. */
+  /**
+   * `local`: no authentication is required here. `terminal`: the user at the command line. `schedule`: a scheduled
+   * crawl. `stranger`: not authenticated.
+   */
   readonly kind: "local" | "key" | "entra" | "terminal" | "schedule" | "stranger";
-  /** Of the key, or of the account in Entra ID; the user's name at the command line. Never a secret. */
+  /** Id of the key or the Entra ID account; the user's name at the command line. Never a secret. */
   readonly id: string;
-  /** For people. */
+  /** Display name. */
   readonly name: string;
   readonly role: Role;
 }
@@ -17,14 +20,14 @@ export function mayAct({ role }: Principal, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
-/** Under which name somebody's answers and conversations are kept: a name may be given to another key later, an id is not. */
+/** Returns the owner stored with responses and conversations. By id: a name may be given to another key later. */
 export function ownerOf({ kind, id }: Principal): string {
   return `${kind}:${id}`;
 }
 
-/** Whose answers and conversations are there for somebody: one's own, and for administrators all. */
+/** Which stored responses and conversations a caller may use: their own; administrators, all. */
 export interface Asker {
-  /** What they leave belongs to this; null: to nobody, so to the administrators. */
+  /** Owner of what the caller stores; null: none, so only administrators see it. */
   readonly owner: string | null;
   readonly seesAll: boolean;
 }
@@ -34,12 +37,15 @@ export function askerOf(by: Principal | undefined): Asker {
   return by ? { owner: ownerOf(by), seesAll: mayAct(by, "admin") } : { owner: null, seesAll: true };
 }
 
-/** null and undefined: nobody knows whose it is. */
+/** `whose`: the stored owner; null or undefined if unknown. */
 export function maySee({ owner, seesAll }: Asker, whose: string | null | undefined): boolean {
   return seesAll || (owner !== null && whose === owner);
 }
 
-/** A model takes system and developer messages for orders: nobody, administrators included, writes them into somebody else's conversation. */
+/**
+ * Models obey system and developer messages: nobody, not even an administrator, may add them to another owner's
+ * conversation.
+ */
 export function mayWrite({ owner }: Asker, whose: string | null | undefined, role: unknown): boolean {
   return (role !== "system" && role !== "developer") || (whose ?? owner) === owner;
 }

@@ -5,8 +5,8 @@ import type { Sighting } from "./source.ts";
 /**
  * What detect found about one item. `reason` is the sentence a dry run shows.
  * - added: fetch it. changed: fetch it again. moved: same bytes at another path.
- * - skipped: listed, but not for the index (type, size). kept: not listed, yet the look was incomplete there.
- * - removed: gone at the source, or no longer wanted. held: the same, but too many at once to believe it unconfirmed.
+ * - skipped: listed, but not for the index (type, size). kept: not listed, but the listing was incomplete there.
+ * - removed: gone at the source, or no longer wanted. held: the same, but too many at once without confirmation.
  */
 export type Change = ListedChange | AbsentChange;
 
@@ -16,7 +16,7 @@ export interface ListedChange {
   readonly sighting: Sighting;
   readonly entry: LedgerEntry | undefined;
   readonly reason: string;
-  /** It is fetched because our own copy is not what it should be; the source did not change. */
+  /** Fetched because our own copy is missing or altered; the source did not change. */
   readonly anomaly?: "missing" | "altered" | "original";
 }
 
@@ -24,9 +24,9 @@ export interface AbsentChange {
   readonly kind: "removed" | "held" | "kept";
   readonly itemId: ItemId;
   readonly entry: LedgerEntry;
-  /** The source still has it; it is only not wanted any more. */
+  /** The source still has it, but it is no longer wanted. */
   readonly stillListed: boolean;
-  /** Kept by the source's own word, which cannot tell yet whether it is gone: counted as skipped, and its row says why. */
+  /** The source could not decide yet whether it is gone: counted as skipped, and its row has the reason. */
   readonly isUndecided?: boolean;
   readonly reason: string;
 }

@@ -1,6 +1,6 @@
 import type { ItemId } from "./ids.ts";
 
-/** An item as far as the process step needs to know it. */
+/** What the process step needs to know of an item. */
 export interface OriginalItem {
   readonly itemId: ItemId;
   readonly listItemId: number;
@@ -10,21 +10,21 @@ export interface OriginalItem {
 
 export type Converted =
   | { readonly itemId: ItemId; readonly document: Uint8Array }
-  /** The same original will not do any better: a sentence for people. */
+  /** Permanent for this original; a sentence for users. */
   | { readonly itemId: ItemId; readonly problem: string };
 
-/** Turns what was downloaded into what is embedded, for kinds whose originals are no documents yet. Needs no connection. */
+/** Converts originals to documents, for kinds whose originals are not documents. Works offline. */
 export interface Converter {
-  /** Where the document of an item goes, below `02_embedded/`; `original` is the original's place below `01_originals/`. */
+  /** Returns the document's path below `02_embedded/`; `original` is the original's path below `01_originals/`. */
   documentPath(item: OriginalItem, original: string): string;
   /**
-   * The other way round: the original behind a document that was processed before, among those that are there.
-   * undefined: it is not there, or the item never had one (an attachment).
+   * Returns the original of a processed document, among those that exist. undefined: it is missing, or the item never
+   * had one (an attachment).
    */
   originalPath(item: OriginalItem, document: string, originals: ReadonlySet<string>): string | undefined;
   /**
-   * The documents of items that share this original (an absolute path): all rows of a list do, a page has its own. One
-   * answer for every item, in any order. Throws when the original cannot be read at all.
+   * Converts the items that share this original (an absolute path): all rows of a list do, a page has its own. Yields
+   * one result per item, in any order. Throws if the original cannot be read at all.
    */
   convert(original: string, items: readonly OriginalItem[], signal: AbortSignal): AsyncIterable<Converted>;
 }

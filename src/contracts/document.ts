@@ -26,7 +26,7 @@ export class ExtractError extends Error {
   }
 }
 
-/** Thrown when the reader ran out of time or memory, or died: that may be the file's doing, and may be the machine's. */
+/** Thrown when the reader timed out, ran out of memory or crashed: caused by the file or by the machine. */
 export class ReaderError extends ExtractError {
   constructor(message: string, options?: ErrorOptions) {
     super("invalid_file", message, options);
@@ -34,14 +34,14 @@ export class ReaderError extends ExtractError {
 }
 
 /**
- * Whether the reason of a failure says that there is nothing to index: that is no fault of anybody. Goes by the words, because
- * map files and remote services hold nothing else.
+ * Whether a failure reason means that there is nothing to index, which is no error. Matches the text, because map files
+ * and remote services have nothing else.
  */
 export function isEmptyReason(reason: string): boolean {
   return saysNoText(reason) || /\bempty_file\b|\bfile is empty\b/i.test(reason);
 }
 
-/** Likewise, whether that is what a reader made of it: another one may find some. */
+/** Whether a reader found no text: another reader may find some. */
 export function saysNoText(reason: string): boolean {
   return /^The (?:file|PDF|presentation) (?:contains|has) no text\b/.test(reason);
 }
@@ -55,10 +55,10 @@ export interface Extractor {
   extract(path: string, fileType: string, signal: AbortSignal): Promise<ExtractedDocument>;
 }
 
-/** Reads what is no file yet. */
+/** Extracts text from bytes that are not in a file. */
 export interface TextReader {
   /** As Extractor.revision. */
   readonly revision: string;
-  /** undefined when there is no text that can be read: whoever indexes it says why. Throws only when the signal aborts. */
+  /** Returns undefined if no text can be read; the embed step reports why. Throws only when the signal aborts. */
   read(bytes: Uint8Array, fileType: string, signal: AbortSignal): Promise<ExtractedDocument | undefined>;
 }

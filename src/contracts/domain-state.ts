@@ -1,6 +1,6 @@
 import type { DomainId, JobId, VectorStoreId } from "./ids.ts";
 
-/** A vector store beside the domain's own: its successor while it is being built, or its predecessor for a while. */
+/** Another vector store of a domain: one that is being built to replace its own, or a superseded one. */
 export interface OtherStore {
   readonly vectorStoreId: VectorStoreId;
   readonly state: "building" | "superseded";
@@ -11,22 +11,22 @@ export interface OtherStore {
 export interface OtherStores {
   /** Oldest first. */
   list(domainId: DomainId): Promise<readonly OtherStore[]>;
-  /** One that is known already has this state now. */
+  /** Adds the store, or updates its state. */
   put(domainId: DomainId, store: OtherStore): Promise<void>;
   remove(domainId: DomainId, store: VectorStoreId): Promise<void>;
 }
 
-/** Up to when the clock was looked after, for which schedule. */
+/** Up to when a schedule was evaluated. */
 export interface ScheduleState {
   readonly schedule: string;
   readonly lookedAt: Date;
-  /** The crawl that was started last, and how often it was started for the same time. */
+  /** The last crawl, and how often it was started for the same due time. */
   readonly started?: { readonly jobId: JobId; readonly times: number };
 }
 
 export interface ScheduleStates {
-  /** undefined: nobody looked yet, so nothing is owed. */
+  /** undefined: never evaluated, so no crawl is due. */
   get(domainId: DomainId): Promise<ScheduleState | undefined>;
-  /** Only for whoever holds the domain's lock: it may otherwise go, or be renamed, in between. */
+  /** The caller must hold the domain's lock: otherwise the domain may be deleted or renamed in between. */
   put(domainId: DomainId, state: ScheduleState): Promise<void>;
 }

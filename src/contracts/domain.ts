@@ -1,12 +1,12 @@
 import type { DomainId, SourceId, VectorStoreId } from "./ids.ts";
 import type { SourceKind } from "./source-kind.ts";
 
-/** Addresses that were registered one by one live in this source of their domain. */
+/** The source of a domain that holds its registered addresses. */
 export const REGISTERED_SOURCE = "urls" as SourceId;
 
-/** What all sources have. The kinds add fields of their own, which only their own folders below `sources/` know. */
+/** Fields of every source. Kinds add their own, which only their folders below `sources/` know. */
 export interface SourceConfig {
-  /** What it can do, and all else that is known of its kind. Never written down: `sourceType` is. */
+  /** Its kind, with abilities and functions. Not serialised: `sourceType` is. */
   readonly kind: SourceKind;
   /** The `type` of its kind. */
   readonly sourceType: string;
@@ -14,14 +14,14 @@ export interface SourceConfig {
   readonly limits: RemovalLimits;
 }
 
-/** How much may vanish in one run before a person has to confirm it. */
+/** How much may be removed in one run without confirmation. */
 export interface RemovalLimits {
   readonly maxRemovals: number;
   readonly maxRemovalsPercent: number;
   readonly allowEmpty: boolean;
 }
 
-/** What may vanish in one run unconfirmed, where a source says nothing. */
+/** The limits of a source that sets none. */
 export const DEFAULT_LIMITS: RemovalLimits = { maxRemovals: 25, maxRemovalsPercent: 25, allowEmpty: false };
 
 export interface Domain {
@@ -30,9 +30,9 @@ export interface Domain {
   readonly description: string;
   readonly vectorStoreName: string;
   readonly vectorStoreId: VectorStoreId | "";
-  /** When it is crawled unattended: a cron expression in UTC, "" for never. */
+  /** When it is crawled automatically: a cron expression in UTC, "" for never. */
   readonly schedule: string;
-  /** Why what `domain.json` has for a schedule is none. */
+  /** Why the schedule in `domain.json` is invalid. */
   readonly scheduleProblem?: string;
   readonly sources: readonly SourceConfig[];
 }

@@ -4,6 +4,9 @@ export interface Embedder {
   /** Changes whenever the same text would give another vector; part of the key under which vectors are reused. */
   readonly revision: string;
   readonly dimensions: number;
-  /** One vector per text, in order, of length 1 or (for text without any feature) 0. None at all while the model cannot be had. */
+  /**
+   * Returns one vector per text, in order, of length 1 or (for text without features) 0. Returns none while the model
+   * is unavailable.
+   */
   embed(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]>;
 }

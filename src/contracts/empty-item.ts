@@ -1,7 +1,7 @@
 import type { ItemId } from "./ids.ts";
 import type { IngestItem } from "./registry.ts";
 
-/** Every field with its type, of an item of which nothing is known. */
+/** An item with every field empty. */
 export const EMPTY_ITEM: IngestItem = {
   id: "" as ItemId,
   type: "url",

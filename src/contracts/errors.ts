@@ -1,9 +1,9 @@
-/** The caller asked for something that cannot be: HTTP 400, CLI exit 2. The message is shown to people as it is. */
+/** The request is invalid: HTTP 400, CLI exit 2. The message is shown to users as it is. */
 export class BadInputError extends Error {
   override readonly name: string = "BadInputError";
 }
 
-/** A file that people may edit cannot be read: nothing is wrong with the request, so HTTP 500, with its sentence. */
+/** A file that users may edit cannot be read. The request is valid, so HTTP 500, with the message. */
 export class UnreadableError extends BadInputError {
   override readonly name: string = "UnreadableError";
 }
@@ -13,22 +13,22 @@ export class NotFoundError extends Error {
   override readonly name: string = "NotFoundError";
 }
 
-/** Somebody else changed or holds it: read again and retry, or say who holds it. */
+/** Another process changed or holds it: read again and retry, or report the holder. */
 export class ConflictError extends Error {
   override readonly name: string = "ConflictError";
 }
 
-/** Too much is being asked for at once: HTTP 429, worth trying again. */
+/** Too many concurrent requests: HTTP 429, worth a retry. */
 export class BusyError extends Error {
   override readonly name: string = "BusyError";
 }
 
-/** A source, a backend or the sign-in did not do its part. The message carries what it said, never a secret. */
+/** A source, a backend or the sign-in failed. The message has its answer, never a secret. */
 export class RemoteError extends Error {
   override readonly name: string = "RemoteError";
 }
 
-/** What is stored cannot be read any more. The message says what, and how it is made anew. */
+/** Stored data cannot be read. The message says which, and how to rebuild it. */
 export class DamagedError extends RemoteError {
   override readonly name: string = "DamagedError";
   readonly problem: string;
@@ -40,12 +40,12 @@ export class DamagedError extends RemoteError {
   }
 }
 
-/** The job was told to stop. Not a failure: thrown through the verbs, turned into `cancelled` by the runner. */
+/** The job was cancelled. Not a failure: passes through the engine, and the runner turns it into `cancelled`. */
 export class CancelledError extends Error {
   override readonly name: string = "CancelledError";
 }
 
-/** One sentence for people: the message, then its causes, without stacks. */
+/** Returns one sentence for users: the message, then its causes, without stacks. */
 export function explain(error: unknown): string {
   const parts: string[] = [];
   for (let at: unknown = error; at !== undefined && parts.length < 4; at = at instanceof Error ? at.cause : undefined) {

@@ -1,65 +1,69 @@
 import type { Finding } from "./finding.ts";
 import type { Completeness, Unreadable } from "./source.ts";
 
-/** A file as its tree tells of it, without our reading it. Files of a tree have no ids: a path is all there is. */
+/** A file as listed, without reading it. Files of a tree have no ids, only paths. */
 export interface TreeFile {
   /** Below the tree's root, `/`-separated, exactly as the tree spells it. */
   readonly path: string;
   readonly size: number;
-  /** Milliseconds since 1970, with their fraction: text is made only of those that are to be told. */
+  /** Milliseconds since 1970, with fraction. Formatted as text only where needed: that is slow for many files. */
   readonly modifiedAtMs: number;
   /**
-   * The same text, for the same path: the bytes were not touched. Of a folder made of size, modified time and inode, of a
-   * container of the ETag. "": nobody can tell, so the file is read.
+   * The same stamp for the same path means unchanged bytes. For folders: size, modified time and inode; for containers:
+   * the ETag. "": unknown, so the file is read.
    */
   readonly stamp: string;
-  /** What stays with a file that is renamed, as long as it lives (`device:inode`); `device:` where inodes tell nothing, "" where there is no such thing. */
+  /**
+   * Stays the same when the file is renamed (`device:inode`); `device:` where inodes are unreliable, "" where there is
+   * none.
+   */
   readonly node: string;
 }
 
-/** What one folder holds, not what is below its folders; of a container, as many as one answer has. */
+/** The files of one folder, without its subfolders; of a container, one page of the listing. */
 export interface TreePage {
   readonly folder: string;
   readonly files: readonly TreeFile[];
-  /** What is there and could not be looked at. */
+  /** Entries that could not be read. */
   readonly unreadable: readonly UnreadableEntry[];
-  /** Left out by a rule (too large, a link that leads out of the root), with the reason. Not gone: it may be asked for why it is not found. */
+  /** Left out by a rule (too large, a link out of the root), with the reason. Not gone: explain reports the reason. */
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
-  /** Of a page that is all there is of its folder. */
+  /** Present if this page is the whole folder. */
   readonly whole?: WholeFolder;
 }
 
-/** `what`, where that is known: of a file of a type that nobody wants, and of a link, it matters only when a document was there. */
+/** `what`, if known: an unreadable link, or file of an unwanted type, matters only if a document was there. */
 export interface UnreadableEntry extends Unreadable {
   readonly what?: "file" | "link";
 }
 
 export interface WholeFolder {
-  /** The folders in it that are walked, by name. */
+  /** Names of the subfolders that are walked. */
   readonly folders: readonly string[];
-  /** What the nodes of its files begin with; "" where there is no such thing. */
+  /** Prefix of its files' nodes; "" where there is none. */
   readonly device: string;
 }
 
-/** A place full of files: a folder, a container of blobs. */
+/** A folder, or a container of blobs. */
 export interface FileTree {
-  /** Where it is, for messages: the path of the folder, the address of the container, never with a secret. */
+  /** For messages: the path of the folder, or the URL of the container without secrets. */
   readonly location: string;
-  /** What tells that this is the place it was last time (`device:inode` of the root); "" where there is no such thing. */
+  /** Identifies the root (`device:inode`), to detect another disk mounted there; "" where there is none. */
   identity(signal: AbortSignal): Promise<string>;
   /**
-   * Everything that the rules of the source let in. With `below`, at least those folders, not what is below them; one that is
-   * not there is left out. Throws when the root itself cannot be read: then nothing is known.
+   * Lists everything that the source's rules include. With `below`, at least those folders, without their subfolders; a
+   * missing one is left out. Throws if the root cannot be read.
    */
   walk(signal: AbortSignal, below?: ReadonlySet<string>): AsyncGenerator<TreePage, Completeness>;
   /**
-   * The bytes as they are now; with `stamp`, as they were when they had it, where the tree can tell. Throws NotFoundError when
-   * it is gone, anything else when it cannot be read now, or not whole, has changed since, or is larger than the source allows.
+   * Returns the bytes as they are now; with `stamp`, as of that stamp, if the tree can tell. Throws NotFoundError if
+   * the file is gone, another error if it cannot be read completely, has changed since, or is larger than the source
+   * allows.
    */
   read(path: string, signal: AbortSignal, stamp?: string): AsyncIterable<Uint8Array>;
-  /** Where the bytes lie on a disk of this machine; not asked where the tree has none there. */
+  /** Returns the file's path on this machine; absent for trees that are not local. */
   localPath?(path: string): string;
-  /** Address a person can open, percent-encoded, and the same not encoded. */
+  /** Returns the URL that a user can open, percent-encoded, and the same not encoded. */
   addressOf(path: string): { readonly url: string; readonly rawUrl: string };
   /** Removes its temporary files. */
   close?(): Promise<void>;

@@ -7,7 +7,7 @@ type Branded<Name> = string & { readonly [brand]: Name };
 export type DomainId = Branded<"DomainId">;
 /** One source of a domain, unique within it: the name of its folder under `crawler/`. */
 export type SourceId = Branded<"SourceId">;
-/** What the source calls the item for ever: survives rename, move, edit and restore. */
+/** The item's permanent id at the source: survives rename, move, edit and restore. */
 export type ItemId = Branded<"ItemId">;
 /** `jb_42` */
 export type JobId = Branded<"JobId">;
@@ -16,14 +16,14 @@ export type FileId = Branded<"FileId">;
 /** A vector store in the backend. Opaque, like FileId. */
 export type VectorStoreId = Branded<"VectorStoreId">;
 
-/** The ids that we give to files become folder names, too. */
+/** Our ids of files are also folder names. */
 export function isDocumentId(text: unknown): text is ItemId {
   return typeof text === "string" && /^[A-Za-z0-9_-]{1,128}$/.test(text);
 }
 
 const FOLDER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Domain and source ids become folder names, so nothing that could leave the folder is let in. */
+/** Domain and source ids become folder names, so nothing that could leave the folder is accepted. */
 export function parseDomainId(text: string): DomainId {
   return parseFolderName("domain_id", text) as string as DomainId;
 }
@@ -32,7 +32,7 @@ export function parseSourceId(text: string): SourceId {
   return parseFolderName("source_id", text) as string as SourceId;
 }
 
-/** For a store that somebody names in a request: it becomes part of a file name. */
+/** For a store named in a request: it becomes part of a file name. */
 export function parseVectorStoreId(text: string): VectorStoreId {
   return parseFolderName("vector_store_id", text) as string as VectorStoreId;
 }

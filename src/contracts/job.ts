@@ -4,7 +4,7 @@ export const JOB_STATES = ["running", "paused", "completed", "cancelled"] as con
 export type JobState = (typeof JOB_STATES)[number];
 export type ControlAction = "pause" | "resume" | "cancel";
 
-/** What every endpoint answers and every job ends with. */
+/** The response of every endpoint, and the result of every job. */
 export interface Result {
   readonly ok: boolean;
   /** "" when ok. */
@@ -12,19 +12,19 @@ export interface Result {
   readonly data: unknown;
 }
 
-/** What a verb sees of the job it runs in. */
+/** The job, as seen by the code that runs in it. */
 export interface JobContext {
   readonly jobId: JobId;
   readonly dryRun: boolean;
   /** Aborts when the job is cancelled. */
   readonly signal: AbortSignal;
-  /** One log event of one line, which may begin with progress, `[ i / n ]`. Line ends that a name holds are spelled out. */
+  /** Writes one line, which may begin with progress, `[ i / n ]`. Line breaks in names are escaped. */
   log(line: string): void;
-  /** Between two items: waits while paused, throws CancelledError when cancelled. */
+  /** Called between two items: waits while paused, throws CancelledError when cancelled. */
   checkpoint(): Promise<void>;
 }
 
-/** A job as its file tells it. */
+/** A job as read from its file. */
 export interface JobRecord {
   readonly jobId: JobId;
   readonly endpoint: string;
@@ -33,7 +33,7 @@ export interface JobRecord {
   readonly startedAt: string;
   readonly endedAt: string;
   readonly result: Result | null;
-  /** Running or paused, but its file was not touched for too long: its process is probably gone. */
+  /** Running or paused, but its file was not written for too long: its process is probably dead. */
   readonly stalled: boolean;
   /** The router folder (`crawler`), the action (`crawl`) and the object (`DEMO`) of its file name. */
   readonly router: string;

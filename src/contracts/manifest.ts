@@ -1,23 +1,23 @@
 import type { ItemId } from "./ids.ts";
 
 /**
- * active: it is there. error: it could not be read this time, and keeps its place. missing: it is not there, hidden from search,
- * and kept in case it comes back. deleted: the grace is over and what was kept of it is purged; only the name is remembered.
+ * active: present. error: present, but could not be read this time. missing: not there, hidden from search, and
+ * retained in case it returns. deleted: the grace period is over and its data was purged; only the entry is left.
  */
 export const FILE_STATUSES = ["active", "missing", "error", "deleted"] as const;
 export type FileStatus = (typeof FILE_STATUSES)[number];
 
-/** What `manifest.json` says of itself. */
+/** The value of `layout` in `manifest.json`. */
 export const MANIFEST_LAYOUT = 2;
 export const MANIFEST_FILE = "manifest.json";
-/** `v1` for the first version of a document, then `v2` and so on: also the name of a folder. */
+/** `v1` for the first version of a document, then `v2` and so on: also a folder name. */
 export const VERSION_ID = "^v[1-9][0-9]{0,8}$";
 
-/** One file of a tree, under an identity of ours that follows it wherever it goes. */
+/** One file of a tree, with an id of ours that stays when it is moved or edited. */
 export interface TrackedFile {
-  /** Below the root, as the tree spells it; of one that is missing or deleted, where it was. */
+  /** Below the root, as the tree spells it; of a missing or deleted file, its last path. */
   readonly path: string;
-  /** `doc_…`, given at first sight. */
+  /** `doc_…`, assigned when it was first seen. */
   readonly docId: ItemId;
   /** SHA-256 of the bytes, hex. */
   readonly contentHash: string;
@@ -28,13 +28,13 @@ export interface TrackedFile {
   readonly stamp: string;
   readonly node: string;
   readonly status: FileStatus;
-  /** When it was last seen to be there, ISO 8601 UTC. */
+  /** When it was last seen, ISO 8601 UTC. */
   readonly lastSeenAt: string;
-  /** Failures to read it, in a row. */
+  /** Consecutive failures to read it. */
   readonly retryCount: number;
   /** Why it could not be read; "" unless its status is error. */
   readonly error: string;
-  /** Since when, and in how many complete looks, it was missing; "" and 0 while it is not. */
+  /** Missing since when, and in how many complete listings; "" and 0 while it is not missing. */
   readonly missingSinceAt: string;
   readonly missingRuns: number;
   /** "" unless it is deleted. */
@@ -42,39 +42,42 @@ export interface TrackedFile {
 }
 
 export interface ManifestEntry extends TrackedFile {
-  /** What the knowledge base kept of it, oldest first; the last one is the current one. */
+  /** Its versions in the knowledge base, oldest first; the last one is current. */
   readonly versions: readonly FileVersion[];
-  /** What happened to it, oldest first; the last few. */
+  /** Its last events, oldest first. */
   readonly lineage: readonly LineageEvent[];
 }
 
-/** What a listing says of a file. */
+/** A file as listed. */
 export type ListedFile = Pick<TrackedFile, "docId" | "path" | "size" | "modifiedAt" | "contentHash">;
 
-/** What tells whether a file that is there, active or error, is what it was. */
+/** The fields that show whether a present (active or error) file changed. */
 export type KnownFile = Pick<TrackedFile, "docId" | "path" | "stamp" | "node" | "status">;
 
-/** What a folder holds now. Stamps and nodes have no slash in them, as little as names. */
+/** The files of a folder now. Stamps and nodes contain no slash, and names neither. */
 export interface FilesOfFolder {
   readonly folder: string;
   readonly files: readonly Pick<TrackedFile, "path" | "stamp" | "node">[];
 }
 
 export interface FileVersion {
-  /** As VERSION_ID has it. */
+  /** Matches VERSION_ID. */
   readonly versionId: string;
   /** ISO 8601 UTC. */
   readonly at: string;
-  /** Of the bytes it was made from. */
+  /** SHA-256 of the bytes it was made from. */
   readonly hash: string;
 }
 
 export interface LineageEvent {
-  /** found: seen for the first time. copied: the same, with the content of another file that is still there. edited: other content at the same path. */
+  /**
+   * found: seen for the first time. copied: likewise, with the content of another file that still exists. edited: other
+   * content at the same path.
+   */
   readonly event: "found" | "copied" | "edited" | "moved" | "moved-and-edited" | "restored" | "missing" | "deleted";
-  /** Where it was before; "" when that does not apply. */
+  /** The earlier path; "" if that does not apply. */
   readonly from: string;
-  /** 1: the content is the same, or the path is. Less: how similar the texts are. */
+  /** 1: same content or same path. Less: the similarity of the texts. */
   readonly certainty: number;
   /** ISO 8601 UTC. */
   readonly at: string;
@@ -82,67 +85,68 @@ export interface LineageEvent {
 
 /** The last scan of a tree. */
 export interface ScanRecord {
-  /** FileTree.identity() and FileTree.place, with a space between; "" where there is no identity. */
+  /** FileTree.identity() and FileTree.location, separated by a space; "" if there is no identity. */
   readonly root: string;
   /** The last full scan, ISO 8601 UTC: every active file was seen then, or since. "" before the first one. */
   readonly at: string;
-  /** Id of the scan. "": entries were written that the rest of the ledger may not know of yet, or somebody edited `manifest.json`. */
+  /** Id of the scan. "": the rest of the ledger may lack some entries, or `manifest.json` was edited. */
   readonly id: string;
-  /** Which part of the files was last read in full, where stamps do not tell enough. */
+  /** The part of the files that was last read in full, where stamps are not reliable. */
   readonly turn: number;
 }
 
 /**
- * The files of one tree: part of its ledger, and written with it. Changed only under the lease of the source's download step;
- * anybody may read. Several entries may have one path: one that is there has it, and of those the one that was written last.
+ * The files of one tree: part of its ledger, and written with it. Changed only under the lease of the source's download
+ * step; readable any time. Several entries may have the same path: a present one wins, then the one written last.
  */
 export interface Manifest {
-  /** false: nothing was ever written, or all of it is lost. */
+  /** false: nothing was written yet, or everything is lost. */
   readonly isKnown: boolean;
-  /** How many entries there are, by status. */
+  /** Counts entries by status. */
   count(): Promise<Readonly<Record<FileStatus, number>>>;
-  /** How many are active or error, and how many are not: a tenth of the work. */
+  /** Counts present (active or error) and absent entries; ten times as fast. */
   countPresent(): Promise<{ readonly present: number; readonly absent: number }>;
-  /** By path, the entries that have these paths now. */
+  /** Returns the entries that have these paths now, by path. */
   at(paths: readonly string[]): Promise<ReadonlyMap<string, ManifestEntry>>;
   find(docIds: readonly ItemId[]): Promise<ReadonlyMap<ItemId, ManifestEntry>>;
-  /** One of them, without its history. */
+  /** Returns one entry without its history. */
   file(docId: ItemId): Promise<TrackedFile | undefined>;
   /** Every entry, in pages, in no particular order; safe against puts while iterating. */
   entries(): AsyncIterable<readonly ManifestEntry[]>;
-  /** Those that are active, likewise, as they are listed. */
+  /** Active files as listed, likewise. */
   active(): AsyncIterable<readonly ListedFile[]>;
-  /** Only those with such a status; cheap where few are missing or deleted. */
+  /** Only entries with these statuses; cheap if few are missing or deleted. */
   withStatus(...statuses: readonly FileStatus[]): AsyncIterable<readonly ManifestEntry[]>;
-  /** Active ones whose current version is not of their content; cheap when there are none. */
+  /** Active files without a text of their current content; cheap if there are none. */
   withoutText(): AsyncIterable<readonly TrackedFile[]>;
-  /** In pages, at least every folder with a file in it that is active or error; with `below`, of those at and below it. */
+  /** In pages, at least every folder with a present file; with `below`, only that folder and those below it. */
   folders(below?: string): AsyncIterable<readonly string[]>;
   /**
-   * By folder, the paths of files in it, not below it, that are not what these folders hold: new, not there any more, or with another stamp or
-   * node, or no stamp; perhaps others as well. May leave folders out, and does so with those in which not every file is active, or two have one path.
+   * Returns, by folder, the paths of its files (not below it) that differ from the given ones: new, missing, or with
+   * another or no stamp, or another node; perhaps others as well. May leave folders out, and does so if not every file
+   * in one is active, or two have the same path.
    */
   differences(folders: readonly FilesOfFolder[]): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
-  /** Files that are active or error, of these folders, not of those below: by path, the first of each has it. */
+  /** Returns the present files of these folders, not below them, by path; the first of each list owns the path. */
   inFolders(folders: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly KnownFile[]>>>;
-  /** By path, the files that are active or error and have these paths. */
+  /** Returns the present files at these paths, by path. */
   knownAt(paths: readonly string[]): Promise<ReadonlyMap<string, KnownFile>>;
-  /** In pages, items with a file on disk that it does not know: somebody took entries out of `manifest.json`. */
+  /** In pages, items with a file in the mirror and no entry: entries were removed from `manifest.json`. */
   unknown(): AsyncIterable<readonly ItemId[]>;
-  /** Those of these documents that it does not know, whatever became of the others. */
+  /** Returns those of these documents that have no entry, of whatever status. */
   lacking(docIds: readonly ItemId[]): Promise<readonly ItemId[]>;
-  /** By content, how many files that are active or error have it; none are left out. */
+  /** Counts the present files by content hash. */
   countContent(hashes: readonly string[]): Promise<ReadonlyMap<string, number>>;
-  /** Those that are active or error and have such content in such a node. */
+  /** Returns the present files with such a content hash and node. */
   withNodes(files: readonly Pick<TrackedFile, "contentHash" | "node">[]): Promise<readonly ManifestEntry[]>;
-  /** Sets the entry of its document, wherever that was before. Reads see it at once; it is written with the next flush. */
+  /** Sets the entry of its document, replacing any earlier path. Reads see it at once; the next flush writes it. */
   put(entry: ManifestEntry): void;
-  /** Forgets a document. */
+  /** Deletes an entry. */
   drop(docId: ItemId): void;
   /** undefined before the first scan. */
   readonly lastScan: ScanRecord | undefined;
-  /** Everything active was seen at `at`: sets `lastSeenAt` of all of them without writing them. */
+  /** Sets `lastSeenAt` of all active files to `at`, without writing each of them. */
   recordScan(scan: ScanRecord): void;
-  /** As Ledger.flush. ConflictError when somebody else wrote it meanwhile. */
+  /** As Ledger.flush. ConflictError if another process wrote it meanwhile. */
   flush(): Promise<void>;
 }

@@ -1,24 +1,29 @@
 import type { DomainId, ItemId, SourceId } from "./ids.ts";
 
-/** The kind whose sources have members. It is kept with each of them, and where it has its folder tells whether a domain has any. */
+/**
+ * The kind whose sources have members. Its type is stored with each of them; its folder shows whether a domain has any.
+ */
 export const MEMBERS_OF = { type: "web_sources", folder: "04_web" } as const;
 
-/** A web page, a registered address or file in a source of a domain: why it is there, and what the index of that domain has of it. */
+/**
+ * A web page, registered address or file in a source of a domain: why it is there, and what the domain's index has of
+ * it.
+ */
 export interface Member {
   readonly domainId: DomainId;
   readonly sourceId: SourceId;
   readonly itemId: ItemId;
   /**
-   * `asked`: somebody registered this very address. `led`: a link or a registered address leads to it. `no`: it was taken out, and
+   * `asked`: this address was registered. `led`: a link or a registered address leads to it. `no`: it was removed, and
    * waits to leave the index.
    */
   readonly wanted: "asked" | "led" | "no";
-  /** Complete crawls in a row that met no link to it. */
+  /** Consecutive complete crawls that found no link to it. */
   readonly unlinkedCount: number;
   readonly lastIndexedDocId: string;
-  /** As the ledger says; not to be changed here. */
+  /** From the ledger; read-only here. */
   readonly lastIndexed: string;
-  /** What was indexed. */
+  /** Hash of the indexed content. */
   readonly contentHash: string;
   /** The item's `processedGeneration` when it was indexed. */
   readonly indexedGeneration: number;
@@ -26,22 +31,22 @@ export interface Member {
 
 export type MemberKey = Pick<Member, "domainId" | "sourceId" | "itemId">;
 
-/** In the ledgers of their domains. */
+/** Stored in the ledgers of their domains. */
 export interface Members {
   /** In all domains. */
   of(item: ItemId): Promise<readonly Member[]>;
-  /** Likewise of many; for those that no domain has there is nothing. */
+  /** Of many items; items in no domain are left out. */
   ofMany(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, readonly Member[]>>;
   /** In pages. */
   in(domain: DomainId, source: SourceId): AsyncIterable<readonly Member[]>;
-  /** false: the ledger may have been lost, and no crawl has brought back yet what the source had. */
+  /** false: the ledger may have been lost, and no crawl has restored its members yet. */
   isWhole(domain: DomainId, source: SourceId): Promise<boolean>;
   /** Of all sources of the domain. */
   idsIn(domain: DomainId): Promise<ReadonlySet<ItemId>>;
   /**
-   * Each becomes what `change` makes of it; undefined: there is none. People register and take out addresses while the index
-   * is told of, so `change` sees what is there at that very moment. The same object: nothing to write. A key that is given twice
-   * counts the second time. Of a domain that was deleted nothing is written.
+   * Replaces each member by the result of `change`; undefined deletes it, the same object writes nothing. Users
+   * register and remove addresses while index results are written, so `change` gets the current member within the
+   * transaction. Of a key that is given twice, the second counts. Writes nothing for a deleted domain.
    */
   change<Key extends MemberKey>(
     keys: readonly Key[],
@@ -50,12 +55,12 @@ export interface Members {
   forget(domain: DomainId, source: SourceId): Promise<void>;
 }
 
-/** As earlier releases kept it in the registry. */
+/** As stored in the registry by earlier releases. */
 export type EarlierMember = Omit<Member, "wanted">;
 
-/** What an earlier release left in the registry. */
+/** Members that an earlier release left in the registry. */
 export interface EarlierMembers {
   isEmpty(): Promise<boolean>;
-  /** Gives `take` all of them in pages, and removes those that it returns. Nothing stays of where they were when none is left. */
+  /** Passes all of them to `take`, in pages, and deletes those that it returns; drops the table when none is left. */
   handOver(take: (members: readonly EarlierMember[]) => Promise<readonly EarlierMember[]>): Promise<void>;
 }

@@ -3,45 +3,45 @@ import type { EarlierMembers } from "./members.ts";
 
 export const INGEST_STATUSES = ["Pending", "Crawled", "Indexed", "Error", "OutOfScope", "Gone"] as const;
 /**
- * Pending: never looked at. Crawled: its document is here, the index does not have it yet. Indexed: it has. Error: the last
- * look failed, what was known stays. OutOfScope: it must not or cannot be indexed (robots.txt, noindex, too large, of a type
- * nobody reads, an address that may not be asked), or is another item's address (`aliasOf`). Gone: 404 or 410 too often in a
+ * Pending: never fetched. Crawled: its document is stored, but not indexed yet. Indexed: it is indexed. Error: the last
+ * fetch failed, earlier data stays. OutOfScope: must not or cannot be indexed (robots.txt, noindex, too large,
+ * unsupported type, forbidden address), or is an alias of another item (`aliasOf`). Gone: 404 or 410 too often in a
  * row.
  */
 export type IngestStatus = (typeof INGEST_STATUSES)[number];
 
 /**
- * What is known of one address, whoever asked for it: the row of IngestItems. Fields are named as the specification names
- * them; instants are ISO 8601 UTC with six fraction digits, so they compare as text, "" for never, and texts are "" where nothing is known.
+ * The record of one address: a row of IngestItems. Fields are named as in the specification; instants are ISO 8601 UTC
+ * with six fraction digits, so they compare as text; "" for never, and for unknown texts.
  */
 export interface IngestItem {
-  /** `url_…` or `file_…`, from the normalised source. */
+  /** `url_…` or `file_…`, derived from the normalised source. */
   readonly id: ItemId;
   readonly type: "url" | "file";
-  /** The identity: ASCII, without fragment, trackers and secrets. */
+  /** The identity: ASCII, without fragment, tracking parameters and secrets. */
   readonly normalizedSource: string;
-  /** The same for people: Unicode host, readable path. */
+  /** For display: Unicode host, readable path. */
   readonly displaySource: string;
-  /** The address as it was found, without secrets and trackers: this is what is asked for. */
+  /** The address as found, without secrets and tracking parameters: this is what is requested. */
   readonly foundSource: string;
-  /** With its port, unless that is the usual one. */
+  /** With its port, unless that is the default. */
   readonly sourceHost: string;
   /** Groups http and https, and variants of the query. Only groups. */
   readonly contentGroupId: string;
   readonly parentPageId: ItemId | "";
-  /** The item that this address turned out to be, by a redirect or a canonical link. */
+  /** The item that this address leads to, by a redirect or a canonical link. */
   readonly aliasOf: ItemId | "";
   readonly status: IngestStatus;
-  /** Somebody asked for this very address: the timer looks after it. Others are looked at when their site is crawled. */
+  /** The address was registered: the timer fetches it. Others are fetched when their site is crawled. */
   readonly watched: boolean;
   readonly includeImages: boolean;
-  /** What whoever registered it calls it. */
+  /** The title given at registration. */
   readonly title: string;
   readonly reindexRequested: boolean;
-  /** Counts the requests to look at it regardless; work is owed while it is above `processedGeneration`. */
+  /** Counts forced fetches; one is due while this is above `processedGeneration`. */
   readonly reindexGeneration: number;
   readonly processedGeneration: number;
-  /** The `reindexGeneration` of the last request that somebody made; an answer may have counted one more (a new canonical link). */
+  /** The `reindexGeneration` of the last user request; a response may have added one more (a new canonical link). */
   readonly requestedGeneration: number;
   readonly http: HttpState;
   readonly file: FileState;
@@ -77,7 +77,7 @@ export interface FileState {
   readonly lastModified: string;
   readonly length: number;
   readonly contentType: string;
-  /** The file system on which a file of this machine was last seen; "" where there is no such thing. */
+  /** The file system on which a local file was last seen; "" for other items. */
   readonly device: string;
 }
 
@@ -90,12 +90,12 @@ export interface ContentState {
   readonly mimeType: string;
   /** Extension of the document, without dot. */
   readonly documentType: string;
-  /** As the page calls itself. */
+  /** The title found in the page. */
   readonly foundTitle: string;
-  /** When the content was last changed, as far as anybody says; and who says so. */
+  /** When the content last changed, and where that date comes from. */
   readonly modifiedAt: string;
   readonly modifiedFrom: DateOrigin | "";
-  /** Of whatever made the document out of the answer: another one reads everything again. */
+  /** Revision of the reader that made the document: another revision reads everything again. */
   readonly readerRevision: string;
 }
 
@@ -106,21 +106,24 @@ export interface SchedulingState {
   readonly lastChecked: string;
   readonly lastChanged: string;
   readonly lastIndexed: string;
-  /** Looks that failed, over all its time. */
+  /** Failed fetches in total. */
   readonly crawlAttempts: number;
   readonly errorMessage: string;
   readonly nextCrawlAt: string;
-  /** A message for it waits in the queue; believed until then, in case it got lost. "" once somebody has begun. */
+  /** A message waits in the queue; after this time it counts as lost. "" once a worker has taken it. */
   readonly queuedUntil: string;
   readonly crawlIntervalSeconds: number;
-  /** Checks in a row that found nothing new, failed, and were answered 404 or 410. */
+  /** Consecutive checks that found no change, failed, or got 404 or 410. */
   readonly unchangedCount: number;
   readonly failureCount: number;
   readonly goneCount: number;
-  /** What is there instead of a document since a short while (another item's id, or a word such as `type`), and checks in a row that said so. */
+  /**
+   * What replaced the document recently (another item's id, or a word such as `type`), and how many consecutive checks
+   * said so.
+   */
   readonly movedTo: string;
   readonly movedCount: number;
-  /** When `goneCount` or `movedCount` last rose: they count checks that are apart. */
+  /** When `goneCount` or `movedCount` last rose: only checks at some distance count. */
   readonly countedAt: string;
 }
 
@@ -131,8 +134,8 @@ export interface ItemEvent {
   readonly detail: string;
 }
 
-/** The `errorMessage` of an item whose record could not be read: little is known of it until it is looked at, which makes the record anew. */
-export const DAMAGED_RECORD = "Its record in the registry is damaged. The next look at it makes it anew.";
+/** The `errorMessage` of an item whose record could not be read; the next fetch writes it again. */
+export const DAMAGED_RECORD = "Its record in the registry is damaged. The next fetch writes it again.";
 
 /** Opaque; changes with every put. */
 export type ItemVersion = string;
@@ -150,14 +153,14 @@ export interface RegisteredItem {
 export interface ItemQuery {
   readonly statuses?: readonly IngestStatus[];
   readonly host?: string;
-  /** Only of these. */
+  /** Only these items. */
   readonly among?: ReadonlySet<ItemId> | undefined;
-  /** In its addresses or titles, whatever the case. */
+  /** Part of an address or title, ignoring case. */
   readonly text?: string;
   readonly sort?: ItemSort;
   readonly descending?: boolean;
   readonly offset: number;
-  /** Left out: all there are, as they were at one moment where the store can tell. */
+  /** Left out: all items, as one snapshot if the store supports that. */
   readonly limit?: number;
 }
 
@@ -180,34 +183,34 @@ export interface RegistrySummary {
   readonly total: number;
   readonly byStatus: Readonly<Record<IngestStatus, number>>;
   readonly due: number;
-  /** The due item that has waited longest: since when; "" when none is due. */
+  /** Since when the longest waiting item is due; "" if none is. */
   readonly oldestDue: string;
-  /** The item whose last look is longest ago. */
+  /** The oldest `lastChecked`. */
   readonly oldestChecked: string;
-  /** Of the items that were looked at in the last 24 hours. */
+  /** Items fetched in the last 24 hours. */
   readonly checkedLastDay: number;
   readonly changedLastDay: number;
   readonly failedLastDay: number;
 }
 
 /**
- * The ledger of single addresses, shared by all processes that see the same database or storage account. Every write names
- * the version it builds on, so of two that work on the same item one learns that it came too late.
+ * The records of single addresses, shared by all processes that use the same database or storage account. Every write
+ * names the version it is based on; of two concurrent writers one gets a ConflictError.
  */
 export interface Registry {
   get(id: ItemId): Promise<RegisteredItem | undefined>;
-  /** In the order asked for. */
+  /** In the given order. */
   getMany(ids: readonly ItemId[]): Promise<readonly (RegisteredItem | undefined)[]>;
-  /** null: there is none yet. ConflictError unless that is the version there is. */
+  /** `expected` null: a new item. ConflictError if the stored version is another one. */
   put(item: IngestItem, expected: ItemVersion | null): Promise<ItemVersion>;
-  /** Where the specification's table has the item, or would have it: what messages name. */
+  /** The item's keys in the specification's table, used in queue messages. */
   keysOf(item: IngestItem): Promise<ItemKeys>;
-  /** ConflictError like put. One that is gone already is fine. */
+  /** ConflictError like put. Deleting a missing item is no error. */
   delete(id: ItemId, expected: ItemVersion): Promise<void>;
   /**
-   * Those whose `nextCrawlAt` has come at `at`, and that are watched or owe a request, and nobody's at that time; those that
-   * have waited longest first where the store can tell. In pages. A request makes its item due, a failure puts it off: owed
-   * alone is not due.
+   * In pages: items whose `nextCrawlAt` is before `at`, that are watched or have a pending request, and that are not
+   * locked then; longest waiting first if the store supports that. A request makes its item due and a failure delays
+   * it: a pending request alone does not make it due.
    */
   due(at: string): AsyncIterable<readonly RegisteredItem[]>;
   /** In pages, in no particular order. */
@@ -216,7 +219,7 @@ export interface Registry {
     readonly watched?: boolean;
   }): AsyncIterable<readonly RegisteredItem[]>;
   list(query: ItemQuery): Promise<ItemPage>;
-  /** Of all items, or of these. */
+  /** Of all items, or only of `among`. */
   summary(at: string, among?: ReadonlySet<ItemId>): Promise<RegistrySummary>;
   readonly earlierMembers: EarlierMembers;
   close(): Promise<void>;

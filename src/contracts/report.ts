@@ -1,9 +1,9 @@
 import type { DomainId, JobId } from "./ids.ts";
 
-/** `crawls/2026-01-15_14-25-00_DEMO_all_full`: the folder and the name of the zip, without its ending. */
+/** `crawls/2026-01-15_14-25-00_DEMO_all_full`: folder and name of the zip file, without extension. */
 export type ReportId = string & { readonly brand: "ReportId" };
 
-/** What a finished crawl hands over to be kept: its result, and the map files as they are now. */
+/** The result of a finished crawl and its current map files. */
 export interface CrawlArchive {
   readonly domainId: DomainId;
   readonly jobId: JobId;
@@ -24,20 +24,26 @@ export interface ArchivedSource {
   readonly sourceId: string;
   /** false: something was missing from the listing, so nothing was removed. */
   readonly complete: boolean;
-  /** "" or what did not go well. */
+  /** What went wrong, or "". */
   readonly error: string;
   readonly total: number;
   readonly added: number;
-  /** Those that moved, too. */
+  /** Includes moved ones. */
   readonly changed: number;
   readonly moved: number;
   readonly removed: number;
   readonly failed: number;
-  /** Rows that the source counts and does not show; 0 where it shows all. */
+  /** Rows that the source counts but does not list. */
   readonly hidden?: number;
-  /** Map files: the place in the archive (`01_files/docs/files_map.csv`), and the absolute path or what is to be in them. One that is not there is left out. */
+  /**
+   * Map files: name in the archive (`01_files/docs/files_map.csv`), and absolute path or content. A missing file is
+   * left out.
+   */
   readonly mapFiles: readonly ArchivedMap[];
-  /** The same text means the same map files: then a report that has them is named instead. Absent or "": they are written. */
+  /**
+   * The same text means the same map files: the report then names an earlier one that has them. Absent or "": always
+   * write them.
+   */
   readonly mapVersion?: string;
 }
 
@@ -46,7 +52,7 @@ export type ArchivedMap = { readonly name: string } & (
   | { readonly content: () => AsyncIterable<Uint8Array> }
 );
 
-/** A report as its `report.json` tells it; of one that cannot be read, what its name tells, and the reason in `error`. */
+/** A report as in its `report.json`; of an unreadable one, what its name says, and the reason in `error`. */
 export interface ReportSummary {
   readonly reportId: ReportId;
   readonly readable: boolean;

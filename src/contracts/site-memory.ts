@@ -1,31 +1,31 @@
 import type { ItemId } from "./ids.ts";
 import type { Visit } from "./web.ts";
 
-/** Whose crawl it is. */
+/** Identifies a crawl. */
 export interface CrawlHead {
-  /** Of everything that decides which pages are looked at and how. */
+  /** Digest of the settings that decide which pages are fetched, and how. */
   readonly digest: string;
-  /** Of the start addresses: links are remembered within their sites only. */
+  /** Digest of the start addresses: links are stored within their sites only. */
   readonly site: string;
   readonly startedAt: string;
 }
 
-/** A page that a crawl looked at, or read on the way to one. */
+/** A page that a crawl fetched, or passed on the way to one. */
 export interface CrawledPage {
   readonly id: ItemId;
   readonly url: string;
-  /** Links from a start address. */
+  /** Distance from a start address, in links. */
   readonly depth: number;
   readonly outcome: Visit["outcome"];
-  /** The item it turned out to be; "" when it was only read on the way to that. */
+  /** The item behind it; "" for a page on the way to another. */
   readonly item: ItemId | "";
   readonly aliases: readonly ItemId[];
-  /** Within the site, whether or not they were followed. */
+  /** Links within the site, followed or not. */
   readonly links: readonly string[];
   readonly feeds: readonly string[];
-  /** Of what it shows beside the date in its address, "" for none. */
+  /** Digest of its text without the date in its address, or "". */
   readonly undated: string;
-  /** What it links to is not known, or only a part of it. */
+  /** Its links are unknown or incomplete. */
   readonly isBlind: boolean;
 }
 
@@ -35,33 +35,33 @@ export interface ReadList {
   readonly etag: string;
   readonly lastModified: string;
   readonly addresses: readonly string[];
-  /** When each was changed, as it is written there, "" for those that say nothing; [] when none does. */
+  /** Modification date of each address as written, "" if missing; [] if none has one. */
   readonly dates: readonly string[];
   /** Further sitemaps. */
   readonly lists: readonly string[];
-  /** It names more than is taken from one list, or breaks off. */
+  /** Truncated: it has more addresses than are read from one list, or is incomplete. */
   readonly isCut: boolean;
 }
 
-/** What a crawl of a web site has looked at so far, and what the pages of earlier ones link to. */
+/** The pages that a crawl of a web site has fetched so far, and the links found by earlier crawls. */
 export interface SiteMemory {
-  /** When the crawl began that was cut off and is gone on with, and how many pages it had looked at; "" when this is a new one. */
+  /** Start of the interrupted crawl that is continued, and its number of pages; "" for a new crawl. */
   readonly resumes: { readonly startedAt: string; readonly pages: number };
-  /** The crawl that is gone on with did not see all that some page links to. */
+  /** The continued crawl did not see all links of some page. */
   readonly isBlind: boolean;
-  /** undefined: nothing is remembered of it, or not all. */
+  /** undefined: nothing is stored for it, or it is incomplete. */
   recall(id: ItemId): Promise<Pick<CrawledPage, "links" | "feeds" | "undated"> | undefined>;
   recallList(url: string): Promise<ReadList | undefined>;
-  /** Remembered at once, and written by the next flush, all in one transaction. Nothing is in a dry run. */
+  /** Visible at once; the next flush writes everything in one transaction. A dry run writes nothing. */
   put(pages: readonly CrawledPage[]): void;
   putList(list: ReadList): void;
   flush(): Promise<void>;
-  /** Flushes when there is something worth a transaction. */
+  /** Flushes if enough has been collected. */
   flushNowAndThen(): Promise<void>;
-  /** The pages that it had looked at and that did not fail, without their links. In pages. */
+  /** The fetched pages that did not fail, without their links. In pages. */
   lookedAt(): AsyncIterable<readonly CrawledPage[]>;
-  /** Whatever it had read, those next to a start address first. */
+  /** Pages of earlier crawls, closest to a start address first. */
   earlier(): AsyncIterable<readonly CrawledPage[]>;
-  /** The crawl came to its end: what it did not meet is forgotten. */
+  /** Ends the crawl: pages that it did not meet are deleted. */
   finish(): Promise<void>;
 }

@@ -5,158 +5,170 @@ import type { DomainId } from "./ids.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Source } from "./source.ts";
 
-/** What sources of a kind can do. Whoever works with sources asks for these, never for the name of a kind. */
+/** Abilities of a kind. Callers check these, never the name of a kind. */
 export interface SourceAbilities {
   /**
-   * Its items have ids that stay when they are renamed, moved or edited. Without, a manifest tells which file is which, and what
-   * is missing is kept for a while in case it comes back.
+   * Items have ids that stay the same when they are renamed, moved or edited. Without ids, a manifest tracks the files,
+   * and missing ones are retained for a while in case they return.
    */
   readonly hasIds: boolean;
-  /** The process step keeps the texts of its files, and their earlier versions, in a knowledge base. Needs the manifest, so not with `hasIds`. */
+  /**
+   * The process step stores texts and their earlier versions in a knowledge base. Needs the manifest, so not with
+   * `hasIds`.
+   */
   readonly keepsTexts: boolean;
-  /** To list it is to read it. What is gone leaves the index in the moment in which the rest arrives. */
+  /** Listing fetches the items. Additions and removals become visible in one commit. */
   readonly isReadWhileListed: boolean;
-  /** What is known of its items by themselves, without any source, is in the registry of addresses. */
+  /** Its items are in the registry of addresses. */
   readonly registersAddresses: boolean;
-  /** The three map files are written into its folder at the end of every step, and read back; of other kinds they are had on demand. */
+  /**
+   * The three map files are written at the end of every step, and edits are imported; other kinds export them on
+   * demand.
+   */
   readonly keepsMaps: boolean;
-  /** It is read with the sign-in to the tenant that the settings name. */
+  /** Uses the sign-in to the configured tenant. */
   readonly needsSignIn: boolean;
-  /** Two sources of a domain may not be the same place: everything would be found twice. */
+  /** Two sources of a domain must not be at the same location: everything would be found twice. */
   readonly isTakenOnce: boolean;
 }
 
-/** What people call it. */
+/** Names of the kind for users. */
 export interface KindWords {
-  /** One of them, as a title: "Document library". */
+  /** Singular, as a title: "Document library". */
   readonly name: string;
   /** In a count: "2 libraries". */
   readonly noun: string;
   readonly nouns: string;
-  /** All of them, where a crawl is narrowed to the kind: "Files". */
+  /** Name of the scope that crawls only this kind: "Files". */
   readonly scope: string;
-  /** What its array in a domain holds, for the description of the endpoints. */
+  /** Description of its array in a domain, for the endpoints. */
   readonly array: string;
 }
 
-/** One field of a source as the editor shows it. */
+/** A field of a source in the editor. */
 export interface SourceField {
   readonly name: string;
   readonly label: string;
   readonly placeholder: string;
   readonly hint?: string;
-  /** lines: several, one below the other. words: several without blanks in them, pasted in any shape. */
+  /** lines: several values, one per line. words: several values without blanks, pasted in any format. */
   readonly type?: "url" | "lines" | "words" | "number" | "flag";
   readonly optional?: true;
-  /** What does not match is not even asked about; the hint says what is right. */
+  /** A value that does not match is not submitted; the hint explains. */
   readonly pattern?: string;
   readonly usual?: number;
-  /** As a parameter of check_source. */
+  /** Description as a parameter of check_source. */
   readonly described: string;
 }
 
-/** What is taken of a source, for people. */
+/** The rules of a source, for display. */
 export interface SourceRules {
-  /** Globs, or a filter in the language of the source; none: everything. */
+  /** Globs, or a filter in the source's syntax; none: everything. */
   readonly patterns: readonly string[];
-  /** Whatever else is unusual, in words. */
+  /** Other settings that differ from the default, in words. */
   readonly others: readonly string[];
 }
 
-/** How a source is looked after while it is watched. */
+/** How a source is watched. */
 export interface SourceWatch {
-  /** How often it is looked at whole, where the usual is too often. */
+  /** Interval of full scans, if the default is too short. */
   readonly scanMs?: number;
-  /** The folder of this machine that tells when something below it changes, and which folders of it matter. */
+  /** The local folder to watch for changes, and which of its folders matter. */
   readonly folder?: { readonly root: string; enters(folder: string): boolean };
 }
 
 /** The fields that only sources of this kind have. */
 export type OwnFields<C extends SourceConfig> = Omit<C, keyof SourceConfig>;
 
-/** All there is to know about a kind of source outside its own folder. A further kind is a further one in the list that `compose` takes. */
+/** Everything that is known of a kind outside its own folder. To add a kind, add it to the list in `compose`. */
 export interface SourceKind<C extends SourceConfig = SourceConfig> {
-  /** The key of `domain.json` that holds its sources: `folder_sources`. */
+  /** Its key in `domain.json`: `folder_sources`. */
   readonly type: string;
   /** Its folder below `crawler/<DOMAIN_ID>/`: two digits and a name, like `05_folders`. */
   readonly folder: string;
-  /** The word for it in `scope=`. */
+  /** Its value of `scope=`. */
   readonly scope: string;
   readonly abilities: SourceAbilities;
   readonly words: KindWords;
-  /** Its own fields, in the order of the editor; the first says where it is. */
+  /** Its own fields, in editor order; the first is the location. */
   readonly fields: readonly SourceField[];
-  /** Its array is in every `domain.json`, empty or not, as the specification has it. */
+  /** Its array is always in `domain.json`, even if empty, as the specification says. */
   readonly isInEveryDomain?: true;
-  /** Ids that begin so are of this kind: all that tells, once nobody knows the source any more. */
+  /** Prefix of its item ids: identifies the kind when the source is no longer configured. */
   readonly idPrefix?: string;
-  /** Who may have a source looked at that is in no domain yet; admin where that tells what this machine holds, or shows a secret of it to somebody. */
+  /**
+   * Role for checking a source that is in no domain yet; admin if that reveals files of this machine, or sends a secret
+   * somewhere.
+   */
   readonly mayCheck: "operate" | "admin";
-  /** Where a result comes from, in the words of the search functions. */
+  /** Origin of a result, as the search functions name it. */
   readonly foundAs: "url" | "sharepoint" | "file" | "blob";
 
-  /** Reads its own fields. Everything wrong with them goes to `problems`, each naming the field as `where`. */
+  /** Parses its own fields. Adds errors to `problems`, each naming the field after `where`. */
   parse(value: Readonly<Record<string, unknown>>, where: string, problems: string[]): OwnFields<C>;
-  /** The same of a source that somebody still types, where something may be missing that the answer then suggests. */
+  /** Parses a source that the user is still typing: missing fields are allowed, and the check suggests values. */
   parseUnfinished?(value: Readonly<Record<string, unknown>>, where: string, problems: string[]): OwnFields<C>;
-  /** Its own fields as JSON. Those that say nothing unusual are left out, unless they were there `earlier`. */
+  /** Its own fields as JSON, without default values, unless they were there `earlier`. */
   format(source: C, earlier: Readonly<Record<string, unknown>>): Record<string, unknown>;
-  /** The own fields of a source that was taken out of its domain: nobody knows them any more. */
+  /** Own fields of a source that was removed from its domain: the real ones are no longer known. */
   readonly unknown: OwnFields<C>;
-  /** What nobody may write into a source, though one that has it already (`before`) stays. */
+  /** Refuses values that must not be newly set; a source that has them already (`before`) keeps them. */
   refuseNew?(source: C, before: C | undefined, where: string, problems: string[]): void;
-  /** Refuses places that no crawl would take: BadInputError. */
+  /** Throws BadInputError for a location that cannot be crawled. */
   checkPlace?(source: C): Promise<void>;
 
-  /** Where a source is, for logs and pages. */
+  /** The location, for logs and pages. */
   describePlace(source: C): string;
-  /** Where people can look at it. */
+  /** Links for users. */
   links?(source: C): readonly { readonly url: string; readonly words: string }[];
   describeRules(source: C): SourceRules;
-  /** The host that everything of a source comes from; "" where its paths name it. */
+  /** The host of all items; "" if their paths name it. */
   hostOf?(source: C): string;
-  /** Of files at paths: where below the source something called so would be, and whether its rules take it; undefined: elsewhere. */
+  /**
+   * Maps a path or name to a path below the source, and says whether its rules include it; undefined: not in this
+   * source.
+   */
   locate?(source: C, called: string): { readonly path: string; readonly isTaken: boolean } | undefined;
-  /** Of its items only what was published is taken, so one that never was is not. */
+  /** Only published versions are indexed, so an item that was never published is not. */
   leavesOutDrafts?(source: C): boolean;
-  /** It holds the addresses that are registered one by one, not what is found from somewhere. */
+  /** It holds registered addresses, not a crawled site. */
   holdsRegistered?(source: C): boolean;
-  /** Only kinds that have it can be watched. */
+  /** Present for kinds that can be watched. */
   watch?(source: C): SourceWatch;
 
   open(run: SourceRun<C>, options: SourceOptions): Source;
-  /** For kinds whose originals are no documents yet. */
+  /** Present for kinds whose originals must be converted. */
   openConverter?(): Converter;
 }
 
-/** One source of one domain, as the steps get it. */
+/** One source of one domain. */
 export interface SourceRun<C extends SourceConfig = SourceConfig> {
   readonly domainId: DomainId;
   readonly config: C;
-  /** A source of another kind has the same id, or had it and is not gone yet: what the index holds under it is not all of this one. */
+  /** A source of another kind has, or had, the same id: the index may hold documents of both under it. */
   readonly sharesId?: boolean;
 }
 
 export interface SourceOptions {
-  /** Hears of waits (throttling) and progress that a person watching would wonder about. */
+  /** Gets messages about waits (throttling) and progress. */
   readonly log: (line: string) => void;
-  /** The ledger of the step that asks it, for sources that remember their items themselves. */
+  /** The ledger of the running step, for sources that store data about their items. */
   readonly ledger: () => Promise<Ledger>;
-  /** The source must not write anything down. */
+  /** The source must not write anything. */
   readonly dryRun: boolean;
-  /** Sources that can leave out what they know to be unchanged ask for it all the same. */
+  /** Fetch everything, even what the source knows to be unchanged. */
   readonly force: boolean;
-  /** Every file is read, whatever the source says of it. */
+  /** Hash every file, whatever its stamp says. */
   readonly checksum: boolean;
-  /** Nothing outside these folders can have changed since the last look. */
+  /** Only these folders can have changed since the last crawl. */
   readonly onlyFolders?: ReadonlySet<string>;
 }
 
-/** The kinds of sources that there are, in the order they are crawled. */
+/** All kinds of sources, in crawl order. */
 export class SourceKinds {
   readonly all: readonly SourceKind[];
 
-  /** Throws when two of them would have the same sources, folder or scope, or one has abilities that exclude each other. */
+  /** Throws if two kinds have the same type, folder or scope, or one has contradicting abilities. */
   constructor(all: readonly SourceKind[]) {
     this.all = all;
     for (const key of ["type", "folder", "scope"] as const) {
@@ -173,7 +185,7 @@ export class SourceKinds {
     return this.all.map(({ type }) => type);
   }
 
-  /** undefined for kinds of an older or newer version. */
+  /** undefined: a kind of an older or newer version. */
   find(type: string): SourceKind | undefined {
     return this.all.find((kind) => kind.type === type);
   }
@@ -184,7 +196,7 @@ export class SourceKinds {
     throw new BadInputError(`There is no kind of source '${type}'. There are: ${this.types.join(", ")}.`);
   }
 
-  /** By an id of an item, as far as that tells. */
+  /** Finds the kind of an item by the prefix of its id. */
   ofItem(itemId: string): SourceKind {
     const made = this.all.find(({ idPrefix }) => idPrefix !== undefined && itemId.startsWith(idPrefix));
     const foreign = made ?? this.all.find(({ idPrefix }) => idPrefix === undefined);

@@ -1,9 +1,12 @@
 import type { Finding } from "./finding.ts";
 import type { ItemId, SourceId } from "./ids.ts";
 
-/** What a source declares about an item's content without our reading it. Compared with itself, never with bytes on disk. */
+/**
+ * What a source says about an item's content without our reading it. Compare it only with other fingerprints, never
+ * with bytes on disk.
+ */
 export interface Fingerprint {
-  /** As listed; 0 also where the source does not tell. SharePoint rewrites Office files, so the bytes on disk may differ. */
+  /** As listed; 0 if the source does not tell. SharePoint rewrites Office files, so the size on disk may differ. */
   readonly size: number;
   /** ISO 8601 UTC with six fraction digits, as the map files hold it. Compare with !==, never with >. */
   readonly modifiedAt: string;
@@ -35,45 +38,45 @@ export interface Sighting {
    * process step. `row`: it has no bytes of its own, but is a row of the source's export, and processed from there.
    */
   readonly form: "document" | "original" | "row";
-  /** Why it is listed and not to be taken: nobody is to find it, as if it were of a type that is not wanted. */
+  /** Why it is listed but not to be indexed, like an unwanted type. */
   readonly withheld?: string;
   readonly fingerprint: Fingerprint;
-  /** SHA-256 of its bytes, hex, where the source has read them: what is on disk has to have it, too. */
+  /** SHA-256 of its bytes, hex, if the source has read them: the file on disk must have it, too. */
   readonly contentHash?: string;
-  /** Its content version is made of the content itself: another date alone is no change, and only shown. */
+  /** The content version is a hash of the content: another date alone is no change, and only updates the label. */
   readonly dateIsLabel?: boolean;
 }
 
-/** Something that could not be looked at. Not gone: whatever is known at or below it is kept. */
+/** Something that could not be read. Not gone: everything known at or below it is kept. */
 export interface Unreadable {
   readonly kind: "unreadable";
   /** Path below the source's root that could not be read, as server paths spell it; "": anything may be missing. */
   readonly path: string;
-  /** The item this is about, when that much could be read: it is kept wherever it is known. */
+  /** The item, if known: it is kept wherever it is. */
   readonly itemId?: ItemId;
   readonly reason: string;
 }
 
-/** The source says itself that an item is gone, or not for us any more: that needs no complete look. */
+/** The source says that an item is gone, or not for us any more: no complete listing is needed. */
 export interface Departed {
   readonly kind: "departed";
   readonly itemId: ItemId;
-  /** The item that stands in its place: where that is listed, too, nothing is lost. */
+  /** The item that replaces it: if that is listed, nothing is lost. */
   readonly successor?: ItemId;
   readonly reason: string;
 }
 
-/** Neither there nor gone for good: whatever is known of it stays as it is, and where nothing is known there is nothing to tell. */
+/** Neither present nor gone for good: what is known of it stays; an unknown item is ignored. */
 export interface Undecided {
   readonly kind: "undecided";
   readonly itemId: ItemId;
   readonly reason: string;
 }
 
-/** May absence from this listing mean deletion? */
+/** Whether an item that was not listed is deleted. */
 export type Completeness = "complete" | "partial";
 
-/** Pages: servers answer in them anyway, and a promise for every single item buys nothing. */
+/** In pages: servers respond in pages, and a promise per item would be slow. */
 export type Listed = Sighting | Unreadable | Departed | Undecided;
 export type Listing = AsyncGenerator<readonly Listed[], Completeness>;
 
@@ -96,13 +99,14 @@ export interface Source {
   fetch(item: ItemRef, signal: AbortSignal): Promise<Fetched>;
   /** For sources with rows: the one file that holds them all. */
   readonly table?: TableExport;
-  /** Rows that the source counts and does not show us. To be asked after list() has ended. */
+  /** Rows that the source counts but does not list. Call it after list() has ended. */
   readonly hiddenRows?: () => number;
-  /** For sources that can tell what changed since an earlier listing. */
+  /** For sources with a change feed. */
   readonly feed?: ChangeFeed;
   /**
-   * For sources that remember what became of their items: called when the plan was carried out; in a dry run with a ledger
-   * that forgets it. What was not listed and is not still held has left the mirror, and leaves the index next.
+   * For sources that store the state of their items: called when the plan was carried out; in a dry run with a ledger
+   * that discards it. Items that were not listed and are not in `stillHeld` have left the mirror, and leave the index
+   * next.
    */
   conclude?(outcome: ListingOutcome): Promise<void>;
   /** Releases open resources and writes nothing. Called at the end, also after a failed listing. */
@@ -123,13 +127,13 @@ export interface TableExport {
   /** Its name below `01_originals/`. */
   readonly path: string;
   /**
-   * To be asked after list() has ended. Rows that were not listed but are to be kept come from `before`, the export of
-   * an earlier run (an absolute path), by their list item ids.
+   * Call it after list() has ended. Rows that were not listed but must stay are copied from `before`, the export of an
+   * earlier run (an absolute path), by their list item ids.
    */
   export(before: string | undefined, keep: ReadonlySet<number>): AsyncIterable<Uint8Array>;
 }
 
-/** What a source can say without listing everything. The listing stays the truth: in doubt, the feed declines. */
+/** Changes without a full listing. In doubt, the feed returns undefined. */
 export interface ChangeFeed {
   /** Returns the current position of the feed. Taken before a listing, it is where the next since() begins. */
   cursor(signal: AbortSignal): Promise<string>;

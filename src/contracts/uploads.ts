@@ -1,36 +1,36 @@
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 
-/** What an upload is to become. */
+/** The file that is to be uploaded. */
 export interface UploadIntent {
   readonly itemId: ItemId;
   readonly name: string;
   readonly bytes: number;
 }
 
-/** One request to upload, from before it was sent until its file is attached or deleted. */
+/** One upload request, from before it was sent until its file is attached or deleted. */
 export interface UploadTry extends UploadIntent {
   readonly key: number;
   readonly startedAtMs: number;
-  /** When it ended without an answer; undefined while nobody knows. */
+  /** When it failed without a response; undefined: not known to have failed. */
   readonly lostAtMs: number | undefined;
-  /** undefined: no answer was read, so the service may hold a file nobody knows the id of. */
+  /** undefined: no response was read, so the service may have a file whose id is unknown. */
   readonly fileId: FileId | undefined;
-  /** Of what was sent; "" while there is no answer. */
+  /** Hash of the sent bytes; "" before the response. */
   readonly sha256: string;
 }
 
 /**
- * Uploads under way of one source to one store. The service takes no key that would make an upload unrepeatable and
- * offers no mark on files, so what was sent is written down first: after a lost answer or a crash this is all that
- * tells our uploads from those of others. What was said survives a crash when the call returns.
+ * Journal of the uploads of one source to one store. The service supports neither idempotency keys nor marks on files,
+ * so each upload is recorded before it is sent: after a lost response or a crash, only this tells our uploads from
+ * those of others. A call is durable when it returns.
  */
 export interface UploadJournal {
-  /** Returns its key. */
+  /** Returns the key of the upload. */
   begin(intent: UploadIntent): Promise<number>;
-  /** With the hash of what was sent, which need not be what was intended. */
+  /** `sha256` is the hash of the sent bytes, which may differ from the intended ones. */
   answered(key: number, fileId: FileId, sha256: string): Promise<void>;
   lost(key: number): Promise<void>;
-  /** Nothing is left to be done about it. */
+  /** Closes the upload: nothing is left to do. */
   settle(key: number): Promise<void>;
   unsettled(): Promise<readonly UploadTry[]>;
 }
@@ -41,10 +41,10 @@ export interface UploadPlace {
   readonly storeId: VectorStoreId;
 }
 
-/** Of all domains. */
+/** The journals of all domains. */
 export interface UploadJournals {
-  /** One writer at a time: whoever has the lease of the source. */
+  /** One writer at a time: the holder of the source's lease. */
   open(place: UploadPlace): Promise<UploadJournal>;
-  /** Ids of uploads that were under way within the last week, settled or not: of one domain, or of all. */
+  /** File ids of uploads of the last week, settled or not, of one domain or of all. */
   files(domainId?: DomainId): Promise<readonly { readonly fileId: FileId; readonly startedAtMs: number }[]>;
 }

@@ -2,7 +2,7 @@ import { RemoteError } from "./errors.ts";
 import type { ItemId } from "./ids.ts";
 import type { ContentState, DateOrigin, IngestItem } from "./registry.ts";
 
-/** What the User-Agent of every request to the web begins with. */
+/** Prefix of the User-Agent of every web request. */
 export const CRAWLER_AGENT = "lockstep/";
 
 /** One HTTP request. Redirects are not followed. */
@@ -13,7 +13,7 @@ export interface WebRequest {
   readonly etag?: string;
   readonly lastModified?: string;
   readonly accept?: string;
-  /** Of the body, unpacked. */
+  /** Maximum size of the decompressed body. */
   readonly maxBytes: number;
   /** Maximum age of the cached robots.txt. Default: its own cache lifetime, at most a day. */
   readonly robotsMaxAgeMs?: number;
@@ -81,12 +81,12 @@ export interface WebClient {
   close(): Promise<void>;
 }
 
-/** What a web page says. Addresses are absolute and without fragment. */
+/** The content of a web page. URLs are absolute and without fragment. */
 export interface WebPage {
   readonly title: string;
   /** ISO 639-1, "" when nothing tells. */
   readonly language: string;
-  /** What is indexed of it: begins with the title as a heading. */
+  /** The indexed text: begins with the title as a heading. */
   readonly markdown: string;
   readonly canonical: string;
   readonly noindex: boolean;
@@ -130,22 +130,22 @@ export interface WebPageReader {
   /** Changes whenever the same page would give another document. */
   readonly revision: string;
   /**
-   * Whatever the bytes are, something can be said of them. `contentType` is the header. Throws ExtractError with a sentence when
-   * it takes more time or memory than a page may have.
+   * Accepts any bytes. `contentType` is the header. Throws ExtractError with a sentence if it takes more time or memory
+   * than a page may use.
    */
   read(bytes: Uint8Array, contentType: string, url: string, signal: AbortSignal): Promise<WebPage>;
-  /** The text of Markdown or plain text and the addresses it links to. */
+  /** Returns the text of Markdown or plain text, and its links. */
   readMarkdown(bytes: Uint8Array, contentType: string, url: string, signal: AbortSignal): Promise<WebPage>;
 }
 
-/** Shows a page as a browser would. */
+/** Renders pages in a browser. */
 export interface PageRenderer {
   /** Returns the HTML after scripts ran. Throws with a sentence. `tell` is warned once of a browser without a sandbox. */
   render(url: string, signal: AbortSignal, tell?: Tell): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
-/** The document of each item as it was last seen, and on request the answers it was made of. Bounded by age. */
+/** The last document of each item, and, if configured, the responses it was made from. Limited by age. */
 export interface WebDocuments {
   put(id: ItemId, bytes: Uint8Array): Promise<void>;
   /** Returns the document if its bytes have this hash (`sha256:…`), else undefined. */
@@ -154,7 +154,7 @@ export interface WebDocuments {
   keepSnapshot(id: ItemId, at: string, bytes: Uint8Array, mimeType: string): Promise<void>;
   snapshots(id: ItemId): Promise<readonly { readonly at: string; readonly bytes: number; readonly path: string }[]>;
   delete(id: ItemId): Promise<void>;
-  /** Removes what is older than it has to be. Returns how many files left. */
+  /** Deletes expired files; returns how many. */
   removeOld(now: Date): Promise<number>;
 }
 

@@ -7,8 +7,8 @@ import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { formatSource, parseSource } from "./source-codec.ts";
 
 /**
- * Reads a `domain.json`. Keys that are not ours are left alone here and kept by `mergeDomain`. Throws BadInputError
- * with everything that keeps it from being used.
+ * Parses a `domain.json`. Unknown keys are ignored here and kept by `mergeDomain`. Throws BadInputError with all
+ * problems.
  */
 export function parseDomain(json: unknown, id: DomainId, kinds: SourceKinds): Domain {
   if (!isJsonObject(json)) throw new BadInputError(`Cannot read domain '${id}': domain.json must hold a JSON object.`);
@@ -32,7 +32,7 @@ export function parseDomain(json: unknown, id: DomainId, kinds: SourceKinds): Do
   return domain;
 }
 
-/** The `domain.json` after the change. Whatever else the earlier one holds, in the domain and in its sources, stays. */
+/** Returns the `domain.json` after a change. Other keys of the earlier one, in the domain and in its sources, stay. */
 export function mergeDomain(domain: Domain, earlier: JsonObject | undefined, kinds: SourceKinds): JsonObject {
   return {
     ...earlier,
@@ -45,7 +45,7 @@ export function mergeDomain(domain: Domain, earlier: JsonObject | undefined, kin
   };
 }
 
-/** The domain as the endpoints show it: its id, and what we know of its `domain.json`. */
+/** Returns the domain as the endpoints show it: its id, and the known keys of its `domain.json`. */
 export function formatDomain(domain: Domain, kinds: SourceKinds): JsonObject {
   return {
     domain_id: domain.domainId,
@@ -71,7 +71,7 @@ function formatSources(domain: Domain, kinds: SourceKinds, earlier: JsonObject =
   return Object.fromEntries(arrays);
 }
 
-/** One that cannot be kept is none: everything but the unattended crawls goes on, and people are told. */
+/** An invalid schedule counts as none: only the scheduled crawls stop, and `scheduleProblem` is shown. */
 function findSchedule(value: unknown = ""): Pick<Domain, "schedule" | "scheduleProblem"> {
   const problems: string[] = [];
   if (typeof value !== "string") problems.push("'schedule' must be text.");
@@ -80,13 +80,13 @@ function findSchedule(value: unknown = ""): Pick<Domain, "schedule" | "scheduleP
   return scheduleProblem ? { schedule: "", scheduleProblem } : { schedule };
 }
 
-/** What somebody wrote by hand and nobody can read stays until it is replaced. */
+/** An invalid schedule stays in the file until it is replaced. */
 function scheduleAfter({ schedule, scheduleProblem }: Domain, earlier: JsonObject | undefined): JsonObject {
   if (schedule) return { schedule };
   return earlier?.["schedule"] === undefined || scheduleProblem ? {} : { schedule };
 }
 
-/** With one blank between its fields. */
+/** Returns the schedule with one blank between its fields. */
 export function readSchedule(text: string, problems: string[]): string {
   const schedule = text.trim().replaceAll(/\s+/g, " ");
   const problem = schedule && findCronProblem(schedule);
@@ -107,27 +107,27 @@ export function parseSources(kind: SourceKind, value: unknown, problems: string[
   return sources;
 }
 
-/** What sources of one domain may not share. */
+/** Checks that the sources of a domain have distinct ids and locations. */
 export function checkTogether(sources: readonly SourceConfig[], problems: string[]): void {
   const ids = new Set<string>();
-  const places = new Map<string, SourceId>();
+  const locations = new Map<string, SourceId>();
   for (const source of sources) {
     const { sourceId, kind } = source;
-    // Ids name folders, and some disks do not tell upper from lower case.
+    // Ids are folder names, and some disks ignore case.
     const id = sourceId.toLowerCase();
     if (ids.has(id)) {
       problems.push(`source_id '${sourceId}' is used more than once; it must be unique within the domain.`);
     }
     ids.add(id);
     if (!kind.abilities.isTakenOnce) continue;
-    const place = kind.describePlace(source);
-    const other = places.get(place);
+    const location = kind.describePlace(source);
+    const other = locations.get(location);
     if (other !== undefined) {
       problems.push(
-        `Sources '${other}' and '${sourceId}' are both ${place}: every file would be found twice. Put the rules of both into one source; or give one of them a folder or prefix below it, and exclude that in the other.`,
+        `Sources '${other}' and '${sourceId}' are both ${location}: every file would be found twice. Put the rules of both into one source; or give one of them a folder or prefix below it, and exclude that in the other.`,
       );
     }
-    places.set(place, sourceId);
+    locations.set(location, sourceId);
   }
 }
 

@@ -15,7 +15,7 @@ export interface DomainListing {
   readonly broken: readonly { readonly domainId: string; readonly reason: string }[];
 }
 
-/** Where they are, and which kinds of sources they may have. */
+/** The folder of the domains, and the kinds of sources they may have. */
 export interface StoredDomains {
   readonly domainsFolder: string;
   readonly kinds: SourceKinds;
@@ -25,7 +25,7 @@ export function domainFile(domainsFolder: string, id: string): string {
   return join(domainsFolder, id, "domain.json");
 }
 
-/** As readDomainJson, and what it says makes sense. */
+/** Like readDomainJson, and parses it. */
 export async function readStoredDomain({ domainsFolder, kinds }: StoredDomains, id: DomainId): Promise<Domain> {
   const json = await readDomainJson(domainsFolder, id);
   try {
@@ -36,7 +36,7 @@ export async function readStoredDomain({ domainsFolder, kinds }: StoredDomains, 
   }
 }
 
-/** NotFoundError when there is none, UnreadableError when it cannot be read. */
+/** NotFoundError if there is none, UnreadableError if it cannot be read. */
 export async function readDomainJson(domainsFolder: string, id: string): Promise<JsonObject> {
   const bytes = await readFileIfExists(domainFile(domainsFolder, id)).catch((error: NodeJS.ErrnoException) => {
     throw new UnreadableError(`Cannot read domain '${id}': domain.json cannot be opened (${error.code}).`);
@@ -51,7 +51,7 @@ export async function readDomainJson(domainsFolder: string, id: string): Promise
   throw new UnreadableError(`Cannot read domain '${id}': domain.json must hold a JSON object.`);
 }
 
-/** Refuses to write what could not be read again. */
+/** Parses before writing, so that it can be read again. */
 export async function writeDomainJson(
   { domainsFolder, kinds }: StoredDomains,
   id: DomainId,
@@ -70,9 +70,9 @@ export async function listDomains({ domainsFolder, kinds }: StoredDomains): Prom
       const id = parseDomainId(name);
       domains.push(parseDomain(await readDomainJson(domainsFolder, id), id, kinds));
     } catch (error) {
-      // A folder without a domain.json is none of ours.
+      // A folder without a domain.json is not a domain.
       if (error instanceof NotFoundError) continue;
-      // Whoever tells of it says first which one cannot be read.
+      // Callers name the domain themselves.
       broken.push({ domainId: name, reason: explain(error).replace(`Cannot read domain '${name}': `, "") });
     }
   }
@@ -89,7 +89,10 @@ export async function domainNames(domainsFolder: string): Promise<string[]> {
   }
 }
 
-/** Whoever writes `domains/<id>/` holds this. Beside the domains, not inside: the lock must outlive the folder it guards. */
+/**
+ * Every writer of `domains/<id>/` holds this lock. It is beside the domains, not inside: the lock must outlive the
+ * folder it guards.
+ */
 export function withDomainLock<T>(domainsFolder: string, id: DomainId, work: () => Promise<T>): Promise<T> {
   return withFileLock(join(domainsFolder, ".lockstep", "locks", id), work);
 }

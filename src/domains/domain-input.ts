@@ -16,8 +16,8 @@ const DOMAIN_FIELDS: readonly string[] = [
 ];
 
 /**
- * The domain that somebody asks for: a new one, or `existing` with changes. What is absent keeps its value in a
- * change; in a new domain only `domain_id` and `name` are required. All problems are told at once.
+ * Parses a request: a new domain, or `existing` with changes. An absent field keeps its value; a new domain requires
+ * only `domain_id` and `name`. Reports all problems at once.
  */
 export function parseDomainInput(body: unknown, kinds: SourceKinds, existing?: Domain): Domain {
   if (!isJsonObject(body)) throw new BadInputError("The body must be a JSON object or form fields.");
@@ -44,7 +44,7 @@ export function parseDomainInput(body: unknown, kinds: SourceKinds, existing?: D
 }
 
 function readDomainId(body: JsonObject, existing: Domain | undefined, problems: string[]): DomainId {
-  // A change of the id is a rename, which is more than a change of what domain.json says.
+  // Changing the id is a rename, which has its own endpoint.
   if (existing) return existing.domainId;
   const text = readText(body, "domain_id", problems);
   if (text === undefined || text === "") {
@@ -74,7 +74,10 @@ function readNewSources(body: JsonObject, kinds: SourceKinds, existing: Existing
   return sources;
 }
 
-/** An array replaces the sources of its kind; `sources_json` replaces all. An empty one is an unfilled form field and says nothing. */
+/**
+ * An array replaces the sources of its kind; `sources_json` replaces all. An empty `sources_json` is an unfilled form
+ * field and is ignored.
+ */
 function readSources(body: JsonObject, kinds: SourceKinds, existing: Existing, problems: string[]): SourceConfig[] {
   const packed = readText(body, "sources_json", problems)?.trim();
   if (!packed) return readSourceArrays(body, kinds, existing, problems);
@@ -114,7 +117,7 @@ function refuseUnknown(json: JsonObject, accepted: readonly string[], where: str
   problems.push(`Unknown field ${names}${where && ` in ${where}`}. Accepted: ${accepted.join(", ")}.`);
 }
 
-/** People recognise a domain by its names, so nothing in one may hide or turn around what it says. */
+/** Users recognise a domain by its names: they must not contain characters that hide or reverse text. */
 function readName(body: JsonObject, key: string, problems: string[]): string | undefined {
   const name = readText(body, key, problems)?.trim();
   if (name !== undefined && /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(name)) {

@@ -7,7 +7,7 @@ import { pathExists } from "../lib/file-system.ts";
 import { domainFile, domainNames, readDomainJson, withDomainLock } from "./domain-files.ts";
 import { type DomainFolders, finishRemoval } from "./domain-trash.ts";
 
-/** A change of a domain's id, from before anything moves until everything has. */
+/** A rename of a domain, from before anything moves until everything has moved. */
 export interface DomainRename {
   readonly from: DomainId;
   readonly to: DomainId;
@@ -30,9 +30,9 @@ export async function unfinishedRenames(domainsFolder: string): Promise<DomainRe
   }
 }
 
-/** Neither name may be given away, and neither domain removed, before all that belongs to it has arrived. */
+/** Throws while a rename from or to this id is unfinished: neither id may be reused, and neither domain deleted. */
 export async function refuseWhileRenamed(domainsFolder: string, id: DomainId): Promise<void> {
-  const isMeant = (one: string): boolean => one.toLowerCase() === id.toLowerCase();
+  const isMeant = (name: string): boolean => name.toLowerCase() === id.toLowerCase();
   const found = (await unfinishedRenames(domainsFolder)).find(({ from, to }) => isMeant(from) || isMeant(to));
   if (!found) return;
   throw new ConflictError(
@@ -40,12 +40,12 @@ export async function refuseWhileRenamed(domainsFolder: string, id: DomainId): P
   );
 }
 
-/** What keeps a domain from being called `to`. BadInputError and NotFoundError say what. */
+/** Throws BadInputError or NotFoundError if the domain cannot be renamed. */
 export async function checkRename(folders: DomainFolders, { from, to }: DomainRename): Promise<void> {
   const { domainsFolder, crawlerFolder } = folders;
   await readDomainJson(domainsFolder, from);
   if (from.toLowerCase() === to.toLowerCase()) {
-    // On some disks the two are one folder, and nobody could tell afterwards whether it has moved.
+    // On some disks both are the same folder, and afterwards nothing would show whether it has moved.
     const advice = from === to ? "" : " Rename it to something else first.";
     throw new BadInputError(`'${to}' differs from '${from}' in upper and lower case at most.${advice}`);
   }
@@ -58,7 +58,7 @@ export async function checkRename(folders: DomainFolders, { from, to }: DomainRe
   }
 }
 
-/** Written down before anything moves: from here on crawls of the domain wait. */
+/** Writes a note before anything moves: from here on crawls of the domain wait. */
 export async function beginRename(folders: DomainFolders, rename: DomainRename): Promise<void> {
   const { domainsFolder } = folders;
   await withBothLocks(domainsFolder, rename, async () => {
@@ -71,9 +71,9 @@ export async function beginRename(folders: DomainFolders, rename: DomainRename):
 }
 
 /**
- * The moment of the rename: one rename of a folder, before which the domain has its old name and after which it has the
- * new one. The mirror follows. May be repeated: what has arrived is left alone, whatever appears under the old name again.
- * ConflictError, with the way out, when the domain has its new name and the mirror cannot follow.
+ * Renames the domain's folder, which is the moment of the rename; then the mirror's. Repeatable: what has moved is left
+ * alone, even if the old name exists again. ConflictError, with the remedy, if the domain has its new name and the
+ * mirror cannot be moved.
  */
 export async function moveDomain({ domainsFolder, crawlerFolder }: DomainFolders, rename: DomainRename): Promise<void> {
   await withBothLocks(domainsFolder, rename, async () => {
@@ -87,10 +87,10 @@ export async function moveDomain({ domainsFolder, crawlerFolder }: DomainFolders
   });
 }
 
-/** What the note says once the mirror has its new name. */
+/** Content of the note once the mirror has moved. */
 const MIRROR_MOVED = "mirror moved\n";
 
-/** Where there is no such folder, there is nothing to move, or it has moved. */
+/** A missing folder has moved already, or there was none. */
 async function moveFolder(folder: string, { from, to }: DomainRename): Promise<void> {
   await renameFolder(join(folder, from), join(folder, to)).catch((error: unknown) => {
     if (!isErrno(error, "ENOENT")) throw error;
@@ -106,12 +106,12 @@ export async function hasMoved(domainsFolder: string, { from, to }: DomainRename
   return (await pathExists(domainFile(domainsFolder, to))) && !(await pathExists(domainFile(domainsFolder, from)));
 }
 
-/** Everything has arrived, or nothing has left. */
+/** Deletes the note, when everything has moved, or nothing. */
 export async function endRename(domainsFolder: string, rename: DomainRename): Promise<void> {
   await rm(noteOf(domainsFolder, rename), { force: true });
 }
 
-/** In one order, whoever asks, so that two renames never wait for each other. */
+/** Always in the same order, so that two renames never deadlock. */
 function withBothLocks<T>(domainsFolder: string, { from, to }: DomainRename, work: () => Promise<T>): Promise<T> {
   const [first, second] = from < to ? [from, to] : [to, from];
   return withDomainLock(domainsFolder, first, () => withDomainLock(domainsFolder, second, work));

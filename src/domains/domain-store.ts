@@ -22,35 +22,38 @@ import {
 import { refuseWhileRenamed } from "./domain-rename.ts";
 import { type DomainFolders, finishRemoval, moveToTrash, refuseLeftovers, unfinishedRemovals } from "./domain-trash.ts";
 
-/** `domains/<id>/domain.json`, one folder a domain. */
+/** The domains: `domains/<id>/domain.json`. */
 export interface DomainStore {
   /** The kinds of sources that domains may have. */
   readonly kinds: SourceKinds;
   /** Sorted by id. A domain.json that cannot be read is listed in `broken` with the reason, never silently left out. */
   list(): Promise<DomainListing>;
-  /** NotFoundError when there is none, UnreadableError when its file cannot be read. */
+  /** NotFoundError if there is none, UnreadableError if its file cannot be read. */
   get(id: DomainId): Promise<Domain>;
-  /** BadInputError when it exists, when its vector store is another domain's, or when a mirror of nobody has its id; ConflictError while one is renamed from or to its id. */
+  /**
+   * BadInputError if it exists, its vector store belongs to another domain, or its mirror folder exists; ConflictError
+   * while its id is part of a rename.
+   */
   create(domain: Domain): Promise<Domain>;
   /**
-   * Writes only what differs from `before`, the domain the change was made from: a vector store id that a crawl set
-   * meanwhile is not taken back by somebody who edited the description. BadInputError when the new vector store is
-   * another domain's.
+   * Writes only the differences from `before`, the domain that the change is based on: editing the description does not
+   * undo a vector store id that a crawl set meanwhile. BadInputError if the new vector store belongs to another domain.
    */
   update(domain: Domain, before: Domain): Promise<Domain>;
   /**
-   * The domain's vector store; when it has none yet, the one that `create` makes. Of several callers, in whichever
-   * process, one creates and the others get the same id.
+   * Returns the domain's vector store; creates it with `create` if there is none. Of several callers, in any process,
+   * one creates it and the others get the same id.
    */
   ensureVectorStore(
     id: DomainId,
     create: () => Promise<VectorStoreId>,
   ): Promise<{ readonly id: VectorStoreId; readonly created: boolean }>;
   /**
-   * Removes the domain's folders (`domains/<id>`, `crawler/<id>`); the vector store stays. ConflictError while it is renamed.
-   * `lastLook` may still refuse, by throwing: whoever reads the domain under its lock is seen by it, or finds no domain.
+   * Deletes the domain's folders (`domains/<id>`, `crawler/<id>`), not its vector store. ConflictError while it is
+   * being renamed. `lastCheck` may still refuse by throwing: it runs under the lock, so it sees every job that read the
+   * domain before.
    */
-  remove(id: DomainId, lastLook?: () => Promise<void>): Promise<Domain>;
+  remove(id: DomainId, lastCheck?: () => Promise<void>): Promise<Domain>;
 }
 
 type StoreParts = DomainFolders & StoredDomains;
@@ -75,11 +78,11 @@ export function createDomainStore(folders: StoreParts): DomainStore {
         return writeUnshared(folders, { ...found, ...differences(domain, before), sources }, json);
       }),
     ensureVectorStore: (id, create) => locked(id, () => ensureStore(folders, id, create)),
-    remove: (id, lastLook) =>
+    remove: (id, lastCheck) =>
       locked(id, async () => {
         const domain = await readStoredDomain(folders, id);
         await refuseWhileRenamed(domainsFolder, id);
-        await lastLook?.();
+        await lastCheck?.();
         await moveToTrash(folders, id);
         await finishRemoval(folders, id);
         return domain;
@@ -109,7 +112,7 @@ async function ensureStore(
   const existing = parseDomain(await readDomainJson(domainsFolder, id), id, kinds).vectorStoreId;
   if (existing) return { id: existing, created: false };
   const store = await create();
-  // Creating may take long, and people edit the file by hand: what it says now is what the id is added to.
+  // Read again: creating may take long, and users edit the file by hand.
   const json = await readDomainJson(domainsFolder, id);
   const meanwhile = parseDomain(json, id, kinds).vectorStoreId;
   if (meanwhile) return { id: meanwhile, created: false };
@@ -117,21 +120,24 @@ async function ensureStore(
   return { id: store, created: true };
 }
 
-/** `earlier` is what is on disk. A store that is not new is let pass, so that a domain in conflict can still be edited. */
+/**
+ * `earlier` is the file's content. A store id that does not change is accepted, so that a domain in conflict can still
+ * be edited.
+ */
 async function writeUnshared(stored: StoredDomains, domain: Domain, earlier: JsonObject | undefined): Promise<Domain> {
   const { domainId, vectorStoreId } = domain;
   const json = mergeDomain(domain, earlier, stored.kinds);
   if (vectorStoreId === "" || vectorStoreId === earlier?.["vector_store_id"]) {
     return writeDomainJson(stored, domainId, json);
   }
-  // Two domains that take the same store at the same moment hold two different locks, so a third lets only one look.
+  // A third lock: two domains that take the same store at once hold different locks.
   return withFileLock(join(stored.domainsFolder, ".lockstep", "vector-stores.lock"), async () => {
     refuseSharedStore(domain, (await listDomains(stored)).domains);
     return writeDomainJson(stored, domainId, json);
   });
 }
 
-/** A change to the sources of one kind leaves those of the others as they are on disk. */
+/** A change to the sources of one kind keeps those of other kinds as they are on disk. */
 function mergeSources(
   kinds: SourceKinds,
   wanted: readonly SourceConfig[],
@@ -151,7 +157,7 @@ function differences(domain: Domain, before: Domain): Partial<Domain> {
   );
 }
 
-/** Each crawl takes out of the store what its own domain no longer has, so two domains would empty each other's. */
+/** Throws if another domain uses the store: each crawl would remove the other domain's documents. */
 export function refuseSharedStore(domain: Domain, domains: readonly Domain[]): void {
   const { domainId, vectorStoreId } = domain;
   if (vectorStoreId === "") return;

@@ -11,13 +11,13 @@ export interface DomainFolders {
 }
 
 /**
- * The moment of removal: one rename takes the domain away, whole. What lies in the trash is at the same time the note
- * that its mirror must go too, so a crash after this leaves work for `finishRemoval`, never half a domain.
+ * Removes the domain by one rename. The folder in the trash also records that its mirror must go: after a crash,
+ * `finishRemoval` completes it, and there is never half a domain.
  */
 export async function moveToTrash(folders: DomainFolders, id: DomainId): Promise<void> {
   const trash = trashFolder(folders);
   await mkdir(trash, { recursive: true });
-  // No id holds a tilde, so the name tells the id back.
+  // Ids contain no tilde, so the id can be read back from the name.
   await rename(join(folders.domainsFolder, id), join(trash, `${id}~${randomBytes(6).toString("hex")}`));
 }
 
@@ -35,13 +35,13 @@ export async function finishRemoval(folders: DomainFolders, id: string): Promise
   const names = (await trashNames(folders)).filter((name) => idOf(name) === id);
   if (names.length === 0) return;
   if (!(await pathExists(join(folders.domainsFolder, id, "domain.json")))) {
-    // Whoever waits for a lease in there may make its folder once more, and then sees that the domain is gone.
+    // A job that waits for a lease may create the folder again; it then finds that the domain is gone.
     await rm(join(folders.crawlerFolder, id), { recursive: true, force: true, maxRetries: 5 });
   }
   for (const name of names) await rm(join(trashFolder(folders), name), { recursive: true, force: true });
 }
 
-/** The first crawl of a new domain would believe the map files that somebody left under its id. */
+/** Throws if the mirror folder exists: the first crawl of a new domain would use its map files. */
 export async function refuseLeftovers({ crawlerFolder }: DomainFolders, id: DomainId): Promise<void> {
   if ((await namesIn(join(crawlerFolder, id))).length === 0) return;
   throw new BadInputError(

@@ -6,7 +6,7 @@ import { plural } from "../lib/text.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { fetchItems, placeRows, removeVacated } from "./fetch-items.ts";
 import type { DownloadPlan } from "./make-plan.ts";
-import { moveItems, takeFreedPlaces } from "./move-items.ts";
+import { moveItems, takeFreedPaths } from "./move-items.ts";
 import { PathClaims } from "./path-claims.ts";
 import { FETCHED, listedChanges, removedItems } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
@@ -15,23 +15,29 @@ import type { DownloadStep } from "./run-context.ts";
 export interface ApplyStep extends DownloadStep {
   readonly counts: StepCounts;
   readonly claims: PathClaims;
-  /** Files whose items now have another one. They leave when all have arrived: until then somebody may just be taking their place. */
+  /**
+   * Files whose items moved to another file. They are removed at the end: until then another item may be taking their
+   * path.
+   */
   readonly vacated: string[];
 }
 
-/** Carries the plan out on disk and in the ledger. One bad item never stops the others; `counts` tells how many failed. */
+/**
+ * Carries out the plan on disk and in the ledger. A failing item never stops the others; `counts` has the number of
+ * failures.
+ */
 export async function applyPlan(
   plan: DownloadPlan,
   download: DownloadStep & Pick<ApplyStep, "counts">,
 ): Promise<{ readonly stuck: number }> {
   const { items, size } = plan;
-  // `stuck` are items that are gone and could not be removed.
+  // `stuck`: items that are gone at the source and could not be removed here.
   if (size.removed + size.moved + size.fetched === 0) return { stuck: 0 };
   const { ledger, mirror, source, request, counts, job } = download;
   const { isHinted = false, inStep } = plan.delta ?? {};
   const claims = isHinted || inStep ? PathClaims.onDisk(mirror, inStep?.marked) : await PathClaims.of(ledger, mirror);
   const step: ApplyStep = { ...download, claims, vacated: [] };
-  // First the table, which no longer has the rows that are removed: a run that is killed in between removes them again.
+  // The table first: it no longer has the removed rows, and a run that is killed in between removes them again.
   const rows = source.table ? await gather(listedChanges(items, FETCHED, ledger), isRow) : [];
   const unplaced = await placeRows(rows, plan, step);
   const stuck = await removeAll(items, step);
@@ -43,7 +49,7 @@ export async function applyPlan(
     unfetched = await fetchItems(unfetched, unfetched.length, step);
   }
   await removeVacated(step);
-  await takeFreedPlaces(step);
+  await takeFreedPaths(step);
   for (const { kind } of [...unplaced, ...unfetched]) counts[kind] -= 1;
   counts.failed += unplaced.length + unfetched.length + stuck;
   return { stuck };
@@ -55,14 +61,14 @@ function isRow({ sighting }: ListedChange): boolean {
 
 async function gather(
   pages: AsyncIterable<readonly ListedChange[]>,
-  isMeant: (change: ListedChange) => boolean = () => true,
+  isWanted: (change: ListedChange) => boolean = () => true,
 ): Promise<ListedChange[]> {
   const changes: ListedChange[] = [];
-  for await (const page of pages) for (const change of page) if (isMeant(change)) changes.push(change);
+  for await (const page of pages) for (const change of page) if (isWanted(change)) changes.push(change);
   return changes;
 }
 
-/** What is fetched one by one. Entries are read when it is their turn: a first crawl fetches everything there is. */
+/** Yields the items that are fetched one by one. Entries are read page by page: a first crawl fetches every item. */
 async function* files(plan: Plan, ledger: Ledger, unmoved: readonly ListedChange[]): AsyncGenerator<ListedChange> {
   for await (const page of listedChanges(plan, FETCHED, ledger)) {
     for (const change of page) if (!isRow(change)) yield change;
@@ -102,7 +108,7 @@ async function removeOne(change: AbsentChange, step: ApplyStep): Promise<void> {
   await ledger.flushNowAndThen();
 }
 
-/** An original that others share stays. One of its own, as a page has it, goes with its document. */
+/** Returns the files to remove with an item: a shared original stays, an own one (of a page) goes. */
 function ownFiles({ itemId, mirrored }: LedgerEntry, { mirror, converter }: ApplyStep): string[] {
   if (!mirrored) return [];
   const { file, listItemId, name } = mirrored;

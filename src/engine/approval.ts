@@ -11,13 +11,16 @@ import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
 import type { PlanSize } from "./make-plan.ts";
 import { isTouched, TOUCHED } from "./planned-changes.ts";
 
-/** The plan that a run makes; and what somebody approved, outside of which it does nothing. */
+/** The plan that a run makes, and the approved plan that limits it. */
 interface RunPlan {
   readonly plan: PlanDraft;
   readonly approval: Approval | undefined;
 }
 
-/** A dry run stores its plan where an id is given; a run keeps to the one of that id, which has nothing of a source that it does not know. */
+/**
+ * A dry run with a plan id stores its plan; a run with a plan id only does what that plan has. The plan is empty for a
+ * source it does not have.
+ */
 export async function openRunPlan(
   run: SourceRun,
   { planId }: CrawlRequest,
@@ -30,7 +33,7 @@ export async function openRunPlan(
   return { plan: ledgers.openPlan(), approval: new Approval(approved) };
 }
 
-/** A dry run begins its plan anew; another run is refused one that is not there, or that nobody could see as a whole. */
+/** A dry run drops the plan of that id first. A run throws if the plan does not exist or is incomplete. */
 export async function preparePlan(
   { domainId }: Domain,
   { planId }: CrawlRequest,
@@ -43,20 +46,20 @@ export async function preparePlan(
   if (state === "none") throw new NotFoundError(`Domain '${domainId}' has no plan '${planId}'. A dry run stores one.`);
   if (state === "incomplete") {
     throw new ConflictError(
-      `Plan '${planId}' of domain '${domainId}' is incomplete: its dry run has not come to its end. Make a new one.`,
+      `Plan '${planId}' of domain '${domainId}' is incomplete: its dry run did not finish. Make a new one.`,
     );
   }
 }
 
 /** What a step is about to do with an item. */
 interface Intent extends Omit<PlannedItem, "step" | "told"> {
-  /** For people. */
+  /** Shown in logs. */
   readonly path: string;
-  /** As the ledger has it now; a later step than the download goes by it. */
+  /** The current ledger entry; needed by the steps after the download. */
   readonly entry?: LedgerEntry | undefined;
 }
 
-/** What a plan that has this change of an item allows to be done with it. */
+/** Which changes an approved change of an item allows. */
 const ALLOWED: Partial<Record<PlannedItem["change"], readonly PlannedItem["change"][]>> = {
   added: ["added", "changed", "moved"],
   changed: ["added", "changed", "moved"],
@@ -64,16 +67,16 @@ const ALLOWED: Partial<Record<PlannedItem["change"], readonly PlannedItem["chang
   removed: ["removed"],
 };
 
-/** Steps whose rows allow something to be done in this one. */
+/** The steps whose planned rows allow a change in this step. */
 const UP_TO = { download: [], process: ["process"], embed: ["process", "embed"] } as const;
 
-/** What the plan has of one item: its download, and the steps after it. */
+/** The planned rows of one item: its download, and the later steps. */
 interface Rows {
   readonly download: PlannedItem | undefined;
   readonly later: readonly PlannedItem[];
 }
 
-/** A plan that somebody approved. */
+/** An approved plan. */
 export class Approval {
   readonly #plan: Plan;
 
@@ -81,7 +84,7 @@ export class Approval {
     this.#plan = plan;
   }
 
-  /** The items that may not be done. The log names each with its step and what was to be done: they stay as they are. */
+  /** Returns the items whose change is not approved, and logs each with step and reason. They stay as they are. */
   async leaveOut(
     step: PlanStep,
     intents: readonly Intent[],
@@ -92,12 +95,12 @@ export class Approval {
     for (const intent of intents) {
       if (allows(step, intent, rowsOf(intent))) continue;
       left.add(intent.itemId);
-      job.log(`Not as planned, so it is left alone: '${intent.path}', ${step}: ${intent.reason}.`);
+      job.log(`Not in the approved plan, so it is left unchanged: '${intent.path}', ${step}: ${intent.reason}.`);
     }
     return left;
   }
 
-  /** Names what the download was to do, and has no reason to do now. */
+  /** Logs approved downloads that are no longer needed. */
   async nameUndone(plan: Plan, job: JobContext): Promise<void> {
     for await (const page of this.#plan.items("download", TOUCHED)) {
       await job.checkpoint();
@@ -108,19 +111,19 @@ export class Approval {
       const added = await plan.findNew(page.flatMap(({ sighting }) => sighting?.path ?? []));
       for (const item of page) {
         if (now.has(item.itemId) || added.has(item.sighting?.path ?? "")) continue;
-        job.log(`Planned, and not to be done any more: '${pathOf(item)}': ${item.reason}.`);
+        job.log(`Planned, but no longer needed: '${pathOf(item)}': ${item.reason}.`);
       }
     }
   }
 
-  /** New items of trees have another id in every look until one is remembered, and are found by their path. */
+  /** New items of trees get another id in every run until one is stored, so they are found by path. */
   async #read(step: PlanStep, intents: readonly Intent[]): Promise<(intent: Intent) => Rows> {
     const ids = intents.map(({ itemId }) => itemId);
     const downloads = await this.#plan.find("download", ids);
-    const added = await this.#plan.findNew(intents.map(placeOf));
-    const later = await Promise.all(UP_TO[step].map((one) => this.#plan.find(one, ids)));
+    const added = await this.#plan.findNew(intents.map(sourcePath));
+    const later = await Promise.all(UP_TO[step].map((planned) => this.#plan.find(planned, ids)));
     return (intent) => ({
-      download: downloads.get(intent.itemId) ?? added.get(placeOf(intent)),
+      download: downloads.get(intent.itemId) ?? added.get(sourcePath(intent)),
       later: later.flatMap((rows) => rows.get(intent.itemId) ?? []),
     });
   }
@@ -137,7 +140,10 @@ function allows(step: PlanStep, intent: Intent, { download, later }: Rows): bool
   return [...later, ...(fetched ? [fetched] : [])].some(({ change }) => ALLOWED[change]?.includes(intent.change));
 }
 
-/** The source still says of it what it said then. A date that is only shown may be the time of the look. */
+/**
+ * Whether the source still says what it said when the plan was made. A date that is only a label is ignored: it may be
+ * the time of the visit.
+ */
 function isSame(now: Intent, planned: PlannedItem): boolean {
   const said = ({ change, sighting, strayedTo }: Omit<PlannedItem, "step">): string => {
     const { serverPath, fingerprint, contentHash, dateIsLabel } = sighting ?? {};
@@ -147,7 +153,7 @@ function isSame(now: Intent, planned: PlannedItem): boolean {
   return said(now) === said(planned);
 }
 
-/** The mirror has it as the plan wants it, whoever brought it there. */
+/** Whether the mirror has the item as the plan wants it, whichever run did that. */
 function isDone({ sighting }: PlannedItem, entry: LedgerEntry | undefined): boolean {
   const mirrored = entry?.mirrored;
   if (!sighting || !mirrored) return !sighting && !mirrored;
@@ -156,8 +162,8 @@ function isDone({ sighting }: PlannedItem, entry: LedgerEntry | undefined): bool
   return judgeFile(sighting, entry, disk, { mode: "incremental" }).kind === "unchanged";
 }
 
-/** Below the source's root. */
-function placeOf({ sighting, entry }: Intent): string {
+/** The path below the source's root. */
+function sourcePath({ sighting, entry }: Intent): string {
   return sighting?.path ?? entry?.mirrored?.serverPath.replace(/^\//, "") ?? "";
 }
 
@@ -165,7 +171,7 @@ function pathOf({ itemId, sighting, told }: PlannedItem): string {
   return told?.path ?? sighting?.path ?? itemId;
 }
 
-/** What is not approved stays as if it had not been listed. Returns how many that are. */
+/** Leaves out unapproved changes, as if they had not been listed; returns how many. */
 export async function keepToPlan(
   approval: Approval,
   { plan, size, counts }: { readonly plan: PlanDraft; readonly size: PlanSize; readonly counts: StepCounts },

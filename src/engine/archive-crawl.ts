@@ -9,7 +9,10 @@ import type { EngineParts } from "./engine-parts.ts";
 
 const MAP_FILES = ["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv"];
 
-/** The report of a whole crawl; "" where there is none: single steps, single items, dry runs. A crawl is no worse for want of a report. */
+/**
+ * Writes the report of a whole crawl; returns its id, or "" for single steps, single items and dry runs. If it cannot
+ * be written, the crawl still succeeds.
+ */
 export async function archiveCrawl(
   request: CrawlRequest,
   result: Omit<CrawlResult, "report_id"> & { readonly startedAt: string },
@@ -41,13 +44,13 @@ export async function archiveCrawl(
 async function archived(source: SourceResult, { domainId }: CrawlRequest, parts: EngineParts): Promise<ArchivedSource> {
   const { download: counts } = source;
   const kind = parts.domains.kinds.get(source.source_type);
-  const place = `${kind.folder}/${source.source_id}`;
-  const folder = join(parts.crawlerFolder, domainId, place);
+  const folderPath = `${kind.folder}/${source.source_id}`;
+  const folder = join(parts.crawlerFolder, domainId, folderPath);
   const config = retiredConfig(kind, source.source_id);
   const { keepsMaps } = kind.abilities;
   const mapFiles: ArchivedMap[] = keepsMaps
-    ? MAP_FILES.map((name) => ({ name: `${place}/${name}`, path: join(folder, name) }))
-    : parts.ledgers.maps({ domainId, config }).map(({ name, content }) => ({ name: `${place}/${name}`, content }));
+    ? MAP_FILES.map((name) => ({ name: `${folderPath}/${name}`, path: join(folder, name) }))
+    : parts.ledgers.maps({ domainId, config }).map(({ name, content }) => ({ name: `${folderPath}/${name}`, content }));
   return {
     sourceType: source.source_type,
     sourceId: source.source_id,
@@ -61,7 +64,7 @@ async function archived(source: SourceResult, { domainId }: CrawlRequest, parts:
     removed: counts.removed,
     failed: failedOf(source, parts.domains.kinds),
     mapFiles,
-    // Asked for before they are written: whatever changes in between is in them, and in the next report, too.
+    // Read before the maps are written: a change in between is in them, and in the next report, too.
     mapVersion: keepsMaps ? "" : await parts.ledgers.version({ domainId, config }),
   };
 }

@@ -6,9 +6,9 @@ import type { EngineParts } from "./engine-parts.ts";
 import { CLEAR_STORE } from "./index-target.ts";
 
 /**
- * What can be known of a request before any job exists. NotFoundError for a domain, a source or a vector store that is
- * not there, BadInputError for a store that is another domain's. A whole crawl is not refused for its store: what it
- * downloads is worth having, and it says itself why nothing was embedded.
+ * Checks a request before its job is created. NotFoundError for an unknown domain, source or vector store,
+ * BadInputError for a store of another domain. A whole crawl is not refused because of its store: its downloads are
+ * useful, and it reports why nothing was embedded.
  */
 export async function checkCrawl(
   request: CrawlRequest,
@@ -32,7 +32,7 @@ export async function checkCrawl(
   );
 }
 
-/** A store with only some of the documents must not take the place of one with all of them. */
+/** A store with only some documents must not replace a complete one. */
 function checkSwap(
   { mode, scope, sourceId, steps, vectorStoreId }: CrawlRequest,
   { commits }: Pick<EngineParts["backend"], "commits">,
@@ -49,7 +49,7 @@ function checkSwap(
   );
 }
 
-/** The sources a request means. NotFoundError for one that the domain does not have. */
+/** Returns the sources of a request. NotFoundError for an unknown one. */
 export function selectSources(
   domain: Domain,
   request: Pick<CrawlRequest, "sourceId" | "scope">,

@@ -6,24 +6,27 @@ import { forEachConcurrent } from "../lib/concurrency.ts";
 import { fastHash, hashFile } from "../lib/hash.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 
-/** A hundredth of the files is hashed for every run, another one each time: after a hundred runs all were. */
+/** Each run hashes another hundredth of the files: after 100 runs all were hashed. */
 export const PARTS = 100;
 const READS_AT_ONCE = 4;
 
-/** Size and time are compared in every run; reading every file in every run would cost as much as a first crawl. */
+/**
+ * Whether the item's part is due. Size and time are compared in every run; hashing every file would cost as much as a
+ * first crawl.
+ */
 export function isDue(item: ItemId, { owed, next }: { readonly owed: number; readonly next: number }): boolean {
   return (partOf(item) - next + PARTS) % PARTS < owed;
 }
 
-/** The same for ever, and spread evenly enough. */
+/** Stable, and spread evenly enough. */
 function partOf(item: ItemId): number {
   return fastHash(item) % PARTS;
 }
 
 /**
- * Two files may have one size and time, so before one counts as right whose hash was lost, or is moved, it is read: what the ledger has
- * at its place may have left it since, if an earlier ledger was put back. Not where the disk says that it lies there as it was
- * placed: a large folder that is renamed need not be read.
+ * Hashes a file before it counts as unchanged with a lost hash, or as moved: another file may have the same size and
+ * time, for example after an earlier ledger was restored. Skips files that have not been touched on disk since we
+ * placed them, so a large renamed folder is not read.
  */
 export function confirmContent(change: Change, mirror: Mirror): Change | Promise<Change> {
   if (change.kind !== "unchanged" && change.kind !== "moved") return change;
@@ -42,7 +45,7 @@ function altered(change: ListedChange, reason: string): ListedChange {
   return { ...change, kind: "changed", reason, anomaly: "altered" };
 }
 
-/** Of files that have the right size and time, those with other bytes than we wrote. */
+/** Returns the files that have the right size and time and other bytes than we wrote. */
 export async function findAltered(
   unchanged: readonly ListedChange[],
   mirror: Mirror,

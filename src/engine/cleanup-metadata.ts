@@ -27,9 +27,9 @@ export interface CleanupResult {
 }
 
 /**
- * Takes entries out of `files_metadata.json` whose file is not in the domain's vector store any more, or whose item no
- * source knows any more. While anything about that cannot be seen (the store, a map file, a source that was never
- * crawled) nothing is removed: what cannot be seen may well be there.
+ * Removes entries from `files_metadata.json` whose file is no longer in the domain's vector store, or whose item no
+ * source has any more. Removes nothing if anything cannot be read (the store, a map file, a source that was never
+ * crawled): the file or item may be there.
  */
 export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<CleanupResult> {
   await finishRenames(parts, waitingJob(job), domainId);
@@ -39,18 +39,18 @@ export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, jo
   const result = { domain_id: domainId, dry_run: dryRun };
   try {
     const runs = await findRuns(domain, parts);
-    const { removed, remaining } = await withoutEmbedding(runs, parts, job, async (stillAlone) => {
+    const { removed, remaining } = await whileNotEmbedding(runs, parts, job, async (checkLeases) => {
       const damage = dryRun ? "" : await metadata.readBack(domainId);
       if (damage !== "") throw new BadInputError(`files_metadata.json could not be read: ${damage}`);
       const rules = await gatherRules(domain, runs, parts, job);
-      await stillAlone();
+      await checkLeases();
       const pruned = await findLeaving(metadata.entries(domainId, { asEdited: dryRun }), rules);
       const fileIds = dryRun ? [] : pruned.removed.map(({ fileId }) => fileId);
       const warnings = fileIds.length > 0 ? await metadata.remove(domainId, { fileIds }) : [];
       for (const warning of warnings) job.log(`WARNING: ${warning}`);
       return pruned;
     });
-    tell(removed, remaining, job);
+    logResult(removed, remaining, job);
     return { ...result, removed: removed.length, remaining, problem: "" };
   } catch (error) {
     if (error instanceof CancelledError) throw error;
@@ -61,11 +61,11 @@ export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, jo
   }
 }
 
-/** What the crawl knows of entries. */
+/** Decides which entries may go. */
 interface PruneRules {
-  /** Why nobody needs the entry any more; "" when somebody does. */
+  /** Why the entry is not needed; "" if it is. */
   reasonToRemove(fileId: string, itemId: string): string;
-  /** Whether the item still is somewhere, so that its next version may want what people wrote down about it. */
+  /** Whether a source still has the item: its next version may inherit the properties that users wrote. */
   isAlive(itemId: string): boolean;
 }
 
@@ -75,7 +75,10 @@ interface PrunedEntry extends EntrySummary {
   readonly reason: string;
 }
 
-/** Of an item that is alive, an entry goes only when every property that a user gave it is on an entry that stays. */
+/**
+ * Finds entries to remove. An entry of a living item goes only if every property that a user wrote is on an entry that
+ * stays.
+ */
 async function findLeaving(
   pages: AsyncIterable<readonly EntrySummary[]>,
   rules: PruneRules,
@@ -94,7 +97,7 @@ async function findLeaving(
       else candidates.push({ ...entry, reason });
     }
   }
-  // The newest first: it has what its predecessors had, so it is the one to stay if one has to.
+  // Newest first: it inherited the properties of its predecessors, so it is the one to keep.
   candidates.sort((a, b) => (a.embeddedAt < b.embeddedAt ? 1 : -1));
   const removed = candidates.filter((entry) => {
     const isElsewhere = (key: string): boolean => kept.get(entry.itemId)?.has(key) === true;
@@ -123,13 +126,14 @@ async function findRuns(domain: Domain, parts: EngineParts): Promise<SourceRun[]
 }
 
 /**
- * An embed step commits to the store first and writes down its entry later; what is gathered in between would not fit together. So all of them wait meanwhile, as this waits for those that are under way.
+ * Holds the embed leases of all sources while `work` runs: an embed step writes to the store first and records it
+ * later, so a snapshot in between would be inconsistent.
  */
-async function withoutEmbedding<T>(
+async function whileNotEmbedding<T>(
   runs: readonly SourceRun[],
   parts: EngineParts,
   job: JobContext,
-  work: (stillAlone: () => Promise<void>) => Promise<T>,
+  work: (checkLeases: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const leases: Lease[] = [];
   try {
@@ -163,7 +167,7 @@ async function gatherRules(
     for await (const entries of (await openWhole(run, parts)).entries()) {
       for (const { itemId, mirrored, indexed } of entries) {
         alive.add(itemId);
-        // What is on disk and in the store, but in no row yet, gets its row by the next embedding.
+        // An item on disk and in the store without a row gets its row in the next embed step.
         if (mirrored || indexed) wanted.add(itemId);
       }
     }
@@ -177,7 +181,7 @@ async function gatherRules(
   };
 }
 
-/** A map file that cannot be used would count as empty, which is right for a crawl and wrong here. */
+/** Throws if a map file cannot be read: it would count as empty, which is right for a crawl and wrong here. */
 async function openWhole(run: SourceRun, parts: EngineParts): Promise<Ledger> {
   const ledger = await parts.ledgers.open(run, { readOnly: true });
   const { problems } = ledger;
@@ -185,7 +189,7 @@ async function openWhole(run: SourceRun, parts: EngineParts): Promise<Ledger> {
   return ledger;
 }
 
-function tell(removed: readonly PrunedEntry[], remaining: number, job: JobContext): void {
+function logResult(removed: readonly PrunedEntry[], remaining: number, job: JobContext): void {
   const verb = job.dryRun ? "Would remove" : "Removed";
   for (const { fileId, name, reason } of removed.slice(0, SHOWN_ENTRIES)) {
     job.log(`${verb} '${name}' (${fileId}): ${reason}.`);

@@ -19,15 +19,15 @@ import { MAX_READER_TRIES, readerTries, withReader, withTries } from "./reader-t
 import type { EmbedStep } from "./run-context.ts";
 import { Progress } from "./tally.ts";
 
-/** Our own index works on this machine; a remote one is mostly waited for. */
+/** The embedded index works on this machine; a remote one mostly waits for the network. */
 const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
 const PAGE = 500;
-/** As in a listing: one or two that vanish are believable. */
+/** As in a listing: one or two files without text are plausible, more are not. */
 const SUSPICIOUSLY_MANY = 3;
 
 type CommitParts = Pick<EngineParts, "ledgers" | "extractor">;
 
-/** Whatever may succeed at another try gets one, at the end, when what ailed it may have passed. */
+/** Commits the plan. Documents that failed and may succeed are tried again at the end of the run. */
 export async function commitPlan(
   plan: IndexPlan,
   step: EmbedStep,
@@ -44,9 +44,9 @@ export async function commitPlan(
     parts,
   );
   for (let batch = 2; batch <= step.request.retryBatches; batch++) {
-    // What a reader failed at has had its time in this run.
+    // A document that timed out or crashed its reader is not tried again in this run.
     const mayPass = ({ permanent, byReader = false }: FailedRef): boolean => !permanent && !byReader;
-    final.push(...failed.filter((one) => !mayPass(one)));
+    final.push(...failed.filter((failure) => !mayPass(failure)));
     const again = new Set(failed.filter(mayPass).map(({ itemId }) => itemId));
     failed = [];
     if (again.size === 0) break;
@@ -71,7 +71,7 @@ function onlyFor(plan: IndexPlan, isMeant: (itemId: ItemId) => boolean): IndexPl
   };
 }
 
-/** Files that had failed and are tried again come back from `03_failed/` first; returns those that cannot. */
+/** Moves failed files that are tried again back from `03_failed/`; returns those that cannot be moved. */
 async function reviveFailed({ revive }: IndexPlan, { ledger, mirror, job }: EmbedStep): Promise<FailedRef[]> {
   const lost: FailedRef[] = [];
   for (const itemId of revive) {
@@ -98,23 +98,26 @@ async function commitOnce(
   doubtful: Set<ItemId>,
   parts: CommitParts,
 ): Promise<readonly FailedRef[]> {
-  const marks: PutMarks = new Map();
-  const committed = await commitDraft(plan, step, marks, parts);
-  await recordCommit({ plan, marks, doubtful, ...committed }, step, parts);
+  const putVersions: PutVersions = new Map();
+  const committed = await commitDraft(plan, step, putVersions, parts);
+  await recordCommit({ plan, putVersions, doubtful, ...committed }, step, parts);
   return committed.failed;
 }
 
-/** Nothing is visible before the commit; a draft that is not committed leaves readers where they were. */
+/**
+ * Fills a draft and commits it. Searches see nothing before the commit; a draft that is not committed changes nothing
+ * for them.
+ */
 async function commitDraft(
   plan: IndexPlan,
   step: EmbedStep,
-  marks: PutMarks,
+  putVersions: PutVersions,
   parts: CommitParts,
 ): ReturnType<IndexDraft["commit"]> {
   const { run, target, request, job } = step;
   const draft = await target.index.draft(run.config.sourceId, target.crawl);
   try {
-    await fillDraft(plan, draft, step, marks, parts);
+    await fillDraft(plan, draft, step, putVersions, parts);
     return await draft.commit(job.signal, { allowEmpty: request.confirmDeletes || mayEmpty(plan) });
   } catch (error) {
     await draft.discard();
@@ -123,7 +126,7 @@ async function commitDraft(
   }
 }
 
-/** Removals have passed the guard. Where several files were put and yet nothing is left, none of them could be read. */
+/** Removals have passed the guard. If several files were put and the index is empty, none of them could be read. */
 function mayEmpty({ put }: IndexPlan): boolean {
   return put.size < SUSPICIOUSLY_MANY;
 }
@@ -132,7 +135,7 @@ async function fillDraft(
   plan: IndexPlan,
   draft: IndexDraft,
   { run, request, target, ledger, mirror, job }: EmbedStep,
-  marks: PutMarks,
+  putVersions: PutVersions,
   parts: CommitParts,
 ): Promise<void> {
   const uploaded = target.swap && (await openUploads(run, target.swap.before, parts));
@@ -142,9 +145,9 @@ async function fillDraft(
   }
   for await (const entry of entriesOf([...plan.relabel, ...plan.adopt.keys()], ledger)) {
     await job.checkpoint();
-    // Another step has taken its file away since this was planned.
+    // Another step has removed its file since this was planned.
     if (!entry.mirrored?.file) continue;
-    marks.set(entry.itemId, markOf(entry.mirrored));
+    putVersions.set(entry.itemId, versionMark(entry.mirrored));
     await draft.relabel(entry.itemId, labelOf(run, entry, mirror));
   }
   const progress = new Progress(job, plan.put.size);
@@ -152,7 +155,7 @@ async function fillDraft(
   await forEachConcurrent(entries, PUTS_AT_ONCE[target.index.commits], async (entry) => {
     await job.checkpoint();
     if (!entry.mirrored?.file) return;
-    marks.set(entry.itemId, markOf(entry.mirrored));
+    putVersions.set(entry.itemId, versionMark(entry.mirrored));
     const file = withStoredText(documentOf(run, entry, mirror), run, mirror);
     const knownFileId = await uploaded?.(file);
     const isLastTry = !request.retryFailed && readerTries(entry, parts.extractor.revision) + 1 >= MAX_READER_TRIES;
@@ -168,10 +171,10 @@ async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenera
   }
 }
 
-/** The id under which the backend has the very same bytes of this item. */
+/** Returns the backend's file id for the same bytes of this item. */
 type Uploads = (file: Pick<DocumentFile, "itemId" | "sha256">) => Promise<FileId | undefined>;
 
-/** What the store that is to be replaced has of this source: the same bytes need not be uploaded again. */
+/** Reads the uploads of the store that is being replaced: the same bytes need not be uploaded again. */
 async function openUploads(run: SourceRun, store: VectorStoreId, { ledgers }: CommitParts): Promise<Uploads> {
   const ledger = await ledgers.open(run, { readOnly: true });
   return async ({ itemId, sha256 }) => {
@@ -197,11 +200,11 @@ export function documentOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): 
   };
 }
 
-/** The marks by which we know our documents again in any backend, and what results show of them. */
+/** Attributes that identify our documents in any backend, and what search results show. */
 export function labelOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): Label {
   const { mirrored, seen } = entry;
   const name = mirrored?.name ?? "";
-  // The type of what is embedded: a page is called `Home.aspx`, and its document is HTML.
+  // The type of the document: a page is called `Home.aspx`, and its document is HTML.
   const fileType = fileTypeOf(mirrored?.file ?? "");
   return {
     name,
@@ -225,19 +228,22 @@ const ROWS_PER_FLUSH = 1000;
 type RecordStep = Pick<EmbedStep, "ledger" | "mirror" | "target" | "job">;
 type RecordParts = Pick<EngineParts, "extractor">;
 
-/** By item, what was put: see markOf. */
-type PutMarks = Map<ItemId, string>;
+/** By item, the version that was put: see versionMark. */
+type PutVersions = Map<ItemId, string>;
 
 interface CommitOutcome {
   readonly plan: IndexPlan;
-  readonly marks: PutMarks;
-  /** Gets those of the failed items whose bytes may be the fault. */
+  readonly putVersions: PutVersions;
+  /** Collects the failed items whose bytes may be wrong. */
   readonly doubtful: Set<ItemId>;
   readonly ready: readonly IndexedRef[];
   readonly failed: readonly FailedRef[];
 }
 
-/** Writes down what the index now holds. A run killed before finds the documents in the index without a row, adopts them, and comes through here again. */
+/**
+ * Records in the ledger what the index now holds. If the run is killed before, the next one finds documents without a
+ * row, adopts them, and calls this again.
+ */
 export async function recordCommit(outcome: CommitOutcome, step: RecordStep, parts: RecordParts): Promise<void> {
   const { plan, failed } = outcome;
   const { ledger } = step;
@@ -253,7 +259,7 @@ export async function recordCommit(outcome: CommitOutcome, step: RecordStep, par
       const entry = entries.get(ref.itemId);
       if (entry) ledger.putEmbedded(entry, rowOf(entry, step, ref));
     }
-    // A first crawl writes a row for everything there is: not all of them wait in memory at once.
+    // Flush in between: a first crawl writes a row for every item.
     await ledger.flush();
   }
   const labelled = [...plan.adopt.keys(), ...plan.relabel].filter((itemId) => !failedItems.has(itemId));
@@ -267,28 +273,31 @@ export async function recordCommit(outcome: CommitOutcome, step: RecordStep, par
     await ledger.flush();
   }
   for (const itemId of plan.remove) {
-    // A document that could not be removed keeps its row: the next run sees it and tries again.
+    // A document that could not be removed keeps its row, so the next run tries again.
     if (!failedItems.has(itemId)) ledger.put(itemId, { indexed: null });
   }
   await recordFailures(outcome, step, parts);
   await ledger.flush();
 }
 
-/** Tells whether a file, its name or its place is another one by now. */
-export function markOf(mirrored: Mirrored): string {
+/** Returns a hash that changes with the file, its name or its path. */
+export function versionMark(mirrored: Mirrored): string {
   return hash("sha256", JSON.stringify(mirrored), "base64");
 }
 
-/** Of those that a download beside us changed, nothing is written down: what the index has is not what the ledger then says. */
+/**
+ * Returns the entries that are still as they were put. Entries that a concurrent download changed are left out: the
+ * index does not have what the ledger now says.
+ */
 async function entriesAsPut(
   items: readonly ItemId[],
-  { marks }: CommitOutcome,
+  { putVersions }: CommitOutcome,
   { ledger, job }: RecordStep,
 ): Promise<ReadonlyMap<ItemId, LedgerEntry>> {
   const found = new Map<ItemId, LedgerEntry>();
   for (const entry of await ledger.getMany(items)) {
     if (!entry?.mirrored) continue;
-    if (marks.get(entry.itemId) === markOf(entry.mirrored)) found.set(entry.itemId, entry);
+    if (putVersions.get(entry.itemId) === versionMark(entry.mirrored)) found.set(entry.itemId, entry);
     else job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
   }
   return found;
@@ -325,9 +334,9 @@ function copiedFrom(
 }
 
 /**
- * A file that will fail again goes to `03_failed/`; one that may succeed next time keeps its old version and its place.
- * All leave, then the map files say where they are, then all arrive: whoever finds them on the way after a crash reads
- * the map files.
+ * Records failures. A file that will fail again goes to `03_failed/`; one that may succeed next time keeps its old
+ * version and its path. First all files move out, then the ledger is flushed, then all move in: after a crash, the
+ * ledger says where the files on the way belong.
  */
 async function recordFailures(outcome: CommitOutcome, step: RecordStep, { extractor }: RecordParts): Promise<void> {
   const { plan, failed, doubtful } = outcome;
@@ -338,9 +347,9 @@ async function recordFailures(outcome: CommitOutcome, step: RecordStep, { extrac
   const leaving: { itemId: ItemId; file: string }[] = [];
   for (const failure of failed) {
     const entry = entries.get(failure.itemId);
-    const told = withoutPath(failure.reason, entry?.mirrored?.file ?? "", step);
-    const reason = failure.byReader && entry ? withTries(told, entry, reader, readerTries(entry, reader) + 1) : told;
-    job.log(sayFailure({ ...failure, reason }, entry));
+    const plain = withoutPath(failure.reason, entry?.mirrored?.file ?? "", step);
+    const reason = failure.byReader && entry ? withTries(plain, entry, reader, readerTries(entry, reader) + 1) : plain;
+    job.log(describeFailure({ ...failure, reason }, entry));
     if (!entry?.mirrored) continue;
     const { itemId } = entry;
     const mayBeBytes = isDoubtful(entry.mirrored, entry.indexed);
@@ -351,7 +360,7 @@ async function recordFailures(outcome: CommitOutcome, step: RecordStep, { extrac
     }
     const permanent = failure.permanent && target.isOwn && !mayBeBytes;
     const mirrored = permanent
-      ? await leave(itemId, entry.mirrored, step)
+      ? await moveOutFailed(itemId, entry.mirrored, step)
       : withDoubt(entry.mirrored, { ...failure, reason });
     if (mirrored.file !== entry.mirrored.file) leaving.push({ itemId, file: mirrored.file });
     const refused = { ...NOT_INDEXED, sha256: entry.mirrored.observed?.sha256 ?? "" };
@@ -362,25 +371,25 @@ async function recordFailures(outcome: CommitOutcome, step: RecordStep, { extrac
     });
   }
   if (leaving.length > 0) await ledger.flush();
-  for (const { itemId, file } of leaving) await arrive(itemId, file, step);
+  for (const { itemId, file } of leaving) await moveInFailed(itemId, file, step);
 }
 
-/** Map files and reports travel: where this server has its files is nobody's business. */
+/** Map files and reports leave this server: they must not show where its files are. */
 function withoutPath(reason: string, file: string, { mirror }: RecordStep): string {
   if (!mirror.owns(file)) return reason;
   const path = mirror.absolute(file);
   return reason.includes(path) && !mirror.find(file) ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
 }
 
-/** What nobody can mend is no error; what was found before and is not any more is worth a word. */
-function sayFailure({ itemId, reason }: FailedRef, entry: LedgerEntry | undefined): string {
+/** An item without text is no error, but a warning if it had text before. */
+function describeFailure({ itemId, reason }: FailedRef, entry: LedgerEntry | undefined): string {
   const name = entry?.mirrored?.serverPath ?? itemId;
   if (!isEmptyReason(reason)) return `ERROR: index '${name}': ${reason}`;
-  const said = `'${name}' has nothing to index: ${reason}`;
-  return entry?.indexed?.fileId ? `WARNING: ${said} It had before, and has left the search.` : said;
+  const message = `'${name}' has nothing to index: ${reason}`;
+  return entry?.indexed?.fileId ? `WARNING: ${message} It had text before, and was removed from the index.` : message;
 }
 
-/** A download beside us may have brought other bytes: what was said of those before is not said of these. */
+/** A concurrent download may have replaced the bytes: the failure does not apply to the new ones. */
 async function wasReplaced({ file, observed }: Mirrored, { mirror }: RecordStep): Promise<boolean> {
   if (!observed || !mirror.owns(file)) return false;
   const now = await stat(mirror.absolute(file)).catch(() => undefined);
@@ -390,8 +399,8 @@ async function wasReplaced({ file, observed }: Mirrored, { mirror }: RecordStep)
 }
 
 /**
- * Bytes that are not as many as were listed may be the fault, not the file: they are fetched again by the next run. If the
- * very same bytes come a second time, they are what the file is. What came out of the process step never has the listed size.
+ * Whether the download may be at fault: the file has another size than was listed. The next run fetches it again; if
+ * the same bytes come a second time, they are the file. Output of the process step never has the listed size.
  */
 function isDoubtful({ name, file, observed, fingerprint }: Mirrored, indexed: Indexed | null): boolean {
   const isProcessed = fileTypeOf(name) !== fileTypeOf(file);
@@ -408,14 +417,14 @@ function withDoubt(mirrored: Mirrored, failure: FailedRef): Mirrored {
 type IndexIds = Pick<Indexed, "fileId" | "vectorStoreId" | "uploadedAt" | "embeddedAt" | "sha256">;
 const NOT_INDEXED: IndexIds = { fileId: "", vectorStoreId: "", uploadedAt: "", embeddedAt: "", sha256: "" };
 
-/** What a row says of the version that stays in the index; its name and place follow the file. */
+/** The columns of the version that stays in the index; name and path follow the file. */
 function versionOf(indexed: Indexed | null): IndexIds & Partial<Indexed> {
   if (!indexed?.fileId) return NOT_INDEXED;
   const { fileId, vectorStoreId, uploadedAt, embeddedAt, sha256, size, modifiedAt, downloadedAt } = indexed;
   return { fileId, vectorStoreId, uploadedAt, embeddedAt, sha256, size, modifiedAt, downloadedAt };
 }
 
-async function leave(itemId: ItemId, mirrored: Mirrored, { mirror, job }: RecordStep): Promise<Mirrored> {
+async function moveOutFailed(itemId: ItemId, mirrored: Mirrored, { mirror, job }: RecordStep): Promise<Mirrored> {
   try {
     await mirror.moveOut(itemId, mirrored.file);
     return { ...mirrored, file: mirror.failedFile(mirrored.file) };
@@ -425,7 +434,7 @@ async function leave(itemId: ItemId, mirrored: Mirrored, { mirror, job }: Record
   }
 }
 
-async function arrive(itemId: ItemId, file: string, { mirror, job }: RecordStep): Promise<void> {
+async function moveInFailed(itemId: ItemId, file: string, { mirror, job }: RecordStep): Promise<void> {
   try {
     await mirror.moveIn(itemId, file);
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
 
-/** In the order they are taken. All three, and a report at the end, make a crawl. */
+/** In order. A crawl is all three steps and a report. */
 export const STEPS = ["download", "process", "embed"] as const;
 export type Step = (typeof STEPS)[number];
 
@@ -19,23 +19,25 @@ export interface CrawlRequest {
   readonly scope: string;
   /** Only this source of the scope; undefined: all of them. */
   readonly sourceId: SourceId | undefined;
-  /** Embed into this store instead of the domain's own, with a map file of its own. */
+  /** Embed into this store instead of the domain's own, with a separate map file. */
   readonly vectorStoreId: VectorStoreId | undefined;
-  /** Build a fresh vector store and change the domain over to it at the end. Only for a full crawl of everything. */
+  /** Build a new vector store and switch the domain to it at the end. Only for a full crawl of everything. */
   readonly swap: boolean;
-  /** Removals beyond the limits are carried out instead of held. */
+  /** Do removals beyond the limits instead of holding them. */
   readonly confirmDeletes: boolean;
-  /** How often an item is tried in one run, in batches: all items first, then again those that failed. */
+  /** How often an item is tried in one run: first all items, then again those that failed. */
   readonly retryBatches: number;
-  /** Files that wait in `03_failed/` are tried again although they did not change. */
+  /** Try unchanged files in `03_failed/` again. */
   readonly retryFailed: boolean;
-  /** Every file is read: of places full of files at the source, and by the integrity check on our disk, instead of a rotating part of them. */
+  /** Hash every file, at the source (folders and containers) and in the mirror, instead of a rotating part. */
   readonly checksum: boolean;
-  /** For a few items, perhaps many times a day: all of a day count as one crawl when old generations go, and none leaves a report. */
+  /**
+   * For a few items, perhaps many times a day: all of a day count as one crawl for retention, and none writes a report.
+   */
   readonly gathered?: boolean;
-  /** A dry run stores its plan under this id; a run does what that plan has, as far as it is still so, and nothing else. */
+  /** A dry run stores its plan under this id; a run does what that plan has and still applies, and nothing else. */
   readonly planId?: string;
-  /** Of watch mode: the folders of each source that something happened in. */
+  /** Watch mode: the folders of each source in which something changed. */
   readonly onlyFolders?: ReadonlyMap<SourceId, ReadonlySet<string>>;
 }
 
@@ -69,7 +71,7 @@ export interface StepCounts {
   unchanged: number;
   skipped: number;
   failed: number;
-  /** There is nothing in it to index, which is no failure. */
+  /** Nothing in it to index; no failure. */
   empty: number;
   held: number;
 }
@@ -79,9 +81,8 @@ export interface PlannedChange {
   readonly step: Step;
   readonly change: "added" | "changed" | "moved" | "removed" | "held" | "skipped" | "failed";
   readonly name: string;
-  /** Below the source's root; of a move, where it would go. */
+  /** Below the source's root; of a move, the new path. */
   readonly path: string;
-  /** Why, for people. */
   readonly reason: string;
 }
 
@@ -91,22 +92,22 @@ export interface SourceResult {
   readonly source_type: string;
   /** false: something was missing from the listing, so nothing was removed. */
   readonly complete: boolean;
-  /** Rows that the source counts and does not show, if there are any; as the last whole listing had it. */
+  /** Rows that the source counts but does not list, as of the last complete listing; left out if there are none. */
   readonly hidden_rows?: number;
-  /** "" or why the source was skipped or is incomplete. */
+  /** Why the source was skipped or is incomplete, or "". */
   readonly error: string;
   readonly download: StepCounts;
   readonly process: StepCounts;
   readonly embed: StepCounts;
-  /** Of a dry run, as far as it fits; what does not is in the log. */
+  /** Dry runs only; limited, the log has everything. */
   readonly planned?: readonly PlannedChange[];
-  /** How many did not fit. */
+  /** How many were cut off. */
   readonly planned_more?: number;
 }
 
 /**
- * Items of which something failed. Where texts are kept, the two later steps read the same files, so one that is no readable document
- * fails in both of them; elsewhere what could not be processed is never embedded.
+ * Counts the failed items. Kinds that keep texts read the same files in both later steps, so an unreadable file fails
+ * twice; for other kinds, what could not be processed is never embedded.
  */
 export function failedOf({ source_type, download, process, embed }: SourceResult, kinds: SourceKinds): number {
   const readsTwice = kinds.find(source_type)?.abilities.keepsTexts;
@@ -122,7 +123,7 @@ export interface CrawlResult {
   readonly steps: readonly Step[];
   readonly vector_store_id: string;
   readonly sources: readonly SourceResult[];
-  /** Everything that did not go well, one sentence each; empty means ok. */
+  /** One sentence per problem; empty means ok. */
   readonly problems: readonly string[];
   /** "" when none was written: only a whole crawl that was not a dry run leaves one. */
   readonly report_id: string;

@@ -25,27 +25,27 @@ import { findShortfalls } from "./swap-store.ts";
 import { noCounts } from "./tally.ts";
 import { openStepLedgers } from "./with-ledger.ts";
 
-/** Files. A larger manifest is exported by maintenance. */
+/** Manifests with more files are exported by maintenance. */
 const SMALL_MANIFEST = 20_000;
 
 type OpenSource = (ledger: Ledger) => Source;
 
-/** A source that went through its steps. */
+/** The result of one source. */
 export interface CrawledSource {
   readonly result: SourceResult;
-  /** undefined: nothing is left to take out of the index. */
+  /** undefined: no removals are left. */
   readonly deferred?: DeferredRemovals | undefined;
 }
 
-/** What is gone from a source and still in the index. Its plan stays open until this is closed. */
+/** Removals that wait until all sources are indexed. The plan stays open until `close`. */
 interface DeferredRemovals {
   remove(): Promise<SourceResult>;
   close(): Promise<void>;
 }
 
 /**
- * Takes the steps of the request, each under its own lease. What goes wrong is in the result; only a cancelled job throws. With
- * removals `later`, what is gone stays in the index until `deferred.remove`.
+ * Runs the steps of the request, each under its own lease. Failures are in the result; throws only when the job is
+ * cancelled. With `removals: "later"`, removed documents stay in the index until `deferred.remove`.
  */
 export async function crawlSource(
   run: SourceRun,
@@ -66,14 +66,14 @@ export async function crawlSource(
     const results = new StepResults(crawl);
     await results
       .attempt(async () => {
-        const listing = await takeDownload(crawl, openSource, results, parts);
-        await takeProcess(crawl, listing, results, parts);
+        const listing = await runDownload(crawl, openSource, results, parts);
+        await runProcess(crawl, listing, results, parts);
         if (!target) return;
-        const embedded = await takeEmbed(crawl, target, { listing, removals }, parts);
+        const embedded = await runEmbed(crawl, target, { listing, removals }, parts);
         results.note("embed", embedded);
         if (embedded.deferred === 0) return;
         deferred = {
-          remove: () => removeDeferred(crawl, target, { listing, results }, parts),
+          remove: () => removeDeferred(crawl, target, { listing, results, documents: embedded.deferred }, parts),
           close: () => plan.close(),
         };
       })
@@ -88,8 +88,8 @@ export async function crawlSource(
   }
 }
 
-/** undefined: this run does not list the source. */
-async function takeDownload(
+/** Returns undefined if this run has no download step. */
+async function runDownload(
   crawl: SourceCrawl,
   openSource: OpenSource,
   results: StepResults,
@@ -116,8 +116,8 @@ async function takeDownload(
   }
 }
 
-/** Kinds whose files are documents as they come, and whose texts are not kept, have nothing to process. */
-async function takeProcess(
+/** Does nothing for kinds that neither convert originals nor keep extracted texts. */
+async function runProcess(
   crawl: SourceCrawl,
   listing: ListingResult | undefined,
   results: StepResults,
@@ -134,7 +134,7 @@ async function takeProcess(
   results.note("process", processed);
 }
 
-async function takeEmbed(
+async function runEmbed(
   crawl: SourceCrawl,
   target: IndexTarget,
   { listing, removals }: Pick<EmbedStep, "listing" | "removals">,
@@ -150,14 +150,14 @@ async function takeEmbed(
   });
 }
 
-/** Into the domain's own store: `files_metadata.json` and the registry then say what it has. */
+/** Embeds into the domain's own store, and updates `files_metadata.json` and the registry. */
 async function embedOwn(step: EmbedStep, parts: EngineParts): Promise<Embedded> {
   const { run, ledger, mirror, job } = step;
   const { metadata } = parts.ledgers;
   const repository = run.config.kind.abilities.registersAddresses ? parts.itemRepository() : undefined;
   const unregistered = repository && (await findUnregistered(run, ledger, repository));
   const warn = (sentence: string): void => job.log(`WARNING: ${sentence}`);
-  // New versions inherit what users wrote into it.
+  // New versions inherit the properties that users wrote into the file.
   await metadata.readBack(run.domainId);
   const embedded = await embed(step, parts).finally(async () => {
     for (const warning of await metadata.write(run.domainId)) warn(warning);
@@ -166,49 +166,59 @@ async function embedOwn(step: EmbedStep, parts: EngineParts): Promise<Embedded> 
   return embedded;
 }
 
-/** The embed step once more, for what is to be removed only: by now everything else is in the index, or has failed. */
+/** Runs the embed step again, for removals only: everything else is indexed by now, or has failed. */
 async function removeDeferred(
   crawl: SourceCrawl,
   target: IndexTarget,
-  { listing, results }: { readonly listing: ListingResult | undefined; readonly results: StepResults },
+  {
+    listing,
+    results,
+    documents,
+  }: {
+    readonly listing: ListingResult | undefined;
+    readonly results: StepResults;
+    readonly documents: number;
+  },
   parts: EngineParts,
 ): Promise<SourceResult> {
   const { job, run } = crawl;
   await job.checkpoint();
-  job.log(`Source '${run.config.sourceId}': what is gone leaves the index.`);
+  job.log(`Source '${run.config.sourceId}': removing ${plural(documents, "document")} from the index.`);
   await results.attempt(async () => {
     const request = { ...crawl.request, mode: "incremental", retryFailed: false } as const;
-    const { counts, failed } = await takeEmbed({ ...crawl, request }, target, { listing, removals: "only" }, parts);
+    const { counts, failed } = await runEmbed({ ...crawl, request }, target, { listing, removals: "only" }, parts);
     results.counts.embed.removed += counts.removed;
     results.counts.embed.failed += failed.length;
     if (failed.length > 0) {
-      results.problems.push(`${plural(failed.length, "document")} of what is gone could not be removed`);
+      results.problems.push(
+        `${plural(failed.length, "document")} could not be removed from the index; the next crawl tries again`,
+      );
     }
   });
   return await results.sum();
 }
 
-/** What is due of a source without ids, whatever became of its steps. */
+/** For sources without ids: purges missing files and exports the manifest, even if a step failed. */
 async function concludeTree(crawl: SourceCrawl, results: StepResults, parts: EngineParts): Promise<void> {
   const { run, request, job, target, approval } = crawl;
   if (run.config.kind.abilities.hasIds || job.dryRun) return;
-  // A purge is in no plan.
+  // An approved plan contains no purge.
   if (target?.isOwn && !approval) {
     await results.attempt(async () => void (await purgeMissing(run, target.index, parts, job)));
   }
-  // In watch mode it would be written all day.
+  // In watch mode it would be written again and again.
   if (!request.gathered) {
     await results.attempt(() => parts.ledgers.exportManifest(run, { upTo: SMALL_MANIFEST }));
   }
 }
 
-/** What one step did, and what did not go well, one sentence each. */
+/** What one step did. `problems` has one sentence per problem. */
 export interface StepResult {
   readonly counts: StepCounts;
   readonly problems: readonly string[];
 }
 
-/** What became of a source, step by step. */
+/** Collects the results of the steps of one source. */
 class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   readonly problems: string[] = [];
@@ -225,7 +235,7 @@ class StepResults {
     if (listing) this.#listing = listing;
   }
 
-  /** What goes wrong becomes a problem of the source. */
+  /** Runs `steps`. An error becomes a problem of the source; only a cancelled job and a full disk throw. */
   async attempt(steps: () => Promise<void>): Promise<void> {
     try {
       await steps();
@@ -233,7 +243,7 @@ class StepResults {
       if (error instanceof CancelledError) throw error;
       stopWhenFull(error);
       const why = explain(error);
-      // What keeps one step from its work mostly keeps the next one, too.
+      // Two steps often fail for the same reason.
       if (this.problems.includes(why)) return;
       const { run, target, job } = this.#crawl;
       target?.swap?.shortfalls.push(`source '${run.config.sourceId}': ${why}`);

@@ -20,13 +20,13 @@ import type { DomainCrawl, Removals } from "./run-context.ts";
 import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
 
 /**
- * Brings a domain in step with its sources, or takes some of the steps to it:
+ * Makes the index of a domain match its sources, by all three steps or by those that the request names:
  *
  *     source ──list──▶ detect ──plan──▶ fetch ──▶ mirror ──▶ process ──▶ extract ──▶ draft ──commit──▶ index
  *     └───────────────── download ─────────────────────┘                └──────────── embed ─────────────┘
  *
- * One source after the other, each with its own draft; what is gone leaves the index when all of them are in it. A source
- * that fails keeps what it had while the others go on.
+ * Sources are crawled one after the other, each with its own draft. Removals are committed when all sources are indexed. A
+ * source that fails keeps its documents, and the others go on.
  */
 export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobContext): Promise<CrawlResult> {
   const startedAt = nowUtcMicros();
@@ -39,7 +39,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const crawled: CrawledSource[] = [];
   const sources: SourceResult[] = [];
   try {
-    for await (const one of crawlSources(crawl, parts)) crawled.push(one);
+    for await (const source of crawlSources(crawl, parts)) crawled.push(source);
     for (const result of await retireLeftInStore(crawl, parts)) crawled.push({ result });
     // Last: a document that moved from one source to another is found twice for a moment, never not at all.
     for (const { result, deferred } of crawled) sources.push(deferred ? await deferred.remove() : result);
@@ -48,7 +48,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
     }
     if (target && !job.dryRun) await concludeTarget(target, crawl, parts);
   } finally {
-    // Another crawl waits for the lease, whatever becomes of the plans.
+    // Another crawl waits for the lease: release it even if closing a plan fails.
     await target?.swap?.lease.release();
     for (const { deferred } of crawled) await deferred?.close();
   }
@@ -60,7 +60,9 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
 }
 
-/** Crawls the sources of the request; if it names none, then removes those that are not in the domain any more. */
+/**
+ * Crawls the sources of the request. Without `source_id`, also removes the sources that are no longer in the domain.
+ */
 async function* crawlSources(crawl: DomainCrawl, parts: EngineParts): AsyncGenerator<CrawledSource> {
   const { domain, request, job } = crawl;
   const everRetired = await findRetired(domain, parts);
@@ -76,7 +78,7 @@ async function* crawlSources(crawl: DomainCrawl, parts: EngineParts): AsyncGener
     yield await crawlSource(source, (ledger) => openSource(source, ledger, crawl, parts), crawl, parts, removals);
   }
   if (request.sourceId !== undefined) return;
-  for (const config of everRetired.filter((one) => isInScope(one, request))) {
+  for (const config of everRetired.filter((retired) => isInScope(retired, request))) {
     await job.checkpoint();
     yield { result: await retireSource(run(config), crawl, parts) };
   }
@@ -94,13 +96,18 @@ function openSource(run: SourceRun, ledger: Ledger, { request, job }: DomainCraw
   });
 }
 
-/** A site is one thing to its readers: what is gone from it leaves in the moment in which the rest arrives. */
+/**
+ * Removals wait for the other sources, except in a dry run, in a swap, and for web sites, whose additions and removals
+ * are one commit.
+ */
 function removalsOf({ kind }: SourceConfig, sources: number, { request, job }: DomainCrawl): Removals {
   const mayWait = sources > 1 && !job.dryRun && !request.swap && !kind.abilities.isReadWhileListed;
   return mayWait ? "later" : "now";
 }
 
-/** Where the documents of this crawl go. undefined: nowhere, since nobody asked or nothing can be embedded now. */
+/**
+ * Opens the index that this crawl writes to. undefined: the request has no embed step, or nothing can be embedded now.
+ */
 async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts): Promise<IndexTarget | undefined> {
   const { domain, request, job } = crawl;
   if (!request.steps.includes("embed")) return undefined;
@@ -108,12 +115,12 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
   const target = request.swap
     ? await openSwapTarget(crawl, parts)
     : await openIndexTarget(crawl, request.vectorStoreId, parts);
-  // With the time: job numbers may be used again when all jobs that had one are removed.
+  // The time makes the name unique: job numbers start again when all jobs are deleted.
   const name = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
   return target && { ...target, crawl: name };
 }
 
-/** What is due when all sources are in the index. */
+/** Finishes a swap and refreshes the vectors, when all sources are indexed. */
 async function concludeTarget(target: IndexTarget, crawl: DomainCrawl, parts: EngineParts): Promise<void> {
   const { job, problems } = crawl;
   if (target.swap && (await finishSwap(target, crawl, parts))) await takeOver(target, crawl, parts);
@@ -121,21 +128,21 @@ async function concludeTarget(target: IndexTarget, crawl: DomainCrawl, parts: En
     await target.index.refreshVectors?.((line) => job.log(line), job.signal);
   } catch (error) {
     if (job.signal.aborted) throw new CancelledError("refreshing the vectors stopped", { cause: error });
-    problems.push(sayStale(error, target));
+    problems.push(explainStaleVectors(error, target));
     job.log(`ERROR: ${problems.at(-1)}`);
   }
 }
 
-/** Where the store was deleted, the earlier vectors went with it: then nothing answers. */
-function sayStale(error: unknown, { store, isOwn }: IndexTarget): string {
+/** If the store was deleted, its vectors are gone too, and no search answers. */
+function explainStaleVectors(error: unknown, { store, isOwn }: IndexTarget): string {
   return error instanceof NotFoundError
     ? `The vector store '${store}' does not exist any more.${isOwn ? ` ${CLEAR_STORE}` : ""}`
-    : `The vectors could not be brought up to date, and the earlier ones answer: ${explain(error)}`;
+    : `The vectors could not be refreshed, so searches use the earlier ones: ${explain(error)}`;
 }
 
 /**
- * After a swap the store is the domain's own: an embed step finds everything in it and writes it into the domain's map files.
- * Killed before its end, the next crawl does the same.
+ * Runs the embed step for each source after a swap: it finds every document in the new store and writes it into the
+ * domain's map files. After a kill, the next crawl does the same.
  */
 async function takeOver(
   { store, index, crawl: name = "" }: IndexTarget,
@@ -159,7 +166,7 @@ function neverOpened(): Source {
   throw new Error("open source: only the embedding was asked for");
 }
 
-/** Removed by hand, or by somebody who took this job for dead. */
+/** Whether the domain was deleted during the crawl, by hand or by a process that took this job for dead. */
 async function isGone({ domainId }: Domain, { domains }: EngineParts): Promise<boolean> {
   try {
     await domains.get(domainId);

@@ -14,20 +14,20 @@ export interface DeletionParts
     "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "ledgers" | "itemRepository"
   > {
   readonly backend: Pick<Backend, "deleteVectorStore" | "openIndex" | "commits" | "forgetDomain">;
-  /** A job that works on the domain. */
+  /** Returns a job that works on the domain. */
   busyWith(domainId: DomainId, except?: JobId): Promise<JobId | undefined>;
 }
 
-/** A deletion that was checked and can be told (dry run) or carried out. */
+/** A deletion that passed its checks and can be shown (dry run) or applied. */
 export interface Deletion {
   readonly domain: Domain;
-  /** What would go, one sentence each. */
+  /** What is deleted, one sentence each. */
   readonly changes: readonly string[];
-  /** `except`: the job that does it. */
+  /** `except`: the job that runs the deletion. */
   apply(log: (line: string) => void, except?: JobId): Promise<Domain>;
 }
 
-/** Refuses what cannot be deleted: a domain in use (ConflictError), one that does not exist, a store that others need. */
+/** Throws for a domain in use (ConflictError), an unknown domain, and a store that others need. */
 export async function planDeletion(
   domainId: DomainId,
   { withVectorStore }: { readonly withVectorStore: boolean },
@@ -47,16 +47,16 @@ export async function planDeletion(
     async apply(log, except) {
       const refuseNow = (): Promise<void> => refuseWhileBusy(domainId, parts, except);
       await refuseNow();
-      const owner = except ? `job ${except}` : "somebody who deletes the domain";
+      const owner = except ? `job ${except}` : "a deletion of the domain";
       const leases = (await unlessDamaged(leaseSources(domainId, parts, owner))) ?? [];
       try {
-        // Stores first: while the domain is there, a deletion that failed half-way can simply be repeated.
+        // Stores first: while the domain exists, a deletion that failed half-way can be repeated.
         for (const [at, store] of stores.entries()) {
           log(`[ ${at + 1} / ${stores.length + 1} ] Deleting vector store '${store}'...`);
           await parts.backend.deleteVectorStore(store);
         }
         log(`[ ${stores.length + 1} / ${stores.length + 1} ] Deleting domain '${domainId}'...`);
-        // Deleting a store takes long enough for a crawl to begin.
+        // Check again: a crawl may have started while the stores were deleted.
         return await parts.domains.remove(domainId, async () => {
           await refuseNow();
           await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
@@ -71,7 +71,7 @@ export async function planDeletion(
   };
 }
 
-/** With a ledger that cannot be read nobody works on the domain, and nothing is known of its uploads. */
+/** Returns undefined for a damaged ledger: then no job works on the domain, and its uploads are unknown. */
 async function unlessDamaged<T>(work: Promise<T> | undefined): Promise<T | undefined> {
   try {
     return await work;
@@ -81,7 +81,7 @@ async function unlessDamaged<T>(work: Promise<T> | undefined): Promise<T | undef
   }
 }
 
-/** In the last moment before the domain goes: interrupted afterwards, it is a domain to be deleted once more. */
+/** Runs just before the domain goes: if it is interrupted, the domain is still there and can be deleted again. */
 async function forgetAddresses(domain: Domain, parts: DeletionParts, warn: Warn): Promise<void> {
   const retired = await findRetired(domain, parts);
   const all = new Set([...domain.sources, ...retired].filter(isRegistering).map(({ sourceId }) => sourceId));
@@ -89,7 +89,7 @@ async function forgetAddresses(domain: Domain, parts: DeletionParts, warn: Warn)
     if (all.size > 0) await forgetMembers(domain.domainId, all, parts.itemRepository(), warn);
   } catch (error) {
     if (!(error instanceof DamagedError)) throw error;
-    warn(`Which addresses it had is not known: ${error.message}`);
+    warn(`Its registered addresses could not be read, so they stay in the registry: ${error.message}`);
   }
 }
 
@@ -97,7 +97,7 @@ function isRegistering({ kind }: SourceConfig): boolean {
   return kind.abilities.registersAddresses;
 }
 
-/** The domain's own, its predecessors, and one that is being built; but none that another domain names as its own. */
+/** Returns the domain's own store, superseded ones and one that is being built, except stores of other domains. */
 async function ownStores(domain: Domain, parts: DeletionParts): Promise<VectorStoreId[]> {
   const { domainId, vectorStoreId } = domain;
   if (vectorStoreId !== "" && vectorStoreId === parts.defaultVectorStoreId) {

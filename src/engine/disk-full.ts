@@ -1,13 +1,13 @@
 import { isErrno } from "../lib/atomic-file.ts";
 
-/** Thrown through the per-item loops: what fails for one item for want of space fails for all of them. */
+/** Passes through the per-item loops: without space, every item fails. */
 class DiskFullError extends Error {
   override readonly name: string = "DiskFullError";
 }
 
 const SQLITE_FULL = 13;
 
-/** A full disk is no fault of the item: the run stops here, with everything written so far valid. */
+/** Throws DiskFullError if a full disk caused the error. Everything written so far is valid. */
 export function stopWhenFull(error: unknown): void {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if (at instanceof DiskFullError) throw at;

@@ -4,10 +4,10 @@ import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { sayMissing } from "./index-target.ts";
+import { describeMissingStore } from "./index-target.ts";
 import { examineRecords } from "./ingest/registered-addresses.ts";
 
-/** What was found, and what it belongs to: a source, a domain, or ("" for both) the installation. */
+/** A finding and where it belongs: a source, a domain, or ("" for both) the installation. */
 export interface PlacedFinding extends Finding {
   readonly domainId: DomainId | "";
   readonly sourceId: SourceId | "";
@@ -17,13 +17,13 @@ type DoctorParts = Pick<
   EngineParts,
   "domains" | "backend" | "openSource" | "itemRepository" | "crawlerFolder" | "ledgers"
 > & {
-  /** Settings, certificate, storage. Who has web sites alone needs no SharePoint. */
+  /** Checks settings, certificate and storage. Web sites alone need no SharePoint sign-in. */
   examineInstallation(needs: { readonly sharepoint: boolean }): AsyncIterable<Finding>;
 };
 
 /**
- * Everything a crawl needs, looked at without changing anything: of one domain, or of all. What is the same for several
- * sources (the sign-in) is said once. Throws NotFoundError for an unknown domain.
+ * Checks everything a crawl needs, of one domain or of all, without changing anything. A finding that is the same for
+ * several sources (the sign-in) is yielded once. Throws NotFoundError for an unknown domain.
  */
 export async function* examine(
   domainId: DomainId | undefined,
@@ -42,24 +42,24 @@ export async function* examine(
   }
   for (const { domainId: name, reason } of broken) yield unreadable(name, reason);
   if (domains.length === 0 && broken.length === 0) yield noDomain();
-  const said = new Set<string>();
+  const yielded = new Set<string>();
   for (const domain of domains) {
     if (domain.scheduleProblem) yield badSchedule(domain, domain.scheduleProblem);
     yield { ...(await examineStore(domain, parts, signal)), domainId: domain.domainId, sourceId: "" };
     for (const source of domain.sources) {
       for await (const finding of examineSource({ domainId: domain.domainId, config: source }, parts, sound, signal)) {
         const { subject, outcome, remedy } = finding;
-        // Not by the detail, which may carry the number of a request.
+        // Without the detail, which may contain a request number.
         const words = JSON.stringify([subject, outcome, remedy]);
-        if (outcome !== "not checked" && said.has(words)) continue;
-        said.add(words);
+        if (outcome !== "not checked" && yielded.has(words)) continue;
+        yielded.add(words);
         yield { ...finding, domainId: domain.domainId, sourceId: source.sourceId };
       }
     }
   }
 }
 
-/** The same of a source that is in no domain yet. */
+/** Checks a source that is in no domain yet. */
 export async function* examineOneSource(
   config: SourceConfig,
   parts: DoctorParts,
@@ -71,15 +71,15 @@ export async function* examineOneSource(
     sound = false;
     yield { ...finding, domainId: "", sourceId: "" };
   }
-  for await (const finding of examineSource({ domainId: NOBODYS, config }, parts, sound, signal)) {
+  for await (const finding of examineSource({ domainId: NO_DOMAIN, config }, parts, sound, signal)) {
     yield { ...finding, domainId: "", sourceId: config.sourceId };
   }
 }
 
-/** To examine a source it need not be in a domain. */
-const NOBODYS = "_" as DomainId;
+/** Domain id for a source without a domain. */
+const NO_DOMAIN = "_" as DomainId;
 
-/** Unless the installation is sound, a source that cannot even be opened is not to blame. */
+/** Checks one source. If the installation has problems, a source that cannot be opened is "not checked". */
 async function* examineSource(
   run: SourceRun,
   parts: DoctorParts,
@@ -96,7 +96,7 @@ async function* examineSource(
         checksum: false,
       })
       .diagnose(signal);
-    if (run.domainId === NOBODYS) return;
+    if (run.domainId === NO_DOMAIN) return;
     const damaged = await findDamagedLedger(run, parts);
     if (damaged) yield damaged;
     else yield* examineRecords(run, parts);
@@ -122,44 +122,44 @@ async function findDamagedLedger(run: SourceRun, { ledgers }: DoctorParts): Prom
   }
 }
 
-/** No store has this id, so a backend that answers says so. */
-const NOWHERE = "vs_000000000000000000000000" as VectorStoreId;
+/** No store has this id: opening it shows whether the backend answers. */
+const UNKNOWN_STORE = "vs_000000000000000000000000" as VectorStoreId;
 
 async function examineStore(domain: Domain, { backend }: DoctorParts, signal: AbortSignal): Promise<Finding> {
   const { vectorStoreId, domainId } = domain;
   const subject = vectorStoreId ? `Vector store ${vectorStoreId}` : "Vector store";
   const late = AbortSignal.timeout(ANSWER_MS);
   try {
-    const index = await backend.openIndex(vectorStoreId || NOWHERE, domainId, AbortSignal.any([signal, late]));
+    const index = await backend.openIndex(vectorStoreId || UNKNOWN_STORE, domainId, AbortSignal.any([signal, late]));
     await index?.probe?.();
     if (index) return { subject, outcome: "ok", detail: "It is there, and the backend answers.", remedy: "" };
     if (!vectorStoreId) {
       const detail = "There is none yet: the first crawl creates it. The backend answers.";
       return { subject, outcome: "ok", detail, remedy: "" };
     }
-    return { subject, outcome: "problem", ...splitSentences(sayMissing(domain, vectorStoreId, undefined)) };
+    return { subject, outcome: "problem", ...splitSentences(describeMissingStore(domain, vectorStoreId, undefined)) };
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof DamagedError) {
       return { subject, outcome: "problem", detail: error.problem, remedy: error.remedy };
     }
     const reason = late.aborted ? `no answer within ${ANSWER_MS / 1000} seconds.` : explain(error);
-    const remedy = "Check the settings of the backend (OPENAI_… or AZURE_OPENAI_…); whoever owns the account can.";
+    const remedy = "Check the settings of the backend (OPENAI_… or AZURE_OPENAI_…), with the owner of the account.";
     return { subject, outcome: "problem", detail: `The backend cannot be used: ${reason}`, remedy };
   }
 }
 
-/** A crawl is more patient than a person who asks what is wrong. */
+/** Shorter than in a crawl: a user waits for the result. */
 const ANSWER_MS = 15_000;
 
-/** What is wrong, and the way out. */
+/** Splits a message into problem and remedy. */
 function splitSentences(text: string): { detail: string; remedy: string } {
   const at = text.indexOf(". ") + 1;
   return { detail: text.slice(0, at), remedy: text.slice(at + 1) };
 }
 
 function unreadable(name: string, reason: string): PlacedFinding {
-  const remedy = "Repair or remove its domain.json; whoever runs this machine can.";
+  const remedy = "Repair or remove its domain.json on the server.";
   return {
     subject: `Domain '${name}'`,
     outcome: "problem",
@@ -177,6 +177,6 @@ function badSchedule({ domainId }: Domain, problem: string): PlacedFinding {
 }
 
 function noDomain(): PlacedFinding {
-  const detail = "There is no domain yet, so no site was looked at.";
+  const detail = "There is no domain yet, so no source was checked.";
   return { subject: "Domains", outcome: "not checked", detail, remedy: "", domainId: "", sourceId: "" };
 }

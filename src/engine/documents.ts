@@ -16,7 +16,7 @@ import type { StoredVersion } from "../mirror/stored-version.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { folderOfRun } from "./with-ledger.ts";
 
-/** Which document: its id, or the path that it has. */
+/** A document by id or path. */
 export interface DocumentName {
   readonly domainId: DomainId;
   readonly sourceId?: SourceId | undefined;
@@ -24,9 +24,9 @@ export interface DocumentName {
 }
 
 export interface DocumentView extends TreeDocument {
-  /** What is current in the knowledge base; undefined when nothing is. */
+  /** The current text in the knowledge base; undefined: there is none. */
   readonly kept: StoredVersion | undefined;
-  /** What can be read, oldest first. */
+  /** The versions that can be read, oldest first. */
   readonly versions: readonly FileVersion[];
 }
 
@@ -34,7 +34,7 @@ export interface VersionView extends TreeDocument {
   readonly version: StoredVersion & ExtractedDocument;
 }
 
-/** What is known of files without ids, and what they said. Reads only, beside whoever writes. */
+/** The files of sources without ids, and their texts. Read-only; works while a crawl writes. */
 export interface Documents {
   list(query: DocumentsQuery): Promise<DocumentsPage>;
   get(name: DocumentName): Promise<DocumentView>;
@@ -111,52 +111,52 @@ function whyNoVersion({ entry, kept, versions }: DocumentView, versionId: string
 
 export interface DocumentsQuery {
   readonly domainId: DomainId;
-  /** undefined: all places full of files of the domain. */
+  /** undefined: all folder and container sources of the domain. */
   readonly sourceId?: SourceId | undefined;
   readonly status?: FileStatus | undefined;
-  /** Only those in whose path this occurs, or whose id it is; "" for all. */
+  /** Matches part of the path, or the whole id; "" for all. */
   readonly text: string;
   readonly offset: number;
   readonly limit: number;
 }
 
-/** One file of a tree, under the identity that follows it. */
+/** One file of a folder or container, with its stable id. */
 export interface TreeDocument {
   readonly sourceId: SourceId;
   readonly entry: ManifestEntry;
 }
 
 export interface DocumentsPage {
-  /** Source by source, by path; of more than `MOST_SORTED` entries in the order of their manifest. */
+  /** By source, then by path; in manifest order if there are more than `MOST_SORTED`. */
   readonly documents: readonly TreeDocument[];
   readonly more: boolean;
-  /** undefined: counting would mean reading everything. */
+  /** undefined with a text filter: counting would read everything. */
   readonly total: number | undefined;
 }
 
-/** Beyond this a page would cost reading everything. */
+/** Sorting more would read everything for one page. */
 export const MOST_SORTED = 20_000;
 
 type DocumentParts = Pick<EngineParts, "domains" | "ledgers" | "crawlerFolder">;
 
-/** The places full of files of a domain, or the one that is asked for. */
+/** Returns the folder and container sources of a domain, or the one that is asked for. */
 async function treesOf(
   { domainId, sourceId }: Pick<DocumentsQuery, "domainId" | "sourceId">,
   { domains }: DocumentParts,
 ): Promise<readonly SourceConfig[]> {
   const { sources } = await domains.get(domainId);
-  if (sourceId === undefined) return sources.filter(isFollowed);
+  if (sourceId === undefined) return sources.filter(hasManifest);
   const named = sources.filter((source) => source.sourceId === sourceId);
   if (named.length === 0) throw new NotFoundError(`Source '${sourceId}' does not exist in domain '${domainId}'.`);
-  const trees = named.filter(isFollowed);
+  const trees = named.filter(hasManifest);
   if (trees.length > 0) return trees;
   throw new BadInputError(
-    `Source '${sourceId}' is no place full of files: its items have ids of their own, and no versions are kept.`,
+    `Source '${sourceId}' is neither a folder nor a container: no versions of its items are kept.`,
   );
 }
 
-/** By a manifest, since its files have no ids of their own. */
-function isFollowed({ kind }: SourceConfig): boolean {
+/** Files without ids at the source are tracked by a manifest. */
+function hasManifest({ kind }: SourceConfig): boolean {
   return !kind.abilities.hasIds;
 }
 
@@ -168,7 +168,7 @@ async function listDocuments(query: DocumentsQuery, parts: DocumentParts): Promi
     const { manifest } = await parts.ledgers.open({ domainId, config }, { readOnly: true });
     const count = await countIn(manifest, query);
     total += count;
-    // Where nothing is sought, what lies before the page is not read.
+    // Without a text filter, sources before the page are not read.
     if (text === "" && skip >= count) skip -= count;
     else await gather(manifest, config, count);
   }
@@ -189,7 +189,7 @@ async function listDocuments(query: DocumentsQuery, parts: DocumentParts): Promi
 
 async function countIn(manifest: Manifest, { status }: DocumentsQuery): Promise<number> {
   const count = await manifest.count();
-  return status ? count[status] : FILE_STATUSES.reduce((sum, each) => sum + count[each], 0);
+  return status ? count[status] : FILE_STATUSES.reduce((sum, name) => sum + count[name], 0);
 }
 
 async function* sortedIn(manifest: Manifest, query: DocumentsQuery): AsyncGenerator<readonly ManifestEntry[]> {
@@ -198,7 +198,7 @@ async function* sortedIn(manifest: Manifest, query: DocumentsQuery): AsyncGenera
   yield found.sort((a, b) => compareText(a.path, b.path) || compareText(a.docId, b.docId));
 }
 
-/** Read as far as the page needs. */
+/** Lazy: the caller stops reading when its page is full. */
 async function* matchingIn(
   manifest: Manifest,
   { status, text }: Pick<DocumentsQuery, "status" | "text">,

@@ -9,19 +9,19 @@ import { TimeSlice } from "../lib/time-slice.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { sayMissing } from "./index-target.ts";
+import { describeMissingStore } from "./index-target.ts";
 
-/** How a domain stands by what is on disk and in the index, whatever its last crawl said. */
+/** The state of a domain by disk and index, whatever its last crawl said. */
 export interface DomainStatus {
-  /** Documents that a search can find, over all sources; null when the index cannot be asked. */
+  /** Documents that a search can find, over all sources; null if the index does not answer. */
   readonly documents: number | null;
   /** Items that wait in `03_failed/`, or could not be downloaded, processed or embedded. */
   readonly failed: number;
-  /** Items in which there is nothing to index. */
+  /** Items without anything to index. */
   readonly empty: number;
-  /** Readers see an earlier generation, and crawls change nothing for them. */
+  /** Searches use this earlier generation, and crawls do not change them; null: not rolled back. */
   readonly rolledBackTo: number | null;
-  /** "" or what could not be asked, and why. */
+  /** What could not be read, and why; or "". */
   readonly error: string;
   readonly sources: readonly SourceStatus[];
 }
@@ -29,7 +29,7 @@ export interface DomainStatus {
 interface SourceStatus {
   readonly sourceId: string;
   readonly sourceType: string;
-  /** As the index counts them; where it does not tell, as the map files have it. */
+  /** As the index counts them, or, if it has no counts by source, as the map files have it. */
   readonly documents: number;
   readonly failed: number;
   readonly empty: number;
@@ -41,27 +41,27 @@ interface IndexAnswer {
   readonly count: DocumentCount | null;
   readonly state: GenerationState | undefined;
   readonly error: string;
-  /** It came over the network. */
+  /** The answer came over the network, so it is cached. */
   readonly isRemote?: boolean;
 }
 
-/** What the map files of one source tell. */
+/** Counts from the map files of one source. */
 interface Tally {
   readonly failed: number;
   readonly empty: number;
-  /** Items that our records have in a store, by store. */
+  /** Indexed items by store, as the ledger has them. */
   readonly indexed: ReadonlyMap<VectorStoreId | "", number>;
 }
 
 const MAX_CACHED = 1000;
-/** While a run writes, the map files are told anew at most this often: reading large ones holds others up. */
+/** While a run writes, map files are read at most this often: reading large ones delays others. */
 const REREAD_MS = 60_000;
-/** A page that refreshes itself for several people must not ask a remote service each time. */
+/** Pages that refresh themselves must not query a remote service each time. */
 const REMOTE_ANSWER_MS = 5_000;
 
 /**
- * The returned function answers in milliseconds as long as nothing changed: map files are read again only when there are
- * other ones, and what a remote service said is believed for some seconds. It never throws; what could not be asked is in `error`.
+ * The returned function takes milliseconds as long as nothing changed: map files are read only when they changed, and
+ * the answer of a remote service is cached for some seconds. Never throws; `error` says what could not be read.
  */
 export function createDomainStatuses(parts: Parts): (domain: Domain) => Promise<DomainStatus> {
   const tallies = new TallyCache(parts);
@@ -93,21 +93,21 @@ export function createDomainStatuses(parts: Parts): (domain: Domain) => Promise<
 
 const NOTHING: Tally = { failed: 0, empty: 0, indexed: new Map() };
 
-async function askIndex(domain: Domain, { backend }: Parts): Promise<IndexAnswer> {
+async function queryIndex(domain: Domain, { backend }: Parts): Promise<IndexAnswer> {
   const store = domain.vectorStoreId;
   if (!store) return { count: { documents: 0 }, state: undefined, error: "" };
   try {
     const index = await backend.openIndex(store, domain.domainId);
-    if (!index) return { count: null, state: undefined, error: sayMissing(domain, store, undefined) };
+    if (!index) return { count: null, state: undefined, error: describeMissingStore(domain, store, undefined) };
     const isRemote = index.commits === "gradual";
     return { count: await index.count(), state: await index.generations?.state(), error: "", isRemote };
   } catch (error) {
-    const reason = `The vector store cannot be asked: ${explain(error)}`;
+    const reason = `The vector store does not answer: ${explain(error)}`;
     return { count: null, state: undefined, error: reason, isRemote: error instanceof RemoteError };
   }
 }
 
-/** By domain and store. Several who ask at once wait for the same answer. */
+/** By domain and store. Concurrent calls share one query. */
 class AnswerCache {
   readonly #parts: Parts;
   readonly #known = new Map<string, Promise<IndexAnswer>>();
@@ -120,7 +120,7 @@ class AnswerCache {
     const key = `${domain.domainId} ${domain.vectorStoreId}`;
     const known = this.#known.get(key);
     if (known) return known;
-    const answer = askIndex(domain, this.#parts);
+    const answer = queryIndex(domain, this.#parts);
     this.#known.set(key, answer);
     void answer.then(({ isRemote }) => {
       if (isRemote) setTimeout(() => this.#known.delete(key), REMOTE_ANSWER_MS).unref();
@@ -137,7 +137,7 @@ interface CachedTally {
   readonly tally: Promise<Tally>;
 }
 
-/** By the folder of the source. Several who ask at once wait for the same reading. */
+/** By source folder. Concurrent calls share one read. */
 class TallyCache {
   readonly #parts: Parts;
   readonly #known = new Map<string, CachedTally>();

@@ -32,7 +32,7 @@ export async function download(step: DownloadStep, parts: EngineParts): Promise<
   const problems = planProblems(plan.detected, counts);
   const before = isIdle(plan) ? await compareMirror(plan, step) : undefined;
   const isQuiet = scan.isNext && problems.length + (before ? before.missing.length + before.orphans.length : 1) === 0;
-  sayListed(isQuiet, scan, { detected: plan.detected, counts, hiddenRows, problems }, step);
+  logListing(isQuiet, scan, { detected: plan.detected, counts, hiddenRows, problems }, step);
 
   const returned = await returnMisplaced(plan, step);
   const { stuck } = await applyPlan(plan, { ...step, counts, job: silentIfDry(job) });
@@ -49,7 +49,7 @@ function isIdle({ size: { removed, moved, fetched, staying, strayed } }: Downloa
   return removed + moved + fetched + staying + strayed === 0;
 }
 
-/** Where the next listing may begin. An incomplete one is nothing that a later one could build on. */
+/** Stores the checkpoint for the next run. An incomplete listing stores none. */
 function noteListing(
   { rotation, checkpoint }: SourceScan,
   { detected, isHashed, left }: DownloadPlan,
@@ -58,15 +58,15 @@ function noteListing(
 ): void {
   if (detected.completeness !== "complete" || detected.unreadable.length > 0) return;
   const { owed, next } = rotation;
-  // What was found to be altered and is left alone is to be found again.
+  // Altered files that the plan leaves out must be found again.
   const hashes =
     isHashed && !left ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS } : { hashesOwed: owed, nextHashes: next };
-  // The feed tells only once that something happened. Until it has left, a listing is to miss it again.
+  // The feed reports a change only once: if something was left undone, the next run must list everything.
   const mark = undone > 0 ? "" : checkpoint.mark;
   ledger.noteListing({ ...checkpoint, mark, hiddenRows, ...hashes });
 }
 
-function sayListed(
+function logListing(
   isQuiet: boolean,
   { listing }: SourceScan,
   {
@@ -82,24 +82,24 @@ function sayListed(
   },
   { run, job }: DownloadStep,
 ): void {
-  const by = run.config.kind.abilities.hasIds ? " by the change log" : " by what changed since the last look";
+  const by = run.config.kind.abilities.hasIds ? " by the change log" : " by what changed since the last crawl";
   const how = listing.by === "feed" ? by : "";
   job.log(
     isQuiet
-      ? `Nothing changed since the last look, neither at the source nor in the mirror: ${sumUp(counts)}.`
+      ? `Nothing changed since the last crawl, neither at the source nor in the mirror: ${sumUp(counts)}.`
       : `Listed ${plural(detected.listed, "item")}${how}: ${sumUp(counts)}.`,
   );
-  sayHidden(hiddenRows, job);
-  if (detected.unreadable.length > NAMED) nameUnreadable(detected, job);
+  logHidden(hiddenRows, job);
+  if (detected.unreadable.length > NAMED) logUnreadable(detected, job);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
 }
 
-/** As the listing found it; where only the changes were asked for, as the last listing did. */
+/** Returns the number of hidden rows of this listing, or of the last one if only changes were listed. */
 function countHidden({ listing, checkpoint }: SourceScan, source: Source): number {
   return (listing.by === "listing" ? source.hiddenRows?.() : checkpoint.hiddenRows) ?? 0;
 }
 
-function sayHidden(rows: number, job: JobContext): void {
+function logHidden(rows: number, job: JobContext): void {
   if (rows === 0) return;
   job.log(
     `The source counts ${plural(rows, "row")} that ${rows === 1 ? "is" : "are"} not shown to the app. ${HIDDEN_ROWS}`,
@@ -109,7 +109,7 @@ function sayHidden(rows: number, job: JobContext): void {
 const HIDDEN_ROWS =
   "They are checked out and were never checked in, are drafts, wait for approval, or have rights of their own: check them in, publish or approve them, or give the app access to them, and they can be found.";
 
-/** What could not be removed still has its entry. */
+/** Items that could not be removed still have their entry. */
 async function outcomeOf({ detected, items }: DownloadPlan, ledger: Ledger): Promise<ListingOutcome> {
   const stillHeld = new Set<ItemId>();
   for await (const page of items.items("download", STAYING)) for (const { itemId } of page) stillHeld.add(itemId);
@@ -126,20 +126,20 @@ function listingResult({ detected, items, left = 0 }: DownloadPlan, hiddenRows: 
   return { complete, sawAll, listed: detected.listed, hiddenRows, plan: items };
 }
 
-/** A site in trouble has thousands of them; the log names every one. */
+/** A failing site has thousands of them; a problem names only the first, the log names all. */
 const NAMED = 10;
 
-function sayUnreadable({ path, reason }: Unreadable): string {
+function describeUnreadable({ path, reason }: Unreadable): string {
   return path ? `'${path}' (${reason.replace(/\.$/, "")})` : reason.replace(/\.$/, "");
 }
 
-function someOf(names: readonly string[]): string {
+function joinFirst(names: readonly string[]): string {
   const different = [...new Set(names)];
   const rest = different.length - NAMED;
   return [...different.slice(0, NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
 }
 
-function nameUnreadable({ unreadable }: Detected, job: JobContext): void {
+function logUnreadable({ unreadable }: Detected, job: JobContext): void {
   for (const { path, reason } of unreadable) job.log(`  Not readable: '${path}': ${reason}`);
 }
 
@@ -149,11 +149,11 @@ const PUT_ASIDE =
 function planProblems(detected: Detected, counts: StepCounts): string[] {
   const problems: string[] = [];
   if (detected.completeness === "partial") {
-    const why = someOf(detected.unreadable.map(sayUnreadable)) || "the listing is incomplete";
+    const why = joinFirst(detected.unreadable.map(describeUnreadable)) || "the listing is incomplete";
     const kept = counts.removed + counts.held > 0 ? "only what is known to be gone leaves" : "nothing was removed";
     problems.push(`${kept}, because ${why}`);
   } else if (detected.unreadable.length > 0) {
-    const names = someOf(detected.unreadable.map(sayUnreadable));
+    const names = joinFirst(detected.unreadable.map(describeUnreadable));
     problems.push(`could not be read, so what is known there is kept: ${names}`);
   }
   if (detected.heldBecause) {

@@ -8,11 +8,11 @@ import { ForeseenBody } from "../mirror/mirror.ts";
 import type { IndexTarget } from "./index-target.ts";
 
 /*
- * What a dry run has in place of what would have an effect: the same interfaces, so that the steps are the same. Its ledger is an overlay
- * (ledger/), its mirror only remembers (mirror/mirror.ts).
+ * Substitutes for everything that has an effect, with the same interfaces, so that a dry run takes the same steps. Its
+ * ledger is an overlay (ledger/), its mirror only remembers (mirror/mirror.ts).
  */
 
-/** Lists like the source, and fetches nothing: of bytes, the size, the time and perhaps the hash are known. */
+/** Lists like the source and fetches nothing: size, time and perhaps hash of the bytes are known from the listing. */
 export function drySource(source: Source): Source {
   const { id, table, hiddenRows, feed } = source;
   return {
@@ -32,7 +32,7 @@ export function drySource(source: Source): Source {
   };
 }
 
-/** Every original gives its document, since none was fetched that could be refused. */
+/** Every original converts to a document: none was fetched that could fail. */
 export function dryConverter(converter: Converter): Converter {
   return {
     documentPath: (item, originalPath) => converter.documentPath(item, originalPath),
@@ -43,7 +43,7 @@ export function dryConverter(converter: Converter): Converter {
   };
 }
 
-/** The store as it would be created: without anything in it. */
+/** An empty store, as it would be created. */
 export function dryTarget(domain: Domain, job: JobContext): IndexTarget {
   job.log(`The vector store '${domain.vectorStoreName || domain.domainId}' would be created.`);
   const index: Index = {
@@ -59,17 +59,17 @@ export function dryTarget(domain: Domain, job: JobContext): IndexTarget {
   return { store: "" as VectorStoreId, index, isOwn: true };
 }
 
-/** Says what was done, or in a dry run, what would be. */
-export function tell(job: Pick<JobContext, "dryRun" | "log">, done: string, planned: string): void {
+/** Logs `done`, or `planned` in a dry run. */
+export function logDone(job: Pick<JobContext, "dryRun" | "log">, done: string, planned: string): void {
   job.log(job.dryRun ? planned : done);
 }
 
-/** For what a dry run only goes through to see where it leads: the plan has said it. */
+/** For steps that a dry run only simulates: the plan has been logged. */
 export function silentIfDry(job: JobContext): JobContext {
   return job.dryRun ? silent(job) : job;
 }
 
-/** For what is gone through once more: it was said the first time. */
+/** For work that is repeated: the first time was logged. */
 export function silent(job: JobContext): JobContext {
   const { jobId, dryRun, signal } = job;
   return { jobId, dryRun, signal, log: () => undefined, checkpoint: () => job.checkpoint() };

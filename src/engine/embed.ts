@@ -13,7 +13,7 @@ import { noCounts, sumUp } from "./tally.ts";
 
 export interface Embedded extends StepResult {
   readonly failed: readonly FailedRef[];
-  /** How many removals are left for later. */
+  /** How many removals wait until all sources are indexed. */
   readonly deferred: number;
 }
 
@@ -24,7 +24,9 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
   const { plan, counts, problems, upTo } = planned;
   const deferred = removals === "later" ? plan.remove.splice(0).length : 0;
   counts.removed -= deferred;
-  job.log(`Index: ${sumUp(counts)}${deferred > 0 ? `; ${deferred} to be removed when all sources are in` : ""}.`);
+  job.log(
+    `Index: ${sumUp(counts)}${deferred > 0 ? `; ${plural(deferred, "removal")} when all sources are indexed` : ""}.`,
+  );
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   if (job.dryRun) return { counts, problems, failed: [], deferred };
   const { failed, doubtful } = await commitPlan(plan, step, parts);
@@ -38,14 +40,17 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
   return { counts, problems, failed, deferred };
 }
 
-/** What else there is to do, or to complain about, was done and said before: what failed then would only fail again. */
+/**
+ * Plans removals only, silently: the first embed step did and logged everything else, and what failed then would fail
+ * again.
+ */
 async function planRemovals(step: EmbedStep, parts: EngineParts): Promise<Planned> {
   const { remove } = (await planIndex({ ...step, job: silent(step.job) }, parts)).plan;
   const counts = { ...noCounts(), removed: remove.length };
   return { plan: { ...emptyPlan(), remove }, counts, problems: [], left: 0 };
 }
 
-/** What failed was planned as something else. */
+/** Moves failures from the count they were planned under to "failed" or "empty". */
 function countFailures(
   failed: readonly FailedRef[],
   plan: IndexPlan,
@@ -61,7 +66,7 @@ function countFailures(
     if (kind) counts[kind] -= 1;
     const isEmpty = isEmptyReason(reason) && !doubtful.has(itemId);
     counts[isEmpty ? "empty" : "failed"] += 1;
-    // It had text before, and has left the search.
+    // It had text before, so its document was removed from the index.
     if (isEmpty && kind === "changed") counts.removed += 1;
   }
 }

@@ -7,7 +7,7 @@ import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { ItemRepository } from "./ingest/remove-items.ts";
 
-/** Everything the verbs need and do not know by name. Put together in app/compose.ts. */
+/** The dependencies of the engine. Put together in app/compose.ts. */
 export interface EngineParts {
   readonly domains: DomainStore;
   readonly backend: Backend;
@@ -18,26 +18,26 @@ export interface EngineParts {
   readonly crawlerFolder: string;
   /** The folder `domains/`, absolute. */
   readonly domainsFolder: string;
-  /** Its kind opens it; whoever only examines sources does so with connections of their own. */
+  /** Opens a source by its kind. The doctor opens sources with connections of its own. */
   openSource(run: SourceRun, options: SourceOptions): Source;
-  /** What is known of single addresses, and what was kept of them; opened when it is first needed. */
+  /** The registry of single addresses with their documents; opened on first use. */
   itemRepository(): ItemRepository;
   readonly ledgers: Ledgers;
   readonly extractor: Extractor;
   readonly retention: RetentionRules;
-  /** The clock that grace and retention go by. */
+  /** The clock for grace periods and retention. */
   now(): Date;
-  /** The store that queries without one go to, "" for none: it is never deleted. */
+  /** The store for queries that name none, or "". It is never deleted. */
   readonly defaultVectorStoreId: string;
-  /** How long the store that was swapped for a fresh one is kept. */
+  /** How long a superseded store is kept. */
   readonly keepSupersededMs: number;
-  /** Keeps the report of a crawl; returns its id. */
+  /** Stores the report of a crawl; returns its id. */
   archive(archive: CrawlArchive): Promise<string>;
 }
 
-/** How long what is not current is kept of a tree. */
+/** How long files and versions of a tree are kept that are not current. */
 export interface RetentionRules {
-  /** A missing file is purged after so many complete looks and so long. */
+  /** A missing file is purged after this many complete listings and this much time. */
   readonly graceRuns: number;
   readonly graceMs: number;
   readonly deletedMs: number;

@@ -14,15 +14,14 @@ import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { sayMissing } from "./index-target.ts";
+import { describeMissingStore } from "./index-target.ts";
 import { findIdentity } from "./ingest/item-records.ts";
 import { findRetired } from "./retired-sources.ts";
 
 export interface ExplainRequest {
   readonly domainId: DomainId;
-  /** What the person searched for. */
   readonly query: string;
-  /** The document they expected or wonder about: a file id, an item id, a name, a path, or an address. */
+  /** The document in question: a file id, an item id, a name, a path, or a URL. */
   readonly document: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -31,22 +30,25 @@ export interface ExplainRequest {
 export interface DocumentExplanation {
   readonly domainId: DomainId;
   readonly query: string;
-  /** Every document that is meant by the words, since several share a name; at most ten. Never empty: one that nobody knows is explained, too. */
+  /**
+   * Every document that matches, since several share a name; at most ten. Never empty: an unknown one is explained,
+   * too.
+   */
   readonly documents: readonly ExplainedDocument[];
-  /** How many more are meant. */
+  /** How many more match. */
   readonly more?: number;
 }
 
 export interface ExplainedDocument {
-  /** "" when no source knows it. */
+  /** "" if no source has it. */
   readonly sourceId: string;
   readonly itemId: string;
   readonly name: string;
   readonly path: string;
   readonly url: string;
-  /** The way of the document, stage by stage, up to where it ends. */
+  /** The stages that the document passed, up to where it ended. */
   readonly stages: readonly Stage[];
-  /** One sentence: found at place 3, or why not. */
+  /** One sentence: found at position 3, or why not. */
   readonly verdict: string;
 }
 
@@ -69,7 +71,7 @@ type ExplainParts = TreeParts &
     | "itemRepository"
   >;
 
-/** What an explanation of one domain is made from. */
+/** The context of an explanation. */
 interface ExplainContext {
   readonly domain: Domain;
   readonly sources: readonly OpenSource[];
@@ -79,7 +81,7 @@ interface ExplainContext {
   readonly parts: ExplainParts;
 }
 
-/** Follows a document from its source into the answer of a search, by what the map files and the index say. Changes nothing. */
+/** Follows a document from its source into the search results, by map files and index. Changes nothing. */
 export async function explainDocument(request: ExplainRequest, parts: ExplainParts): Promise<DocumentExplanation> {
   const { domainId, query, signal } = request;
   const called = request.document.trim();
@@ -98,7 +100,7 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
   if (found.length > 0 || record) {
     const isItself = found.length > 0 && record?.aliasOf === "";
     const documents: ExplainedDocument[] = record && !isItself ? [await explainRecord(record, parts)] : [];
-    for (const one of found) documents.push(await explainEntry(one, context));
+    for (const entry of found) documents.push(await explainEntry(entry, context));
     return more > 0 ? { domainId, query, documents, more } : { domainId, query, documents };
   }
   const absent = await findAbsent(called, sources, parts);
@@ -121,7 +123,7 @@ async function explainEntry(found: FoundEntry, context: ExplainContext, calledNo
   const subject = { sourceId, itemId: entry.itemId, fileId: inIndex.fileId };
   const isIndexed = inIndex.stage.outcome === "ok" && opened.index !== undefined;
   const inSearch = isIndexed
-    ? await askSearch(until(opened.index, context.signal), query, subject)
+    ? await askSearch(withSignal(opened.index, context.signal), query, subject)
     : notReached("search");
   const isMissing = inMirror.outcome === "problem" && inIndex.stage.outcome === "problem";
   const stages = [
@@ -143,7 +145,7 @@ async function explainEntry(found: FoundEntry, context: ExplainContext, calledNo
   };
 }
 
-function until(index: Index, signal: AbortSignal | undefined): Searched {
+function withSignal(index: Index, signal: AbortSignal | undefined): Searched {
   const { generations } = index;
   return { search: (wanted) => index.search({ ...wanted, signal }), ...(generations && { generations }) };
 }
@@ -157,7 +159,7 @@ async function askSearch(index: Searched, query: string, subject: Parameters<typ
   }
 }
 
-/** No item is called so now, but the index remembers one that was: renamed since, or gone. */
+/** Explains a name that no item has now, but one had in an earlier generation: renamed since, or gone. */
 async function explainEarlier(called: string, context: ExplainContext): Promise<ExplainedDocument[]> {
   const versions = (await context.opened.index?.generations?.versions({ called })) ?? [];
   const newestOfEach = new Map<ItemId, DocumentVersion>();
@@ -195,7 +197,7 @@ function explainGone({ sourceId, itemId, name, path, url, since, until, visible 
   return { sourceId, itemId, name, path, url, stages, verdict: verdictOf(stages) };
 }
 
-/** An address that the registry has, and no source of the domain. */
+/** Explains an address that is in the registry and in no source of the domain. */
 async function explainRecord(item: IngestItem, parts: ExplainParts): Promise<ExplainedDocument> {
   const { id: itemId, displaySource: name, normalizedSource: url } = item;
   const detail = await sayRecord(item, parts);
@@ -203,7 +205,7 @@ async function explainRecord(item: IngestItem, parts: ExplainParts): Promise<Exp
   return { sourceId: "", itemId, name, path: "", url, stages, verdict: detail };
 }
 
-/** A file of a tree that is not there, or cannot be read. */
+/** Explains a file of a tree that is missing or unreadable. */
 function explainAbsent({ config, entry, detail }: AbsentFile): ExplainedDocument {
   const { docId: itemId, path } = entry;
   const stages: Stage[] = [problem("source", detail), notReached("mirror"), notReached("index"), notReached("search")];
@@ -232,7 +234,7 @@ function notReached(name: Stage["name"]): Stage {
   return { name, outcome: "not reached", detail: "It did not get this far." };
 }
 
-/** Whoever is found is found, whatever else is amiss. */
+/** A document that is found counts as found, whatever else is wrong. */
 function verdictOf(stages: readonly Stage[]): string {
   const search = stages.find(({ name }) => name === "search");
   const broken = stages.find(({ outcome }) => outcome === "problem");
@@ -246,7 +248,7 @@ function firstSentence(text: string): string {
 
 type Parts = Pick<EngineParts, "itemRepository">;
 
-/** What the registry has of a web address, however it is written, of a file, or of an item id. */
+/** Returns the registry record of a web address in any spelling, a file, or an item id. */
 async function findRecord(called: string, domainId: DomainId, parts: Parts): Promise<IngestItem | undefined> {
   if (/^(url|file)_[a-z2-7]{26}$/.test(called)) return await readRecord(called as ItemId, parts);
   const isPath = /^(file:|\/|[A-Za-z]:[\\/]|\\\\)/i.test(called);
@@ -257,7 +259,7 @@ async function findRecord(called: string, domainId: DomainId, parts: Parts): Pro
     const { id } = await findIdentity(called, { registry, members, rules: USUAL_RULES, domainId });
     return (await registry.get(id))?.item;
   } catch (error) {
-    // It looks like an address and is none: then it is the name of a document, or nothing.
+    // It only looks like an address: then it is the name of a document, or nothing.
     if (error instanceof BadInputError) return undefined;
     throw error;
   }
@@ -267,7 +269,7 @@ async function readRecord(id: ItemId, parts: Parts): Promise<IngestItem | undefi
   return (await readRegistered(id, parts))?.item;
 }
 
-/** A registry that cannot be read explains nothing, and hides nothing else. */
+/** Returns undefined if the registry is damaged: the other stages are still explained. */
 async function readRegistered(id: ItemId, { itemRepository }: Parts): Promise<RegisteredItem | undefined> {
   try {
     return await itemRepository().registry.get(id);
@@ -277,7 +279,7 @@ async function readRegistered(id: ItemId, { itemRepository }: Parts): Promise<Re
   }
 }
 
-/** What the last crawl saw, and what was learned of the address since. */
+/** Adds what the registry learned since the last crawl. */
 async function withRecord(stage: Stage, id: ItemId, parts: Parts): Promise<Stage> {
   const item = await readRecord(id, parts);
   if (!item || item.status === "Indexed" || item.status === "Crawled") return stage;
@@ -317,28 +319,27 @@ function sentence(text: string): string {
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
-/** What the search pages show at first, and the most that a search gives. */
+/** What the search pages show at first, and the maximum of a search. */
 const SHOWN = 10;
 const DEEPEST = 50;
 const MAX_WORDS = 8;
 
-/** A document of the index, by the marks that crawled documents carry in any backend. */
+/** A document, by the attributes that crawled documents have in any backend. */
 interface Subject {
   readonly sourceId: string;
   readonly itemId: string;
-  /** As the index has it; "" when it does not. */
+  /** Its id in the index, or "". */
   readonly fileId: string;
 }
 
-/** What of an index is needed. */
 type Searched = Pick<Index, "search" | "generations">;
 
-/** Does this query find it, at which place, and if not, what keeps it away? */
+/** Says whether the query finds the document, at which position, and if not, why. */
 async function searchStage(index: Searched, query: string, subject: Subject): Promise<Stage> {
   const shown = await index.search({ text: query, limit: SHOWN });
   const place = shown.findIndex((hit) => isOf(hit, subject));
   if (shown[place]) return fine("search", `Found at place ${place + 1}${scoreOf(shown[place])}.`);
-  // A passage that several documents have is one hit, under the name of one of them.
+  // A passage that several documents share is one hit, under the name of one of them.
   const twin = shown.findIndex(({ details }) => details?.alsoIn.some(({ fileId }) => fileId === subject.fileId));
   if (shown[twin]) {
     return fine("search", `Found at place ${twin + 1}, where '${shown[twin].name}' stands for the same passage.`);
@@ -347,7 +348,10 @@ async function searchStage(index: Searched, query: string, subject: Subject): Pr
   return problem("search", [await whyBeyond(index, query, subject, shown), words].filter(Boolean).join(" "));
 }
 
-/** Scores are relative to the best of one search, so the document is compared with the last result within one. */
+/**
+ * Scores are relative to the best of one search, so the document and the last result shown are compared within one
+ * search.
+ */
 async function whyBeyond(
   index: Searched,
   query: string,
@@ -376,7 +380,7 @@ async function whyBeyond(
   return `Not among the first ${Math.max(hits.length, SHOWN)} results: ${against}.`;
 }
 
-/** Our own index knows every form of a word; of what others hold, only the passages they return can be read. */
+/** The embedded index knows every form of a word; for other backends only the returned passages can be searched. */
 async function wordsIn(index: Searched, query: string, subject: Subject): Promise<string> {
   const words = wordsOf(query);
   if (words.length === 0) return "";
@@ -401,7 +405,7 @@ function hasWord([hit]: readonly SearchHit[]): boolean {
   return hit?.details !== undefined && (hit.details.highlights.length > 0 || hit.details.parts.label > 0);
 }
 
-/** Short words are mostly there to connect the others. */
+/** Leaves out short words, which mostly connect others. */
 function wordsOf(query: string): string[] {
   const all = [...new Set(query.match(/[\p{L}\p{N}][\p{L}\p{N}_-]*/gu) ?? [])];
   const long = all.filter((word) => word.length > 3);
@@ -440,7 +444,7 @@ function isOf(hit: SearchHit, { sourceId, itemId }: Subject): boolean {
 
 type TreeParts = Pick<EngineParts, "retention">;
 
-/** A file that the manifest knows and no map file has. */
+/** A file that is in the manifest and in no map file. */
 interface AbsentFile {
   readonly config: SourceConfig;
   readonly entry: ManifestEntry;
@@ -449,7 +453,7 @@ interface AbsentFile {
 
 const MAX_FOUND = 10;
 
-/** What the last crawl saw, and what became of the file before. */
+/** Adds the last event of the file's history. */
 async function withLineage(stage: Stage, { source, entry: { itemId } }: FoundEntry): Promise<Stage> {
   if (source.config.kind.abilities.hasIds) return stage;
   const entry = (await source.ledger.manifest.find([itemId])).get(itemId);
@@ -458,7 +462,7 @@ async function withLineage(stage: Stage, { source, entry: { itemId } }: FoundEnt
   return said === "" ? stage : { ...stage, detail: `${stage.detail} ${said}` };
 }
 
-/** Files that are called so and are not listed: missing, purged, or never read. */
+/** Finds files of that name that are not listed: missing, purged, or never read. */
 async function findAbsent(called: string, sources: readonly OpenSource[], parts: TreeParts): Promise<AbsentFile[]> {
   const found: AbsentFile[] = [];
   for (const { config, ledger } of sources) {
@@ -469,7 +473,9 @@ async function findAbsent(called: string, sources: readonly OpenSource[], parts:
   return found.slice(0, MAX_FOUND);
 }
 
-/** Why places full of files may leave out what is called so, whether it is there or not; "" when there are none. */
+/**
+ * Says which rules of folders and containers may leave out such a file, whether it exists or not; "" if there are none.
+ */
 function sayLeftOut(
   called: string,
   sources: readonly OpenSource[],
@@ -483,7 +489,7 @@ function sayLeftOut(
     const found = config.kind.locate?.(config, called);
     return found ? [{ config, ...found }] : [];
   });
-  if (reached.length === 0) return " It lies in none of this domain's places full of files.";
+  if (reached.length === 0) return " It lies in none of this domain's folders and containers.";
   const leaving = reached.filter(({ isTaken }) => !isTaken);
   if (leaving.length > 0) {
     const names = leaving.map(({ config }) => `'${config.sourceId}'`).join(" and ");
@@ -541,7 +547,7 @@ function sayEvent(event: LineageEvent | undefined): string {
 
 type Wanted = Pick<EngineParts, "acceptedTypes" | "maxFileBytes">;
 
-/** Did the source have it when it was last listed? */
+/** Whether the last listing had it. */
 function sourceStage({ entry, source }: FoundEntry, isRetired: boolean): Stage {
   const { seen, mirrored } = entry;
   if (isRetired) {
@@ -559,7 +565,7 @@ function sourceStage({ entry, source }: FoundEntry, isRetired: boolean): Stage {
   );
 }
 
-/** Is it on our disk, as something that can be embedded? */
+/** Whether the mirror has a document that can be embedded. */
 function mirrorStage({ entry, source }: FoundEntry, wanted: Wanted): Stage {
   const { seen, mirrored, indexed } = entry;
   if (!mirrored) return whyNotWanted(entry, source.config, wanted);
@@ -614,14 +620,14 @@ function whyNotWanted(
 
 interface InIndex {
   readonly stage: Stage;
-  /** Of what readers see; "" when they see nothing of it. */
+  /** File id of the visible version; "" if none is visible. */
   readonly fileId: string;
 }
 
-/** Does the index hold it, and do readers see that? */
+/** Whether the index has it, and searches see it. */
 async function indexStage({ entry, source }: FoundEntry, domain: Domain, open: OpenIndex): Promise<InIndex> {
-  const { index, trouble } = open;
-  if (!index) return unseen(problem("index", trouble));
+  const { index, problemText } = open;
+  if (!index) return unseen(problem("index", problemText));
   const { sourceId } = source.config;
   const { itemId, indexed } = entry;
   const failure = indexed?.embeddingError ?? "";
@@ -649,18 +655,18 @@ async function indexStage({ entry, source }: FoundEntry, domain: Domain, open: O
 
 interface OpenIndex {
   readonly index: Index | undefined;
-  /** Why there is none. */
-  readonly trouble: string;
+  /** Why it cannot be opened. */
+  readonly problemText: string;
 }
 
 async function openForReaders(domain: Domain, { backend }: Pick<EngineParts, "backend">): Promise<OpenIndex> {
   const store = domain.vectorStoreId;
-  if (!store) return { index: undefined, trouble: "The domain has no vector store yet. Crawl it first." };
+  if (!store) return { index: undefined, problemText: "The domain has no vector store yet. Crawl it first." };
   try {
     const index = await backend.openIndex(store, domain.domainId);
-    return { index, trouble: index ? "" : sayMissing(domain, store, undefined) };
+    return { index, problemText: index ? "" : describeMissingStore(domain, store, undefined) };
   } catch (error) {
-    return { index: undefined, trouble: `The vector store cannot be asked: ${explain(error)}` };
+    return { index: undefined, problemText: `The vector store does not answer: ${explain(error)}` };
   }
 }
 
@@ -696,7 +702,7 @@ export function problem(name: Stage["name"], detail: string): Stage {
   return { name, outcome: "problem", detail };
 }
 
-/** A source with its map files open for reading. */
+/** A source with its ledger open for reading. */
 interface OpenSource {
   readonly config: SourceConfig;
   readonly mirror: Mirror;
@@ -708,7 +714,7 @@ interface FoundEntry {
   readonly entry: LedgerEntry;
 }
 
-/** All sources of a domain, and those that were taken out of it while something of them is still there. */
+/** Opens all sources of a domain, including removed ones that still have a folder. */
 async function openSources(
   domain: Domain,
   parts: Pick<EngineParts, "domains" | "crawlerFolder" | "ledgers">,
@@ -723,8 +729,8 @@ async function openSources(
 }
 
 /**
- * What somebody calls a document: an id, a path, an address, a name, or a part of a name. Whatever fits best decides, so
- * a name that is spelt out does not bring in those it is a part of. `more`: how many beyond the first ten.
+ * Finds documents by id, path, URL, name, or part of a name. Only the best rank counts, so a complete name does not
+ * match names that contain it. `more`: how many beyond the first ten.
  */
 async function findEntries(
   called: string,
@@ -734,17 +740,17 @@ async function findEntries(
   let best = Number.POSITIVE_INFINITY;
   let found: FoundEntry[] = [];
   let count = 0;
-  for await (const each of allEntries(sources)) {
-    const rank = matcher.rank(each);
+  for await (const entry of allEntries(sources)) {
+    const rank = matcher.rank(entry);
     if (rank > best || rank === Number.POSITIVE_INFINITY) continue;
     if (rank < best) [best, found, count] = [rank, [], 0];
     count += 1;
-    if (found.length < MAX_FOUND) found.push(each);
+    if (found.length < MAX_FOUND) found.push(entry);
   }
   return { found, more: count - found.length };
 }
 
-/** Names that somebody may have meant, and how many items were looked at. */
+/** Returns similar names, and the number of items compared. */
 async function closeNames(
   called: string,
   sources: readonly OpenSource[],
@@ -786,7 +792,7 @@ class DocumentMatcher {
     this.#address = plainAddress(this.#exact);
   }
 
-  /** The lower, the surer; infinite: it is not meant. */
+  /** Lower is better; infinity: no match. */
   rank({ source, entry }: FoundEntry): number {
     const { itemId, seen, mirrored, indexed } = entry;
     if (this.#exact === "") return Number.POSITIVE_INFINITY;
@@ -805,7 +811,7 @@ function fold(text: string): string {
   return text.toLowerCase();
 }
 
-/** An address as it is copied from a browser may be encoded, and have a mark or a slash at its end. */
+/** Normalises a URL as copied from a browser, which may be encoded and end in `?web=1`, a fragment or a slash. */
 function plainAddress(url: string): string {
   try {
     return fold(

@@ -31,14 +31,14 @@ const JUDGED_AT_ONCE = 1000;
 type ProcessStep = Pick<SourceStep, "request" | "ledger" | "mirror" | "job">;
 type TextParts = Pick<EngineParts, "acceptedTypes" | "extractor" | "retention" | "now">;
 
-/** The step with the texts it brings up to date. */
+/** The step with its knowledge base. */
 interface TextStep extends ProcessStep {
   readonly base: KnowledgeBase;
 }
 
 /**
- * The process step of a tree: the text of every file whose content is new goes into the knowledge base, and the manifest says so.
- * A text is made again when another revision of the extractor would make it otherwise, or when all of them are gone.
+ * The process step of a tree: extracts the text of every file with new content into the knowledge base, and updates the
+ * manifest. All texts are made again when the extractor's revision changed, or the knowledge base is gone.
  */
 export async function extractTexts(
   given: ProcessStep,
@@ -52,7 +52,7 @@ export async function extractTexts(
   const isSame = ledger.textsBy === revision && (await pathExists(join(mirror.folder, "knowledge_base")));
   const judgeAll = !isSame || request.mode === "full" || request.retryFailed;
   const tasks = await findTasks(await findCandidates(listing, judgeAll, step, parts), step, parts);
-  if (job.dryRun) return { counts: foresee(tasks, job), problems: [] };
+  if (job.dryRun) return { counts: countPlanned(tasks, job), problems: [] };
   const { counts, retries } = await extractAll(tasks, step, parts);
   if (retries === 0) ledger.noteTexts(revision);
   return { counts, problems: problemsOf(counts, retries) };
@@ -66,7 +66,10 @@ function problemsOf({ failed }: StepCounts, retries: number): readonly string[] 
   return problems;
 }
 
-/** Files that wait; files this run touched, since one that only moved keeps its text; if wanted, all others. */
+/**
+ * Returns the files to judge: those without a text, those that this run changed (a moved one keeps its text), and, if
+ * `judgeAll`, all others.
+ */
 async function findCandidates(
   listing: Pick<ListingResult, "plan"> | undefined,
   judgeAll: boolean,
@@ -91,9 +94,9 @@ async function findTasks(
 ): Promise<readonly TextTask[]> {
   const tasks: TextTask[] = [];
   for (let from = 0; from < candidates.length; from += JUDGED_AT_ONCE) {
-    const some = candidates.slice(from, from + JUDGED_AT_ONCE);
-    const known = await step.ledger.manifest.find(some);
-    for (const docId of some) {
+    const page = candidates.slice(from, from + JUDGED_AT_ONCE);
+    const known = await step.ledger.manifest.find(page);
+    for (const docId of page) {
       await step.job.checkpoint();
       const entry = known.get(docId);
       if (entry?.status !== "active" || !isReadable(entry.path, parts)) continue;
@@ -104,7 +107,7 @@ async function findTasks(
   return tasks;
 }
 
-/** Only a full crawl reads the stored text; one that cannot be read is made anew, and says so if it cannot be either. */
+/** Only a full crawl reads the stored text; an unreadable one is made again. */
 async function judgeEntry(
   entry: ManifestEntry,
   { base, request: { mode, retryFailed } }: TextStep,
@@ -117,15 +120,15 @@ async function judgeEntry(
   return whole ? change : "changed";
 }
 
-/** The index takes it and the extractor can read it; the rest is skipped without a word, as the embed step does. */
+/** Whether the type is accepted and can be extracted; other files are skipped silently, as in the embed step. */
 function isReadable(path: string, { acceptedTypes, extractor }: TextParts): boolean {
   const fileType = fileTypeOf(path);
   return acceptedTypes.has(fileType) && extractor.types.has(fileType);
 }
 
-/** Texts are made in this process or in a few others, and several are in memory at once. */
+/** Several texts are in memory at once. */
 const AT_ONCE = 4;
-/** So many are noted in the manifest together. A crash in between costs nothing: what is kept is found again. */
+/** Manifest entries per flush. A crash in between costs nothing: stored texts are found again. */
 const BATCH = 500;
 
 interface TextTask {
@@ -133,7 +136,7 @@ interface TextTask {
   readonly change: TextChange;
 }
 
-/** One bad file never stops the others. `retries` are those of the failed ones that may do better next time. */
+/** A failing file never stops the others. `retries`: failures that may succeed next time. */
 async function extractAll(
   tasks: readonly TextTask[],
   step: TextStep,
@@ -155,7 +158,7 @@ async function extractAll(
       const entry = entries.get(task.docId);
       if (!entry) return;
       try {
-        const { change, line } = await carryOut(task.change, entry, known[i], step, parts);
+        const { change, line } = await applyChange(task.change, entry, known[i], step, parts);
         counts[change] += 1;
         progress.step(line);
       } catch (error) {
@@ -172,53 +175,53 @@ async function extractAll(
   return { counts, retries };
 }
 
-/** A dry run reads nothing: whether a file has text, only its bytes tell. */
-function foresee(tasks: readonly TextTask[], job: JobContext): StepCounts {
+/** Only counts: a dry run reads no files, so it does not know which have text. */
+function countPlanned(tasks: readonly TextTask[], job: JobContext): StepCounts {
   const counts = noCounts();
   for (const { change } of tasks) counts[change] += 1;
   job.log(`Texts to be kept: ${sumUp(counts)}.`);
   return counts;
 }
 
-interface Done {
+interface TextOutcome {
   readonly change: TextChange | "skipped" | "failed" | "empty";
   readonly line: string;
-  readonly kept?: StoredVersion;
+  readonly stored?: StoredVersion;
 }
 
-async function carryOut(
+async function applyChange(
   change: TextChange,
   entry: ManifestEntry,
   known: LedgerEntry | undefined,
   step: TextStep,
   parts: TextParts,
-): Promise<Done> {
+): Promise<TextOutcome> {
   const { docId, path } = entry;
   const { base, ledger } = step;
-  let done: Done = { change, line: `'${path}' has its text.` };
+  let done: TextOutcome = { change, line: `'${path}' has its text.` };
   if (change === "added" || change === "changed") done = await extractOne(change, entry, known, step, parts);
   if (done.change === "skipped") return done;
   if (change === "moved") await base.relocate(docId, path);
-  const isFirst = done.kept?.versionId === FIRST_VERSION;
-  const versions = isFirst && done.kept ? [done.kept] : await base.history(docId, entry.versions);
+  const isFirst = done.stored?.versionId === FIRST_VERSION;
+  const versions = isFirst && done.stored ? [done.stored] : await base.history(docId, entry.versions);
   ledger.manifest.put({ ...entry, versions: versions.map(({ versionId, at, hash }) => ({ versionId, at, hash })) });
   return done;
 }
 
-/** The text is that of the very bytes, or it is not kept: whoever finds it goes by their hash. */
+/** Stores a text only if it was made from exactly these bytes: readers identify it by their hash. */
 async function extractOne(
   change: "added" | "changed",
   { docId, path, contentHash, modifiedAt }: ManifestEntry,
   known: LedgerEntry | undefined,
   { base, request, mirror, job }: TextStep,
   parts: TextParts,
-): Promise<Done> {
+): Promise<TextOutcome> {
   const { file = "", observed = null } = known?.mirrored ?? {};
   if (!file || (observed && observed.sha256 !== contentHash)) {
     return { change: "skipped", line: `'${path}' waits until it is downloaded.` };
   }
   const fileType = fileTypeOf(path);
-  // The embed step counts how often readers failed at it.
+  // The embed step counts how often readers failed on it.
   const { revision } = parts.extractor;
   const isGivenUp = known && !request.retryFailed && readerTries(known, revision) >= MAX_READER_TRIES;
   const text: ExtractedText = isGivenUp
@@ -226,16 +229,16 @@ async function extractOne(
     : await textOf(mirror.absolute(file), fileType, contentHash, job.signal, parts);
   const now = parts.now();
   const content = { at: toUtcMicros(now), hash: contentHash, path, fileType, modifiedAt };
-  const kept = await base.keep(docId, { ...content, extractor: revision }, text);
+  const stored = await base.keep(docId, { ...content, extractor: revision }, text);
   if (change === "changed") await base.prune(docId, parts.retention, now);
   if ("error" in text && isEmptyReason(text.error)) {
-    return { change: "empty", line: `'${path}' has nothing to index: ${text.error}`, kept };
+    return { change: "empty", line: `'${path}' has nothing to index: ${text.error}`, stored };
   }
-  if ("error" in text) return { change: "failed", line: `ERROR: read '${path}': ${text.error}`, kept };
-  return { change, line: `Kept '${path}'.`, kept };
+  if ("error" in text) return { change: "failed", line: `ERROR: read '${path}': ${text.error}`, stored };
+  return { change, line: `Kept '${path}'.`, stored };
 }
 
-/** The hash is taken after reading, so that it also covers a refusal. */
+/** Hashes the file after reading, so that the check also covers a failure. */
 async function textOf(
   file: string,
   fileType: string,
@@ -247,11 +250,11 @@ async function textOf(
     if (error instanceof ExtractError && !(error instanceof ReaderError)) return { error: error.message };
     throw error;
   });
-  if ((await hashFile(file)) !== sha256) throw new Error(`read ${file}: it is not what was downloaded`);
+  if ((await hashFile(file)) !== sha256) throw new Error(`read ${file}: it changed since it was downloaded`);
   return text;
 }
 
-/** The text that the process step made of these very bytes need not be made again. */
+/** Adds the text that the process step made from the same bytes, so that it need not be made again. */
 export function withStoredText(file: DocumentFile, run: SourceRun, mirror: Mirror): DocumentFile {
   if (!run.config.kind.abilities.keepsTexts) return file;
   const base = new KnowledgeBase(mirror.folder);

@@ -16,10 +16,10 @@ import { namesOf } from "./move-items.ts";
 import { STAYING } from "./planned-changes.ts";
 import { Progress } from "./tally.ts";
 
-/** Twice as many as the source answers at a time: while some are written to disk, others are on the line. */
+/** Twice the concurrency of the source: while some are written to disk, others are downloading. */
 const DOWNLOADS_AT_ONCE = 8;
 
-/** Brings the items to our disk; returns those that failed. What is there of them stays as it is. */
+/** Downloads the items; returns those that failed. Their existing files stay. */
 export async function fetchItems(
   changes: Iterable<ListedChange> | AsyncIterable<ListedChange>,
   total: number,
@@ -38,7 +38,7 @@ export async function fetchItems(
       stopWhenFull(error);
       failed.push(change);
       recordFailure(change, explain(error), step);
-      progress.step(`ERROR: ${about(change, explain(error))}`);
+      progress.step(`ERROR: ${withItem(change, explain(error))}`);
     }
     await ledger.flushNowAndThen();
   });
@@ -46,8 +46,8 @@ export async function fetchItems(
   return failed;
 }
 
-/** Sources say themselves what they were doing; whatever else fails does not. */
-function about({ sighting }: ListedChange, reason: string): string {
+/** Adds the item to an error message that does not name it. */
+function withItem({ sighting }: ListedChange, reason: string): string {
   return reason.startsWith("download ") ? reason : `download '${sighting.path}': ${reason}`;
 }
 
@@ -63,7 +63,7 @@ async function fetchOne(change: ListedChange, step: ApplyStep): Promise<string> 
   if (fetched.status === "gone") {
     counts[change.kind] -= 1;
     counts.skipped += 1;
-    // If it is there after all, what we have of it is not what it says now: the next run asks again.
+    // If it exists after all, our copy is outdated: the error makes the next run fetch it.
     const known = entry?.mirrored;
     if (known) ledger.put(change.itemId, { mirrored: { ...known, sourceError: "it was not there to be downloaded" } });
     return `'${sighting.path}' was deleted between listing and download.`;
@@ -74,14 +74,14 @@ async function fetchOne(change: ListedChange, step: ApplyStep): Promise<string> 
   const before = entry?.mirrored?.file ?? "";
   const path = claims.claim(sighting, before);
   const file = sighting.form === "original" ? mirror.originalFile(path) : mirror.embeddedFile(path);
-  // On some disks the two are one file, which keeps the spelling it has: the old one leaves first.
+  // On some disks both are one file, which keeps its spelling: remove the old one first.
   if (before !== file && before.toLowerCase() === file.toLowerCase()) await mirror.remove(before);
   const observed = await placeFile(staged, { file, before }, step).catch((error: unknown) => {
     claims.giveBack(change.itemId, file, before);
     throw error;
   });
   ledger.put(change.itemId, { mirrored: freshlyMirrored(sighting, file, observed) });
-  // The document of an original stays where it is until the process step puts its successor there.
+  // The old document stays until the process step replaces it.
   const replaced = sighting.form === "original" && mirror.relativePath(before) === path;
   if (before && before !== file && !replaced) vacated.push(before);
   return `Downloaded '${sighting.path}' (${observed.size} bytes): ${change.reason}.`;
@@ -90,8 +90,8 @@ async function fetchOne(change: ListedChange, step: ApplyStep): Promise<string> 
 const SHA256 = /^[0-9a-f]{64}(?=#|$)/;
 
 /**
- * After the ledger was lost, a file whose hash we do not know may lie in its place. Where the source tells the content by its hash, it need not be
- * fetched. Returns whether it has been taken over.
+ * After the ledger was lost: adopts a file that lies at its path, if the source gives a content hash and the file has
+ * it. Returns whether it was adopted; then it need not be fetched.
  */
 async function adopt(
   { itemId, sighting, entry }: ListedChange,
@@ -113,7 +113,10 @@ async function adopt(
   return false;
 }
 
-/** Where a file became a folder of its name, or the reverse, files that are about to leave are in the way: then they leave first. */
+/**
+ * Puts a staged file in its place. If a file became a folder of the same name, or the reverse, removes vacated files
+ * first.
+ */
 async function placeFile(
   staged: Staged,
   { file, before }: { readonly file: string; readonly before: string },
@@ -129,7 +132,10 @@ async function placeFile(
   }
 }
 
-/** Files whose items have another one now. One that cannot be removed is an orphan, and the integrity check's to deal with. */
+/**
+ * Removes files whose items moved to another file. One that cannot be removed becomes an orphan, for the integrity
+ * check.
+ */
 export async function removeVacated(step: ApplyStep): Promise<void> {
   const { mirror, vacated, job } = step;
   for (const file of vacated.splice(0)) {
@@ -141,7 +147,7 @@ export async function removeVacated(step: ApplyStep): Promise<void> {
   }
 }
 
-/** Nobody has taken its place: a name that differs by case alone has only done so where the disk does not tell the two apart. */
+/** Whether no item took the path: a name that differs only by case did so only if the disk ignores case. */
 async function isLeft(file: string, { claims, mirror, ledger }: ApplyStep): Promise<boolean> {
   if (claims.isFree(file)) return true;
   const owner = claims.ownerOf(file);
@@ -154,21 +160,21 @@ function freshlyMirrored(sighting: Sighting, file: string, observed: Mirrored["o
   return { ...namesOf(sighting), file, downloadedAt: nowUtcMicros(), ...errors, observed };
 }
 
-/** Kinds of files that SharePoint rewrites when they are uploaded, so that the listed size need not be theirs. */
+/** File types that SharePoint rewrites on upload, so the listed size may be wrong. */
 const REWRITTEN = /^(doc|dot|xls|xlt|xla|ppt|pot|pps|vs|one|pub|mpp|htm|asp|msg|eml)/;
 
 /**
- * A body that came to a clean end can still be short, or a web page that says "sign in". Where the listed size is the
- * size of the bytes, another size is a failure; if the file was changed since it was listed, the next listing says so.
+ * Throws if the body has another size than listed: it may be truncated, or a sign-in page. Skipped where the listed
+ * size is not that of the bytes. If the file changed since it was listed, the next listing says so.
  */
 function refuseOtherSize(sighting: Sighting, bytes: number): void {
   const { size } = sighting.fingerprint;
-  const untold = size === 0 || sighting.form === "original" || REWRITTEN.test(fileTypeOf(sighting.name));
-  if (bytes === size || untold) return;
-  throw new Error(`${bytes} bytes came instead of the ${size} listed`);
+  const isUnknown = size === 0 || sighting.form === "original" || REWRITTEN.test(fileTypeOf(sighting.name));
+  if (bytes === size || isUnknown) return;
+  throw new Error(`received ${bytes} bytes instead of the ${size} listed`);
 }
 
-/** What is there stays as it is; the reason goes into the error column, and the next run tries again. */
+/** Records the error; the existing file stays, and the next run tries again. */
 function recordFailure(change: ListedChange, reason: string, { ledger }: ApplyStep): void {
   const known = change.entry?.mirrored;
   const mirrored: Mirrored = known
@@ -185,8 +191,8 @@ function recordFailure(change: ListedChange, reason: string, { ledger }: ApplySt
 }
 
 /**
- * Rows have no bytes of their own: the table they stand in is written as a whole, rows that stay as they
- * were included, and then the ledger says which rows wait there for the process step. Returns the rows that failed.
+ * Writes the table with all rows, including unchanged ones, then records in the ledger which rows wait for the process
+ * step. Returns the rows that failed.
  */
 export async function placeRows(
   rows: readonly ListedChange[],

@@ -3,7 +3,7 @@ import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { Generation, GenerationChange, GenerationState, Generations, Index } from "../contracts/search-index.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { recallRetired } from "./retired-sources.ts";
+import { restoreRetiredFolders } from "./retired-sources.ts";
 
 type Parts = Pick<EngineParts, "domains" | "backend">;
 
@@ -11,13 +11,13 @@ export interface GenerationsView extends GenerationState {
   readonly kept: readonly Generation[];
 }
 
-/** What readers of a domain see, and what they could see instead. */
+/** Returns the active generation of a domain, and those that are kept. */
 export async function viewGenerations(domainId: DomainId, parts: Parts): Promise<GenerationsView> {
   const generations = await openGenerations(domainId, parts);
   return { ...(await generations.state()), kept: await generations.list() };
 }
 
-/** Readers see that generation from now on; crawls change nothing for them until it is released. */
+/** Makes a kept generation active; crawls change nothing for searches until `release`. */
 export async function rollback(
   domainId: DomainId,
   number: number,
@@ -25,9 +25,9 @@ export async function rollback(
   { dryRun }: { readonly dryRun: boolean },
 ): Promise<GenerationsView> {
   const before = await viewGenerations(domainId, parts);
-  const wanted = before.kept.find((one) => one.number === number);
+  const wanted = before.kept.find((generation) => generation.number === number);
   if (!wanted) {
-    const kept = before.kept.map((one) => one.number).join(", ") || "none";
+    const kept = before.kept.map((generation) => generation.number).join(", ") || "none";
     throw new BadInputError(`Generation ${number} of domain '${domainId}' is not kept. These are: ${kept}.`);
   }
   if (dryRun) return { ...before, active: number, pinned: true };
@@ -35,7 +35,7 @@ export async function rollback(
   return await viewGenerations(domainId, parts);
 }
 
-/** The next crawl brings the domain in step again. */
+/** Ends a rollback; the next crawl updates the index. */
 export async function release(
   domainId: DomainId,
   parts: Parts & Pick<EngineParts, "crawlerFolder">,
@@ -46,13 +46,13 @@ export async function release(
     throw new BadInputError(`Domain '${domainId}' is not rolled back, so there is nothing to release.`);
   }
   if (dryRun) return { ...(await viewGenerations(domainId, parts)), pinned: false };
-  // First: released without it, what is seen of such a source would stay for ever.
-  await recallRetired(domain, index, parts);
+  // First: otherwise documents of a removed source would stay for ever.
+  await restoreRetiredFolders(domain, index, parts);
   await generations.release();
   return await viewGenerations(domainId, parts);
 }
 
-/** What changed for readers between two generations. */
+/** Lists the visible changes between two generations. */
 export async function* difference(
   domainId: DomainId,
   between: { readonly from: number; readonly to: number },

@@ -10,16 +10,19 @@ import type { Swap } from "./swap-store.ts";
 
 export interface IndexTarget {
   readonly store: VectorStoreId;
-  /** false: another store than the one in `domain.json`, asked for in this run. */
+  /** false: the request names another store than `domain.json`. */
   readonly isOwn: boolean;
   readonly index: Index;
-  /** The same for all that one crawl commits. */
+  /** The same for all commits of one crawl. */
   readonly crawl?: string;
-  /** It is being built to take the place of the domain's own. */
+  /** Present while it is built to replace the domain's own store. */
   readonly swap?: Swap;
 }
 
-/** Where the domain's documents go. undefined: nothing can be embedded now, the reason is in `problems`; downloads go on. */
+/**
+ * Opens the index of the domain. undefined: nothing can be embedded now, for the reason added to `problems`; downloads
+ * go on.
+ */
 export async function openIndexTarget(
   { domain, job, problems }: Pick<DomainCrawl, "domain" | "job" | "problems">,
   other: VectorStoreId | undefined,
@@ -33,7 +36,7 @@ export async function openIndexTarget(
     const index = await parts.backend.openIndex(store, domain.domainId, job.signal);
     const state = await index?.generations?.state();
     if (index && !state?.pinned) return { store, index, isOwn: store === domain.vectorStoreId || !other };
-    problems.push(state ? sayPinned(domain, state) : sayMissing(domain, store, other));
+    problems.push(state ? describePinned(domain, state) : describeMissingStore(domain, store, other));
   } catch (error) {
     problems.push(`The vector store could not be opened, so nothing was embedded: ${explain(error)}`);
   }
@@ -41,23 +44,23 @@ export async function openIndexTarget(
   return undefined;
 }
 
-/** In the words of `domain.json` and in those of the page. */
+/** Names the setting as in `domain.json` and on the page. */
 export const CLEAR_STORE =
   "Clear vector_store_id in the domain (on its page: Edit, Vector store, Id of the vector store) to have a new one created.";
 
-/** With the way out, for people. */
-export function sayMissing(domain: Domain, store: VectorStoreId, other: VectorStoreId | undefined): string {
+/** Returns a message with a remedy. */
+export function describeMissingStore(domain: Domain, store: VectorStoreId, other: VectorStoreId | undefined): string {
   return other
     ? `The vector store '${store}' does not exist, so nothing was embedded. Leave vector_store_id out to use the domain's own.`
     : `The vector store '${store}' of domain '${domain.domainId}' does not exist any more, so nothing was embedded. ${CLEAR_STORE}`;
 }
 
-/** Somebody decided what readers see; until they release it, crawls prepare everything and show nothing. */
-function sayPinned({ domainId }: Domain, { active }: GenerationState): string {
+/** While a domain is rolled back, crawls prepare everything and show nothing. */
+function describePinned({ domainId }: Domain, { active }: GenerationState): string {
   return `Domain '${domainId}' is rolled back to generation ${active}, so nothing was embedded. Release it (lockstep generations ${domainId} --release) to bring it in step again.`;
 }
 
-/** Two domains in one store would each take the other's documents for leftovers. */
+/** In a shared store, each domain would remove the other's documents as leftovers. */
 async function refuseShared(domain: Domain, store: VectorStoreId, { domains }: EngineParts): Promise<void> {
   const other = (await domains.list()).domains.find(
     ({ domainId, vectorStoreId }) => vectorStoreId === store && domainId !== domain.domainId,

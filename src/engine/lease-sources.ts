@@ -7,8 +7,8 @@ import type { EngineParts } from "./engine-parts.ts";
 import { foldersIn } from "./retired-sources.ts";
 
 /**
- * Takes what whoever works on a source of the domain holds, for all of its sources at once: a job whose process seems to be
- * gone may still write. Waits for nobody: ConflictError names who is in the way.
+ * Takes the leases of all sources of the domain, because a job whose process seems to be gone may still write. Does not
+ * wait: ConflictError names the holder.
  */
 export async function leaseSources(
   domainId: DomainId,
@@ -33,13 +33,13 @@ export async function leaseSources(
   return leases;
 }
 
-/** Where a source has its folder, relative to `crawler/`. */
+/** A source and its folder, relative to `crawler/`. */
 export interface SourceRoot {
   readonly root: string;
   readonly config: LedgerSource["config"];
 }
 
-/** Of the domain's sources, also of those it does not have any more. */
+/** Returns the source folders of the domain, including those of removed sources. */
 export async function sourceRoots(
   domainId: DomainId,
   { domains, crawlerFolder }: Pick<EngineParts, "domains" | "crawlerFolder">,

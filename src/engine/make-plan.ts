@@ -20,40 +20,40 @@ import { toItem } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
 import { type FeedDelta, recallListing, type SourceScan } from "./scan-source.ts";
 
-/** What is to be done with one source. */
+/** The changes that the download step makes for one source. */
 export interface DownloadPlan {
-  /** The judged items. Unchanged ones are not in it. */
+  /** The judged items, without the unchanged ones. */
   readonly items: Plan;
   readonly size: PlanSize;
   readonly detected: Detected;
-  /** The mirror; it goes along with what is done to it. */
+  /** The files of the mirror, kept up to date while the plan is applied. */
   readonly disk: FilesOnDisk;
-  /** How many files were met in it whose items need nothing. */
+  /** How many unchanged items have their file in the mirror. */
   readonly found: number;
-  /** Whether files that were due were read and hashed, and how many. */
+  /** Whether the files that were due were hashed, and how many. */
   readonly isHashed: boolean;
   readonly hashed: number;
   readonly startedAtMs: number;
-  /** Only this was judged. */
+  /** undefined: everything that was listed was judged. */
   readonly delta: FeedDelta | undefined;
-  /** How many changes are left alone since they are not in the approved plan; undefined: whatever is judged may be done. */
+  /** How many changes are left out because they are not in the approved plan; undefined: there is no such plan. */
   readonly left: number | undefined;
 }
 
-/** How many items there are of each sort. */
+/** How many items a plan has of each kind. */
 export interface PlanSize {
   removed: number;
   moved: number;
   fetched: number;
-  /** Left as they are: not listed and yet not removed, or not approved. */
+  /** Left unchanged: not listed and yet not removed, or not approved. */
   staying: number;
-  /** Their file goes back to its place in the mirror, whatever else is done to it. */
+  /** Their file is moved back to its path in the mirror, whatever else is done to it. */
   strayed: number;
-  /** Fetched because our own copy is not what it should be. Rows of a list share their export: lost, it is one thing that was missing. */
+  /** Fetched because our copy is missing or damaged. The rows of a list share one export, which counts once. */
   healed: number;
 }
 
-/** list ▶ detect ▶ plan. What the source said goes into the ledger on the way. */
+/** list ▶ detect ▶ plan. Writes what the source listed into the ledger on the way. */
 export async function makePlan(
   scan: SourceScan,
   step: DownloadStep,
@@ -79,14 +79,14 @@ export async function makePlan(
       if (!delta && change.kind === "unchanged" && disk.has(change.entry?.mirrored?.file ?? "")) found += 1;
       if (change.kind === "unchanged" && isDue(change.itemId, rotation)) due.push(change);
       announce(change, job);
-      remember(change, ledger);
+      recordSighting(change, ledger);
       if (timeSlice.isOver()) await timeSlice.next();
     }
     await ledger.flush();
   }
   const unreported = delta ? Math.max(0, delta.held - sorted.held) : 0;
   counts.unchanged += unreported;
-  // Where nothing else is to be done, or not everything is judged, reading files can wait for a few runs.
+  // If nothing else is to do, or only changes are judged, hashing can wait for a few runs.
   const isHashed = rotation.isNow || !(delta || (scan.isNext && isIdle(sorted)));
   for (const altered of isHashed ? await findAltered(due, mirror, job) : []) {
     counts.unchanged -= 1;
@@ -118,7 +118,7 @@ function detect(
     confirmDeletes: request.confirmDeletes,
     ...(request.gathered && !run.config.kind.abilities.hasIds && { justLeft: () => countJustLeft(ledger, parts) }),
   };
-  // Another step may have moved a file since the mirror was scanned.
+  // Look again: another step may have moved a file since the scan.
   const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? mirror.find(file);
   if (listing.by === "listing") return detectChanges(listing.pages, ledger, find, policy);
   const { gone = [], suspects = [], held = 0 } = delta ?? {};
@@ -136,9 +136,9 @@ function detect(
 /** Writes the changes into the plan, and counts them. */
 class SortedChanges {
   readonly size: PlanSize = { removed: 0, moved: 0, fetched: 0, staying: 0, strayed: 0, healed: 0 };
-  /** Sizes of files that are missing in the mirror: they may lie elsewhere in it. */
+  /** Sizes of missing files: they may lie elsewhere in the mirror. */
   readonly lostSizes = new Set<number>();
-  /** Items that stood for something before. */
+  /** Items that had a file or a document before. */
   held = 0;
   #hasTable = false;
   readonly #step: DownloadStep;
@@ -162,7 +162,7 @@ class SortedChanges {
     else if (change.kind === "added" || change.kind === "changed") this.#addFetched(change);
     if (change.kind === "unchanged") return;
     const item = toItem(change, run.config, mirror);
-    // What is wanted no more is in the plan as removed or held.
+    // An unwanted item that we have is in the plan as removed or held.
     if (item.told || change.kind !== "skipped") plan.add(item);
   }
 
@@ -178,7 +178,10 @@ class SortedChanges {
   }
 }
 
-/** A dry run names every item that would change; unchanged ones are only counted. What is done to the others is in the plan. */
+/**
+ * Logs the change. A dry run names every item that would change; a run names only skipped items, the rest is in the
+ * plan.
+ */
 function announce(change: Change, job: JobContext): void {
   if (!job.dryRun) {
     const skipped = skippedPath(change);
@@ -190,14 +193,14 @@ function announce(change: Change, job: JobContext): void {
   job.log(`  ${change.kind.toUpperCase()} '${path}': ${change.reason}`);
 }
 
-/** Of what is skipped for the first time, or may be gone. */
+/** Returns the path of an item that is skipped for the first time, or may be gone. */
 function skippedPath(change: Change): string | undefined {
   if ("sighting" in change) return change.kind === "skipped" && !change.entry ? change.sighting.path : undefined;
   return change.isUndecided ? change.entry.mirrored?.serverPath.replace(/^\//, "") : undefined;
 }
 
-/** What the source said is true whatever becomes of the rest of the run. */
-function remember(change: Change, ledger: Ledger): void {
+/** Writes what the source listed into the ledger. It stays true even if the rest of the run fails. */
+function recordSighting(change: Change, ledger: Ledger): void {
   if (!("sighting" in change)) {
     if (change.kind === "held" && !change.stillListed) ledger.put(change.itemId, { seen: null });
     const { mirrored } = change.entry;
@@ -210,7 +213,7 @@ function remember(change: Change, ledger: Ledger): void {
   if (change.kind !== "unchanged" || !known) return;
   const { etag, contentVersion, modifiedAt } = change.sighting.fingerprint;
   const was = known.fingerprint;
-  // What is not told now is compared again when it is.
+  // A version that the source does not give now is compared when it gives it again.
   if (was.contentVersion && !contentVersion) return;
   if (etag !== was.etag || contentVersion !== was.contentVersion || modifiedAt !== was.modifiedAt) {
     const fingerprint = { ...was, etag, contentVersion, modifiedAt };
@@ -218,7 +221,7 @@ function remember(change: Change, ledger: Ledger): void {
   }
 }
 
-/** Does the ledger say this already? The address is another spelling of the raw one, and costs more to make than to compare. */
+/** Whether the ledger has this sighting already. `url` is derived from `rawUrl` and is not compared. */
 function isSeen(
   { listItemId, name, serverPath, rawUrl, fingerprint, withheld }: Sighting,
   seen?: Seen | null,
@@ -248,7 +251,7 @@ function seenOf(sighting: Sighting): Seen {
   };
 }
 
-/** What lies behind documents that are as they should be: an original that is lost, or touched, is fetched again. */
+/** Checks the originals of unchanged documents: one that is missing or altered is fetched again. */
 class OriginalsCheck {
   readonly #mirror: Mirror;
   readonly #converter: Converter | undefined;
@@ -261,7 +264,7 @@ class OriginalsCheck {
     this.#disk = disk;
   }
 
-  /** The change itself, unless it was none and ought to be one. */
+  /** Returns the change, or "changed" for an unchanged item whose original is missing or altered. */
   judge(change: Change): Change {
     if (change.kind !== "unchanged" || change.sighting.form === "document" || !this.#converter) return change;
     const reason = this.#problem(change, this.#converter);
@@ -274,7 +277,7 @@ class OriginalsCheck {
     const item = { itemId, listItemId: mirrored.listItemId, name: mirrored.name };
     const path = converter.originalPath(item, this.#mirror.relativePath(mirrored.file), this.#originalsOnDisk());
     if (path === undefined) return "its original is missing on disk";
-    // A page's original has the page's time; a table is written anew with every change of any row.
+    // A page's original has the page's time; a table is rewritten with every change of any row.
     const file = sighting.form === "original" ? this.#disk.get(this.#mirror.originalFile(path)) : undefined;
     const isTouched = file && Math.abs(file.mtimeMs - Date.parse(sighting.fingerprint.modifiedAt)) > MTIME_TOLERANCE_MS;
     return isTouched ? "its original was altered on disk" : "";
@@ -289,8 +292,8 @@ class OriginalsCheck {
 const JUST_MS = 10 * 60_000;
 
 /**
- * Files of a tree that left in the last ten minutes and are not back. A watch looks while somebody deletes, and what a guard would
- * hold if it were seen at once must not slip through it piece by piece.
+ * Counts the files of a tree that went missing in the last ten minutes. In watch mode a mass deletion is seen piece by
+ * piece; together the pieces must not pass the removal guard.
  */
 async function countJustLeft({ manifest }: Ledger, parts: Pick<EngineParts, "now">): Promise<number> {
   const since = new Date(parts.now().getTime() - JUST_MS).toISOString();

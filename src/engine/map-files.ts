@@ -24,7 +24,7 @@ export async function mapFiles(
         : `Domain '${domainId}' has no source '${sourceId}'.`,
     );
   }
-  // A damaged ledger is told before the first byte of an answer.
+  // Open once before the first byte of the response, so that a damaged ledger is reported as an error.
   for (const config of wanted) await (await ledgers.open({ domainId, config }, { readOnly: true })).close();
   return wanted.flatMap((config) =>
     ledgers.maps({ domainId, config }).map(({ name, content }) => ({

@@ -3,7 +3,7 @@ import type { Ledger } from "../contracts/ledger.ts";
 import type { FileVersion } from "../contracts/manifest.ts";
 import type { KnowledgeBase } from "../mirror/knowledge-base.ts";
 
-/** A document of a tree, as mirror and knowledge base have it: what its manifest entry would say, as far as they know. */
+/** A document of a tree, as far as mirror and knowledge base know it: the fields of its manifest entry. */
 interface MirroredFile {
   readonly docId: ItemId;
   readonly path: string;
@@ -11,19 +11,22 @@ interface MirroredFile {
   readonly size: number;
   readonly modifiedAt: string;
   readonly lastSeenAt: string;
-  /** Read when asked for, which is a file or more for each. */
+  /** Lazy: reads a file or more per document. */
   readonly versions: () => Promise<readonly FileVersion[]>;
 }
 
-/** So many folders of the knowledge base are asked about at once. */
+/** Folders of the knowledge base per query. */
 const PAGE = 1000;
 
-/** Those that the manifest does not know, in pages: as the ledger has them in the mirror, then those that only the knowledge base has. */
+/**
+ * Yields documents without a manifest entry, in pages: first those in the mirror, then those only in the knowledge
+ * base.
+ */
 export async function* mirroredFiles(
   ledger: Ledger,
   base: Pick<KnowledgeBase, "history" | "current" | "list">,
 ): AsyncGenerator<readonly MirroredFile[], void> {
-  const told = new Set<ItemId>();
+  const yielded = new Set<ItemId>();
   for await (const page of ledger.manifest.unknown()) {
     const files: MirroredFile[] = [];
     for (const entry of await ledger.getMany(page)) {
@@ -35,22 +38,22 @@ export async function* mirroredFiles(
       const { size, modifiedAt } = fingerprint;
       const versions = (): Promise<readonly FileVersion[]> => base.history(docId);
       files.push({ docId, path: serverPath.slice(1), contentHash, size, modifiedAt, lastSeenAt, versions });
-      told.add(docId);
+      yielded.add(docId);
     }
     yield files;
   }
   let page: ItemId[] = [];
   for await (const docId of base.list()) {
-    if (told.has(docId)) continue;
+    if (yielded.has(docId)) continue;
     page.push(docId);
     if (page.length < PAGE) continue;
-    yield await keptFiles(await ledger.manifest.lacking(page), base);
+    yield await storedFiles(await ledger.manifest.lacking(page), base);
     page = [];
   }
-  yield await keptFiles(await ledger.manifest.lacking(page), base);
+  yield await storedFiles(await ledger.manifest.lacking(page), base);
 }
 
-async function keptFiles(
+async function storedFiles(
   docIds: readonly ItemId[],
   base: Pick<KnowledgeBase, "history" | "current">,
 ): Promise<readonly MirroredFile[]> {

@@ -5,19 +5,19 @@ import type { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import { judgeFile } from "../plan/judge.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import { tell } from "./dry-run.ts";
+import { logDone } from "./dry-run.ts";
 import type { DownloadPlan } from "./make-plan.ts";
 import { FETCHED, listedChanges, toItem } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
 
-/** What is planned so far. */
+/** The plan so far. */
 interface Planned extends Pick<DownloadPlan, "disk" | "size"> {
   readonly counts: StepCounts;
-  /** Of the files that are missing. */
+  /** Sizes of the missing files. */
   readonly lostSizes: ReadonlySet<number>;
 }
 
-/** What we know of a file that is missing in the mirror. */
+/** Returns the ledger's data of a file that is missing in the mirror. */
 export function lostFile(
   { anomaly, entry }: Pick<ListedChange, "anomaly" | "entry">,
   mirror: Mirror,
@@ -27,8 +27,8 @@ export function lostFile(
 }
 
 /**
- * WRONG_PATH: a file that is missing where the ledger has it, but lies somewhere else in the mirror where nobody owns it,
- * is to go back to its place: moving is cheaper than fetching. Its item is judged again as if it were there already.
+ * WRONG_PATH: plans to move back a file that is missing where the ledger has it and lies elsewhere in the mirror, where
+ * no item owns it. Moving is cheaper than fetching. Its item is judged again as if the file were in its place.
  */
 export async function findMisplaced({ disk, size, counts, lostSizes }: Planned, step: DownloadStep): Promise<void> {
   const { run, request, plan, ledger, mirror, job } = step;
@@ -51,7 +51,7 @@ export async function findMisplaced({ disk, size, counts, lostSizes }: Planned, 
   }
 }
 
-/** Files of the mirror that no ledger entry knows, of these sizes: by their hash. Each is read once. */
+/** Returns files of the mirror of these sizes that no ledger entry has, by hash. Each is read once. */
 async function findStrays(
   disk: FilesOnDisk,
   sizes: ReadonlySet<number>,
@@ -69,7 +69,7 @@ async function findStrays(
   return strays;
 }
 
-/** Puts misplaced files back, as the plan says; returns where they lay. */
+/** Moves misplaced files back as planned; returns the paths they had. */
 export async function returnMisplaced(
   { items, size }: DownloadPlan,
   { ledger, mirror, job }: DownloadStep,
@@ -83,7 +83,7 @@ export async function returnMisplaced(
       await job.checkpoint();
       const file = entries[at]?.mirrored?.file ?? "";
       await mirror.shift(stray, file);
-      tell(job, `Moved '${stray}' back to '${file}'.`, `  MOVE BACK '${stray}' to '${file}'`);
+      logDone(job, `Moved '${stray}' back to '${file}'.`, `  MOVE BACK '${stray}' to '${file}'`);
       returned.add(stray);
     }
   }

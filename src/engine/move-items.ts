@@ -11,20 +11,21 @@ interface Move {
 }
 
 /**
- * Same bytes, other places: all leave, then the ledger says where they go, then all arrive, so that files may swap names
- * and a crash in between is understood. Returns the items whose file could not be moved: they are fetched instead.
+ * Moves files to their new paths: all move out, then the ledger is flushed, then all move in, so that files may swap
+ * names and a crash in between can be recovered. Returns the items whose file could not be moved: they are fetched
+ * instead.
  */
 export async function moveItems(moved: readonly ListedChange[], step: ApplyStep): Promise<ListedChange[]> {
   const { ledger } = step;
   const moves = planMoves(moved, step);
   const stuck = new Set<ListedChange>();
-  const left = await leaveAll(moves, stuck, step);
+  const left = await moveAllOut(moves, stuck, step);
   for (const { change, known, to } of moves) {
     if (stuck.has(change)) continue;
     ledger.put(change.itemId, { mirrored: { ...known, ...namesOf(change.sighting), file: to } });
   }
   await ledger.flush();
-  for (const move of moves) if (!stuck.has(move.change)) await arrive(move, { left, stuck }, step);
+  for (const move of moves) if (!stuck.has(move.change)) await moveIn(move, { left, stuck }, step);
   return [...stuck];
 }
 
@@ -32,17 +33,17 @@ function planMoves(moved: readonly ListedChange[], step: ApplyStep): Move[] {
   for (const change of moved) step.claims.release(change.itemId, change.entry?.mirrored?.file ?? "");
   return moved.flatMap((change) => {
     const known = change.entry?.mirrored;
-    return known ? [{ change, known, to: placeOf(change.sighting, known, step) }] : [];
+    return known ? [{ change, known, to: targetFile(change.sighting, known, step) }] : [];
   });
 }
 
-/** A file stays in its folder wherever its item moves: one that failed has not become any better. A table is everybody's. */
-function placeOf(sighting: Sighting, known: Mirrored, { mirror, claims }: ApplyStep): string {
+/** A moved file stays in its folder: a failed one stays in `03_failed/`. A table is shared and stays where it is. */
+function targetFile(sighting: Sighting, known: Mirrored, { mirror, claims }: ApplyStep): string {
   if (sighting.form === "row" && mirror.isOriginal(known.file)) return known.file;
   return mirror.beside(known.file, claims.claim(sighting, ""));
 }
 
-async function leaveAll(
+async function moveAllOut(
   moves: readonly Move[],
   stuck: Set<ListedChange>,
   { mirror, job }: ApplyStep,
@@ -61,7 +62,7 @@ async function leaveAll(
   return left;
 }
 
-async function arrive(
+async function moveIn(
   { change, known, to }: Move,
   { left, stuck }: { readonly left: ReadonlySet<ListedChange>; readonly stuck: Set<ListedChange> },
   { mirror, job }: ApplyStep,
@@ -85,8 +86,8 @@ export function namesOf(sighting: Sighting): Pick<Mirrored, "listItemId" | "name
   return { listItemId, name, serverPath, fingerprint };
 }
 
-/** A name that had to be marked because another file was still in its place gets the plain one when that has left. */
-export async function takeFreedPlaces({ ledger, mirror, claims, job }: ApplyStep): Promise<void> {
+/** Renames files with a marked name to the plain one, once that is free. */
+export async function takeFreedPaths({ ledger, mirror, claims, job }: ApplyStep): Promise<void> {
   for (const { itemId, wanted } of allFree(claims)) {
     const mirrored = (await ledger.get(itemId))?.mirrored;
     if (!mirrored?.file) continue;

@@ -8,25 +8,31 @@ import type { Mirror } from "../mirror/mirror.ts";
 import type { PathsOnDisk } from "../mirror/paths-on-disk.ts";
 
 /**
- * Who has which place in the mirror: a path below `01_originals/`, `02_embedded/` and `03_failed/` alike, because an
- * item's file goes from one to the other. Two items never share a file: names that differ at the source can be one name
- * on our disk, and a held removal may still sit where a new item wants to go. Nor does a file take the place of a folder
- * that others need: containers have `a` and `a/b`.
+ * Assigns paths of the mirror to items. A path is the same below `01_originals/`, `02_embedded/` and `03_failed/`,
+ * because an item's file moves between them. Two items never share a file: names that differ at the source can be the
+ * same name on our disk, and an item whose removal is held may still have the path that a new item wants. A file never
+ * takes the path of a folder that others need: containers have `a` and `a/b`.
  */
 export class PathClaims {
   readonly #mirror: Mirror;
-  /** What lies there is what items have; undefined: the owners are all there are. */
+  /** If present, files on disk count as owned; undefined: `#owners` has all owners. */
   readonly #disk: PathsOnDisk | undefined;
-  /** By their hashes: the paths of a large source as texts would weigh more than all its map files. Two that are taken for one only make a name longer. */
+  /**
+   * Owners by path hash: the paths of a large source as strings would need more memory than all its map files. A hash
+   * collision only makes a name longer.
+   */
   readonly #owners = new Map<number, ItemId>();
-  /** Places on disk that items of this run have left, in lower case, whether or not their files still lie there: one taken for another would be written over. */
+  /**
+   * Paths on disk that items left in this run, in lower case, whether or not their files still lie there. Not hashed: a
+   * collision would overwrite a file.
+   */
   readonly #left = new Set<string>();
   /** How many claims lie below each folder, by the hash of its path. */
   readonly #below = new Map<number, number>();
-  /** Items that did not get the place they wanted, and which one that was. */
+  /** Items that did not get the path they wanted, and that path. */
   readonly #displaced = new Map<ItemId, string>();
 
-  /** Items that have a marked name from an earlier run, and the plain one. */
+  /** Items whose name was marked by an earlier run, and the name without the mark. */
   readonly #marked = new Map<ItemId, string>();
 
   private constructor(mirror: Mirror, disk?: PathsOnDisk) {
@@ -34,26 +40,26 @@ export class PathClaims {
     this.#disk = disk;
   }
 
-  /** As the ledger has them, whatever lies on disk. */
+  /** Takes the owners from the ledger, whatever lies on disk. */
   static async of(ledger: Pick<Ledger, "states">, mirror: Mirror): Promise<PathClaims> {
     const claims = new PathClaims(mirror);
     for await (const page of ledger.states()) {
-      for (const { itemId, file } of page) if (file) claims.#recall(mirror.relativePath(file), itemId);
+      for (const { itemId, file } of page) if (file) claims.#restore(mirror.relativePath(file), itemId);
     }
     return claims;
   }
 
   /**
-   * The same where every item's file lies where the ledger has it, and no other: a few changes need not read all of the ledger. `marked`: the files
-   * whose names may be marked.
+   * Takes the files on disk as owned. Only for a mirror that has exactly the files of the ledger: then a few changes
+   * need not read all of the ledger. `marked`: files whose names may be marked.
    */
   static onDisk(mirror: Mirror, marked: ReadonlyMap<ItemId, string> = new Map()): PathClaims {
     const claims = new PathClaims(mirror, mirror.places());
-    for (const [itemId, file] of marked) claims.#recallMark(mirror.relativePath(file), itemId);
+    for (const [itemId, file] of marked) claims.#restoreMark(mirror.relativePath(file), itemId);
     return claims;
   }
 
-  /** The path for an item that is now at this place of the source; `current`, the file it has, is released first. */
+  /** Returns the path for an item with this path at the source. Releases `current`, the file it has, first. */
   claim(item: Pick<Sighting, "itemId" | "path" | "documentType">, current: string): string {
     this.release(item.itemId, current);
     this.#marked.delete(item.itemId);
@@ -66,21 +72,24 @@ export class PathClaims {
     return path;
   }
 
-  /** Paths that have become free since somebody wanted them: files that swapped names were in each other's way. One that is taken meanwhile is not named again. */
+  /**
+   * Yields wanted paths that are free by now: two files that swapped names blocked each other. A path that was taken
+   * again is skipped.
+   */
   *nowFree(): Generator<{ readonly itemId: ItemId; readonly wanted: string }, void> {
     for (const [itemId, wanted] of this.#displaced) {
       if (this.#takenBy(wanted, itemId) === undefined) yield { itemId, wanted };
     }
   }
 
-  /** The same for names that were marked by a run that was killed before it could name them again. Known by the ledger only. */
+  /** Yields plain names that are free by now, for names that a killed run left marked. */
   *stillMarked(): Generator<{ readonly itemId: ItemId; readonly wanted: string }, void> {
     for (const [itemId, wanted] of this.#marked) {
       if (this.#takenBy(wanted, itemId) === undefined) yield { itemId, wanted };
     }
   }
 
-  /** The item moves from a file to a path that is free. */
+  /** Moves the item from a file to a free path. */
   transfer(itemId: ItemId, from: string, path: string): void {
     this.release(itemId, from);
     this.#own(path, itemId);
@@ -88,7 +97,7 @@ export class PathClaims {
     this.#marked.delete(itemId);
   }
 
-  /** The item could not go to the file it claimed: it keeps the one it had, unless somebody else has that by now. */
+  /** Undoes a claim. The item gets its earlier file back, unless another item has that by now. */
   giveBack(itemId: ItemId, claimed: string, before: string): void {
     this.release(itemId, claimed);
     this.#displaced.delete(itemId);
@@ -98,61 +107,61 @@ export class PathClaims {
   release(itemId: ItemId, file: string): void {
     if (!file) return;
     const path = this.#mirror.relativePath(file);
-    const place = hashOf(path);
-    const owner = this.#owners.get(place);
+    const key = hashOf(path);
+    const owner = this.#owners.get(key);
     if (owner !== undefined && owner !== itemId) return;
     if (this.#disk) this.#left.add(path.toLowerCase());
-    if (this.#owners.delete(place)) this.#count(path, -1);
+    if (this.#owners.delete(key)) this.#count(path, -1);
   }
 
-  /** Who claimed the place in this run, or had it by the ledger. */
+  /** Returns the item that claimed the path in this run, or had it in the ledger. */
   ownerOf(file: string): ItemId | undefined {
     return this.#owners.get(hashOf(this.#mirror.relativePath(file)));
   }
 
   isFree(file: string): boolean {
     const path = this.#mirror.relativePath(file);
-    return !this.#owners.has(hashOf(path)) && !this.#lies(path);
+    return !this.#owners.has(hashOf(path)) && !this.#isOnDisk(path);
   }
 
-  /** The path, or the folder on the way to it, that somebody else has; undefined: it is free. */
+  /** Returns the path, or the folder above it, that another item has; undefined: it is free. */
   #takenBy(path: string, itemId: ItemId): string | undefined {
-    const place = hashOf(path);
-    // Where a file lay, no folder did, nor a file on the way to it: what is in the way now is of this run.
+    const key = hashOf(path);
+    // Where a file lay there was no folder, and no file above it: what blocks the path now is of this run.
     const wasFile = this.#left.has(path.toLowerCase());
     const isOthers = (at: string): boolean => {
       const owner = this.#owners.get(hashOf(at));
-      return owner === undefined ? !wasFile && this.#lies(at) : owner !== itemId;
+      return owner === undefined ? !wasFile && this.#isOnDisk(at) : owner !== itemId;
     };
-    if (isOthers(path) || this.#below.has(place) || (!wasFile && this.#liesBelow(path))) return path;
+    if (isOthers(path) || this.#below.has(key) || (!wasFile && this.#hasFilesBelow(path))) return path;
     return foldersOf(path).find(isOthers);
   }
 
-  /** Somebody's file, who has not been heard of in this run. */
-  #lies(path: string): boolean {
+  /** Whether a file lies there that this run has not released. */
+  #isOnDisk(path: string): boolean {
     return this.#disk !== undefined && !this.#left.has(path.toLowerCase()) && this.#disk.has(path);
   }
 
-  #liesBelow(path: string): boolean {
-    for (const place of this.#disk?.below(path) ?? []) if (!this.#left.has(place)) return true;
+  #hasFilesBelow(path: string): boolean {
+    for (const file of this.#disk?.below(path) ?? []) if (!this.#left.has(file)) return true;
     return false;
   }
 
-  #recall(path: string, itemId: ItemId): void {
+  #restore(path: string, itemId: ItemId): void {
     this.#own(path, itemId);
-    this.#recallMark(path, itemId);
+    this.#restoreMark(path, itemId);
   }
 
-  /** A run that was killed may have left a name marked whose plain one is free since. */
-  #recallMark(path: string, itemId: ItemId): void {
+  /** Remembers a marked name: a killed run may have left it, and the plain one may be free by now. */
+  #restoreMark(path: string, itemId: ItemId): void {
     const plain = plainPath(path, itemId);
     if (plain !== undefined) this.#marked.set(itemId, plain);
   }
 
   #own(path: string, itemId: ItemId): void {
-    const place = hashOf(path);
-    if (!this.#owners.has(place)) this.#count(path, 1);
-    this.#owners.set(place, itemId);
+    const key = hashOf(path);
+    if (!this.#owners.has(key)) this.#count(path, 1);
+    this.#owners.set(key, itemId);
   }
 
   #count(path: string, by: number): void {
@@ -165,8 +174,9 @@ export class PathClaims {
 }
 
 /**
- * Some disks do not tell `A` from `a`, and storage folders travel between disks: no two places differ by case alone. `folder`
- * hears the hashes of the folders that the path lies in. Two hashes of 32 bits, of which 53 together fit into a number.
+ * Returns a hash of the path in lower case: some disks do not distinguish `A` from `a`, and storage folders move
+ * between disks. Calls `folder` with the hash of each folder above the path. Two 32-bit hashes, of which 53 bits fit
+ * into a number.
  */
 function hashOf(path: string, folder?: (hash: number) => void): number {
   const text = path.toLowerCase();
@@ -185,13 +195,13 @@ function hashOf(path: string, folder?: (hash: number) => void): number {
 
 const STARTS: readonly [number, number] = [0x811c9dc5, 0x9747b28c];
 
-/** The folders that it lies in, outermost first. */
+/** The folders above the path, outermost first. */
 function foldersOf(path: string): string[] {
   const names = path.split("/");
   return names.slice(1).map((_, at) => names.slice(0, at + 1).join("/"));
 }
 
-/** `Home.aspx` is embedded as `Home.aspx.html`; whatever has the type of its document already keeps its name. */
+/** Appends the type of the document (`Home.aspx.html`), unless the name has it already. */
 function withType({ path, documentType }: Pick<Sighting, "path" | "documentType">): string {
   return fileTypeOf(path) === documentType ? path : `${path}.${documentType}`;
 }

@@ -21,14 +21,16 @@ import { isOtherReader } from "./reader-tries.ts";
 import type { EmbedStep } from "./run-context.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
-/** What the index takes, and who reads it. */
 type IndexParts = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "extractor">;
 
-/** What the index needs to say what the mirror says. Entries are read when it is their turn: a first crawl puts everything there is. */
+/**
+ * The changes that make the index match the mirror. Holds ids only, because a first crawl puts every item; entries are
+ * read when they are applied.
+ */
 export interface IndexPlan {
-  /** Which, and what that is for whoever searches. */
+  /** Documents to write, and whether they are new to a search. */
   readonly put: Map<ItemId, "added" | "changed">;
-  /** Those of them whose file waits in `03_failed/`. */
+  /** Those in `put` whose file is in `03_failed/`. */
   readonly revive: ItemId[];
   readonly relabel: ItemId[];
   readonly adopt: Map<ItemId, IndexedRef>;
@@ -39,9 +41,9 @@ export interface Planned {
   readonly plan: IndexPlan;
   readonly counts: StepCounts;
   readonly problems: string[];
-  /** How many are left as they are, because their file is not there just now or nobody approved it. */
+  /** How many items are left out because their file is missing or they are not approved. */
   left: number;
-  /** Once all of this is done, the index is up to this revision, by these rules; undefined: it is not known to be. */
+  /** When the plan is done, the index is up to this ledger revision by these rules; undefined: that is not certain. */
   readonly upTo?: { readonly rules: string; readonly revision: number };
 }
 
@@ -53,36 +55,36 @@ export function isEmptyPlan({ put, relabel, adopt, remove }: IndexPlan): boolean
   return put.size + relabel.length + adopt.size + remove.length === 0;
 }
 
-/** Changes when the comparison would come to other conclusions than that of an earlier release. */
+/** Raise it when the comparison changes: the first run after the upgrade then compares everything. */
 const COMPARISON = 4;
 
-/** Mirror and ledger against what the index holds. Changes nothing. */
+/** Compares mirror and ledger with the index. Changes nothing. */
 export async function planIndex(step: EmbedStep, parts: IndexParts): Promise<Planned> {
   const { target, listing, ledger } = step;
   const rules = `${COMPARISON} ${target.store} ${parts.extractor.revision}`;
   const { revision } = ledger;
-  const changed = mayTrust(step) ? await findChanged(ledger.indexedUpTo(rules), step) : undefined;
-  const planned = await compareAll(changed ?? (await holdEverything(step)), step, parts);
+  const changed = mayCompareChanges(step) ? await findChanged(ledger.indexedUpTo(rules), step) : undefined;
+  const planned = await compareAll(changed ?? (await readAllHoldings(step)), step, parts);
   const left = planned.counts.held + planned.problems.length + planned.left;
   const isAll = listing?.sawAll && target.isOwn && left === 0;
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }
 
-/** What is to be compared: all of it, or the items that may need something. */
+/** What to compare: everything, or the items that may need a change. */
 interface Compared {
   readonly held: Map<ItemId, IndexedRef>;
   readonly items: readonly ItemId[] | "all";
-  /** How many documents the index has of the source, and how many files that need nothing were left out. */
+  /** How many documents of the source the index has, and how many unchanged files were left out. */
   readonly holdings: number;
   readonly unchanged: number;
 }
 
-/** Without a look before this step, nobody has seen whether the files are there. */
-function mayTrust({ request, listing, target }: EmbedStep): boolean {
+/** false without a listing in this run: then it is not known whether the files are there. */
+function mayCompareChanges({ request, listing, target }: EmbedStep): boolean {
   return listing !== undefined && target.isOwn && request.mode !== "full" && !request.retryFailed;
 }
 
-async function holdEverything({ run, target }: EmbedStep): Promise<Compared> {
+async function readAllHoldings({ run, target }: EmbedStep): Promise<Compared> {
   const held = new Map<ItemId, IndexedRef>();
   for await (const refs of target.index.holdings(run.config.sourceId))
     for (const ref of refs) held.set(ref.itemId, ref);
@@ -90,8 +92,8 @@ async function holdEverything({ run, target }: EmbedStep): Promise<Compared> {
 }
 
 /**
- * What changed since everything was in the index; what failed or waits, which is counted anew; and what the index holds otherwise than
- * we wrote down. undefined: that cannot be told, so everything is compared.
+ * Returns what changed since the index was complete, what failed or waits (counted anew), and what the index holds
+ * differently than the ledger says. undefined: everything must be compared.
  */
 async function findChanged(
   since: number,
@@ -111,12 +113,12 @@ async function findChanged(
     for (const ref of refs) {
       const label = labels.get(ref.itemId);
       if (label?.fileId) known += 1;
-      if (!label || !isHeldAs(ref, label, { target, mirror })) items.add(ref.itemId);
+      if (!label || !isIndexedAs(ref, label, { target, mirror })) items.add(ref.itemId);
       if (items.has(ref.itemId)) held.set(ref.itemId, ref);
     }
   }
   const { files, indexed } = await ledger.count();
-  // Documents that were there are not any more: which, only a comparison of everything tells.
+  // Documents are missing in the index; only a comparison of everything shows which.
   if (known !== indexed) return undefined;
   let compared = 0;
   const all = [...items];
@@ -126,7 +128,7 @@ async function findChanged(
   return { held, items: all, holdings, unchanged: files - compared };
 }
 
-function isHeldAs(
+function isIndexedAs(
   ref: IndexedRef,
   label: ItemLabel,
   { mirror, target }: Pick<EmbedStep, "mirror" | "target">,
@@ -187,7 +189,7 @@ async function compareAll(
       `WARNING: ${plural(waiting, "item waits", "items wait")} for the process step; until then the index keeps what it has.`,
     );
   }
-  // Where another source has the same id, what nothing is known of may be its.
+  // Documents without an item may belong to another source with the same id.
   if (!listing?.sawAll || step.run.sharesId) held.clear();
   for (const itemId of await findUnapprovedLeftovers([...held.values()], step)) {
     planned.left += 1;
@@ -208,7 +210,7 @@ interface JudgedEntry {
   readonly change: IndexChange;
   /** What this run did to its file. */
   readonly download: PlannedItem | undefined;
-  /** Its file would be needed, and is not there. */
+  /** Its file is needed and missing. */
   readonly isMissing: boolean;
 }
 
@@ -223,8 +225,8 @@ async function judgePage(
     page.map(({ itemId }) => itemId),
   );
   const judged: JudgedEntry[] = [];
-  for (const one of page) {
-    const entry = lacksHash(one, step) ? await withHash(one, step) : one;
+  for (const known of page) {
+    const entry = lacksHash(known, step) ? await withHash(known, step) : known;
     const download = downloads?.get(entry.itemId);
     const change = judgeEntry(entry, held.get(entry.itemId), download, step, parts);
     const file = entry.mirrored?.file ?? "";
@@ -301,9 +303,9 @@ function judgeEntry(
 }
 
 /**
- * What failed is left alone until it changes, or somebody asks for another try, or nothing says any more why it failed, or it
- * was sent under a name it would not be sent under now, or another reader gave it up, or found no text in it; what could not
- * be processed has no document.
+ * Whether a failed item is left alone. It is tried again when it changes, on request, when the reason of the failure is
+ * no longer recorded, when it would now be sent under another name, or when another reader gave it up or found no text
+ * in it. What could not be processed has no document.
  */
 function isToBeLeft(
   { mirrored, indexed }: LedgerEntry,
@@ -316,7 +318,10 @@ function isToBeLeft(
   return mirror.isFailed(mirrored?.file ?? "") && !(tryAgain && mirrored?.processingError === "");
 }
 
-/** Earlier releases sent pages as `Home.aspx`, which services refuse by the extension. Their reasons begin with the name. */
+/**
+ * Earlier releases sent pages as `Home.aspx`, which services refuse by extension. Their error messages begin with the
+ * name.
+ */
 function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Indexed): boolean {
   const { name = "", file = "" } = mirrored ?? {};
   const isOldName = withFileType(name, fileTypeOf(file)) !== name;
@@ -324,8 +329,9 @@ function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Index
 }
 
 /**
- * A run that looked at the source knows what it removed, and everything else it saw has a row. One that did not goes by what the last look wrote down: an item without a
- * place at the source is gone, one of a type or size that is not taken, or not to be taken, was put aside. A lost map file is neither.
+ * A run that listed the source knows what it removed, and every other item it saw has a row. Without a listing, the
+ * ledger of the last one decides: an item that is not seen is gone, one of an unwanted type or size, or withheld, was
+ * put aside. A lost map file is neither.
  */
 function mayRemove(
   { seen }: LedgerEntry,
@@ -338,7 +344,7 @@ function mayRemove(
   return !seen || isUnwanted(seen, step, parts);
 }
 
-/** Where there is a converter, documents have another type than the names of their items. */
+/** With a converter, documents have another type than the names of their items. */
 function isUnwanted(
   { name, size, withheld = false }: Seen,
   { converter }: EmbedStep,
@@ -348,15 +354,17 @@ function isUnwanted(
   return withheld || (!converter && isRefused);
 }
 
-/** It left mirror and index. If the index has it all the same, a rollback brought it back, and nobody owns it any more. */
+/**
+ * The item left mirror and index. If the index has it all the same, a rollback brought it back, and it may be removed.
+ */
 function isPutAside({ seen, mirrored, indexed }: LedgerEntry, step: EmbedStep, parts: IndexParts): boolean {
   return seen !== null && !mirrored && !indexed && isUnwanted(seen, step, parts);
 }
 
 /**
- * What leaves the index was judged when it left the mirror, behind the guard. Two things were not, and the guard judges them here: without a
- * look at the source, everything that has no file any more; with one that saw all of it, documents that no item stands for (a run was killed, map
- * files were lost, a rollback brought them back).
+ * Returns why removals are held, or "". Most removals passed the guard when they left the mirror. Two kinds did not,
+ * and are judged here: without a listing, everything that has no file; with a complete listing, documents without an
+ * item (after a kill, lost map files or a rollback).
  */
 function guardRemovals(
   { plan, counts, problems }: Planned,
@@ -414,7 +422,9 @@ function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexC
   }
 }
 
-/** A download before this step has just looked; without one, every file is looked for, as the specification says. */
+/**
+ * A download in this run has just checked the files; without one, every file is looked up, as the specification says.
+ */
 function lacksFile(file: string, { kind }: IndexChange, { mirror, listing }: EmbedStep): boolean {
   const isNeeded = kind === "put" || (!listing && kind !== "remove");
   return isNeeded && file !== "" && !mirror.isOriginal(file) && !mirror.find(file);
@@ -424,7 +434,7 @@ function lacksHash({ mirrored }: LedgerEntry, { mirror }: EmbedStep): boolean {
   return mirrored !== null && mirrored.file !== "" && mirrored.observed === null && !mirror.isOriginal(mirrored.file);
 }
 
-/** The hash decides what is embedded; where it was lost it is taken again from the file, which costs a read, no download. */
+/** Restores a lost hash from the file: it decides what is embedded, and reading the file saves a download. */
 async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep): Promise<LedgerEntry> {
   const { mirrored } = entry;
   if (!mirrored) return entry;
@@ -441,9 +451,12 @@ async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep):
   }
 }
 
-type Place = Omit<PlannedWords, "reason">;
+type DisplayPath = Omit<PlannedWords, "reason">;
 
-/** Writes down what a dry run would do in the index. Removals come last: whether they are held depends on how many there are. */
+/**
+ * Records what a dry run would do in the index. Removals come last: whether they are held depends on how many there
+ * are.
+ */
 class PlannedEmbeddings {
   readonly #step: EmbedStep;
   readonly #removals: { readonly itemId: ItemId; readonly told: PlannedWords }[] = [];
@@ -462,7 +475,7 @@ class PlannedEmbeddings {
     }
   }
 
-  /** `because`: why the removals are held; "" when they are not. */
+  /** `because`: why the removals are held, or "". */
   concludeRemovals(because: string): void {
     for (const { itemId, told } of this.#removals) this.#addRemoval(itemId, told, because);
   }
@@ -481,7 +494,10 @@ class PlannedEmbeddings {
   }
 }
 
-/** What is done to an item in the index; undefined: nothing that anybody sees. What the download does to its file is why. */
+/**
+ * Returns the visible change of an item in the index, or undefined. The reason is what the download did to its file, if
+ * anything.
+ */
 export function describe(
   entry: LedgerEntry,
   change: IndexChange,
@@ -496,11 +512,11 @@ export function describe(
   return { change: change.kind === "remove" ? "removed" : change.kind === "relabel" ? "moved" : put, told };
 }
 
-/** Why the index has something that leaves it and is no item of ours. */
+/** Reason for removing a document that is no item of the source. */
 const LEFTOVER = "the index has it, but no item stands for it";
 
-/** Where a document lies that only the index knows. */
-export function heldPlace({ itemId, path }: IndexedRef): Place {
+/** The path of a document that only the index knows. */
+export function heldPlace({ itemId, path }: IndexedRef): DisplayPath {
   return { name: path?.split("/").at(-1) || itemId, path: path || itemId };
 }
 
@@ -508,7 +524,7 @@ function placeOf(
   { itemId, seen, mirrored, indexed }: LedgerEntry,
   download: PlannedItem | undefined,
   { mirror }: EmbedStep,
-): Place {
+): DisplayPath {
   if (download?.told && isTouched(download)) return { name: download.told.name, path: download.told.path };
   const name = (mirrored ?? indexed ?? seen)?.name ?? itemId;
   const file = mirrored?.file || indexed?.file;

@@ -5,10 +5,13 @@ import type { Plan, PlannedItem, PlannedWords } from "../contracts/plan.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { PlannedChange, SourceResult } from "./crawl-request.ts";
 
-/** The log of a dry run names every item; its result, which is read into memory as a whole, these many of a source. */
+/** The log of a dry run names every item; its result, which is read into memory, only this many per source. */
 const MAX_PLANNED = 500;
 
-/** Items that are fetched; that stay as they are, since they were not listed and yet not removed, or are not approved; that the mirror has otherwise after the download. */
+/**
+ * Changes that fetch; that leave an item as it is (not listed and yet not removed, or not approved); that change the
+ * mirror.
+ */
 export const FETCHED = ["added", "changed"] as const;
 export const STAYING = ["kept", "held"] as const;
 export const TOUCHED = ["removed", "moved", ...FETCHED] as const;
@@ -17,7 +20,7 @@ export function isTouched(download: PlannedItem | undefined): boolean {
   return TOUCHED.some((change) => change === download?.change);
 }
 
-/** What a dry run of one source would do, item by item. */
+/** Returns the plan of a dry run of one source. */
 export async function planResult(plan: Plan): Promise<Required<Pick<SourceResult, "planned" | "planned_more">>> {
   const { items, count } = await plan.told(MAX_PLANNED);
   const planned = items.flatMap(({ step, change, told }) =>
@@ -26,16 +29,22 @@ export async function planResult(plan: Plan): Promise<Required<Pick<SourceResult
   return { planned, planned_more: count - planned.length };
 }
 
-/** A judged change as a plan has it. */
+/** Converts a judged change to a plan item. */
 export function toItem(change: Change, config: SourceConfig, mirror: Mirror): PlannedItem {
   const { itemId, reason } = change;
   const kind = change.kind === "unchanged" ? "returned" : change.kind;
-  const item = { step: "download", itemId, change: kind, reason, told: tellDownload(change, config, mirror) } as const;
+  const item = {
+    step: "download",
+    itemId,
+    change: kind,
+    reason,
+    told: describeDownload(change, config, mirror),
+  } as const;
   if (!("sighting" in change)) return { ...item, stillListed: change.stillListed };
   return { ...item, sighting: change.sighting, ...(change.anomaly && { anomaly: change.anomaly }) };
 }
 
-/** What the plan has of listed items, with their entries as they are now. */
+/** Yields planned changes of listed items, with their current entries. */
 export async function* listedChanges(
   plan: Plan,
   kinds: readonly ("moved" | "added" | "changed")[],
@@ -50,7 +59,7 @@ export async function* listedChanges(
   }
 }
 
-/** What the plan removes, with their entries as they are now; of what has none any more there is nothing to remove. */
+/** Yields planned removals with their current entries; items without one are left out. */
 export async function* removedItems(plan: Plan, ledger: Ledger): AsyncGenerator<readonly AbsentChange[]> {
   for await (const page of plan.items("download", ["removed"])) {
     const entries = await ledger.getMany(page.map(({ itemId }) => itemId));
@@ -61,16 +70,16 @@ export async function* removedItems(plan: Plan, ledger: Ledger): AsyncGenerator<
   }
 }
 
-/** undefined for what needs no word: it stays as it is, or its removal is told instead. */
-function tellDownload(change: Change, config: SourceConfig, mirror: Mirror): PlannedWords | undefined {
+/** undefined if nothing is shown: the item stays as it is, or its removal is shown instead. */
+function describeDownload(change: Change, config: SourceConfig, mirror: Mirror): PlannedWords | undefined {
   if (change.kind === "unchanged" || change.kind === "kept") return undefined;
-  if (!("sighting" in change)) return tellAbsent(change, config, mirror);
+  if (!("sighting" in change)) return describeAbsent(change, config, mirror);
   if (change.kind === "skipped" && (change.entry?.mirrored || change.entry?.indexed)) return undefined;
   const { name, path } = change.sighting;
   return { name, path, reason: whyListed(change) };
 }
 
-function tellAbsent(
+function describeAbsent(
   { kind, entry, stillListed, reason }: AbsentChange,
   config: SourceConfig,
   mirror: Mirror,
@@ -99,7 +108,7 @@ function whyListed({ kind, sighting, entry, reason }: ListedChange): string {
   const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
   const renamed = folderOf(before) === folderOf(sighting.serverPath);
   if (renamed) return `renamed from '${entry?.mirrored?.name}'`;
-  // Where a path begins at the source's own root, nobody writes the slash.
+  // A path from the source's own root is shown without the leading slash.
   const isOwnRoot = sighting.serverPath === `/${sighting.path}`;
   return `moved from '${isOwnRoot ? before.slice(1) : before}'`;
 }

@@ -12,20 +12,19 @@ import { isTouched } from "./planned-changes.ts";
 import type { SourceStep } from "./run-context.ts";
 import { noCounts, Progress, sumUp } from "./tally.ts";
 
-/** Where originals are no documents yet, there is a converter. */
 interface ProcessStep extends SourceStep {
   readonly converter: Converter;
 }
 
-/** An item and the original its document is made of. */
+/** An item and the original that its document is made from. */
 export interface Task {
   readonly entry: LedgerEntry;
   readonly mirrored: Mirrored;
-  /** A file of the mirror. */
+  /** Relative to the mirror's root. */
   readonly original: string;
 }
 
-/** original ▶ document, for one source whose originals are no documents yet. */
+/** original ▶ document, for one source whose originals must be converted. */
 export async function processOriginals(step: ProcessStep): Promise<StepResult> {
   const { job, request } = step;
   const counts = noCounts();
@@ -48,7 +47,10 @@ export async function processOriginals(step: ProcessStep): Promise<StepResult> {
   return { counts, problems };
 }
 
-/** What waits in `01_originals/`; in full mode everything whose original is there; failed ones when asked for. */
+/**
+ * Finds what is to be converted: items in `01_originals/`; in full mode every item whose original is there; on request,
+ * failed ones.
+ */
 async function findTasks(
   step: ProcessStep,
   disk: ReadonlyMap<string, FileOnDisk>,
@@ -78,7 +80,7 @@ async function findTasks(
   return tasks;
 }
 
-/** What somebody approved, where that is asked for. */
+/** Leaves out tasks that are not in the approved plan, if there is one. */
 async function keepToApproved(tasks: Task[], step: ProcessStep, counts: StepCounts): Promise<Task[]> {
   const { approval, mirror, job } = step;
   if (!approval) return tasks;
@@ -104,7 +106,7 @@ function originalOf(
   return original === undefined ? undefined : mirror.originalFile(original);
 }
 
-/** Without its original there is nothing to process: an empty path makes the next download fetch it again. */
+/** Clears the path of an item whose original is missing: the next download then fetches it again. */
 async function fetchAgain({ itemId }: LedgerEntry, mirrored: Mirrored, { ledger, job }: ProcessStep): Promise<void> {
   job.log(`WARNING: '${mirrored.file}' is missing on disk, so '${mirrored.name}' waits for the next download.`);
   ledger.put(itemId, { mirrored: { ...mirrored, file: "" } });
@@ -135,7 +137,7 @@ function whyProcessed({ mirrored }: Task, { mirror, request }: ProcessStep): str
 
 interface Conversions {
   readonly done: Task[];
-  /** The same original will not do any better. */
+  /** Converting the same original again would fail again. */
   readonly failed: Task[];
   readonly retry: Task[];
 }
@@ -154,9 +156,9 @@ async function convertAll(tasks: readonly Task[], step: ProcessStep): Promise<Co
         throw new CancelledError("processing stopped", { cause: error });
       stopWhenFull(error);
       for (const task of open.values()) {
-        // Map files and reports travel: where this server has its files is nobody's business.
+        // Map files and reports leave this server: they must not show where its files are.
         const reason = explain(error).replaceAll(step.mirror.absolute(task.original), task.original);
-        note(task, reason, step);
+        recordProblem(task, reason, step);
         sorted.retry.push(task);
         progress.step(`ERROR: process '${task.mirrored.serverPath}': ${reason}`);
       }
@@ -185,7 +187,7 @@ async function convertGroup(
     if ("problem" in converted) {
       await refuse(task, converted.problem);
     } else {
-      await place(task, converted, step);
+      await placeDocument(task, converted, step);
       sorted.done.push(task);
       progress.step(`Processed '${task.mirrored.serverPath}'.`);
     }
@@ -198,14 +200,18 @@ async function convertGroup(
   }
 }
 
-/** The document takes its place, then the ledger says so. */
-async function place(task: Task, { document }: Converted & { document: Uint8Array }, step: ProcessStep): Promise<void> {
+/** Puts the document into the mirror, then records it in the ledger. */
+async function placeDocument(
+  task: Task,
+  { document }: Converted & { document: Uint8Array },
+  step: ProcessStep,
+): Promise<void> {
   const { mirror, ledger, job } = step;
   const { entry, mirrored, original } = task;
   const file = documentFileOf(task, step);
   const staged = await mirror.stage(oneChunk(document), mirrored.fingerprint.modifiedAt, job.signal);
   const observed = await mirror.place(staged, file);
-  // An original that had failed goes back to where it belongs.
+  // An original in `03_failed/` goes back to `01_originals/`.
   if (mirror.isFailed(original)) await mirror.shift(original, mirror.originalFile(mirror.relativePath(original)));
   ledger.put(entry.itemId, { mirrored: { ...mirrored, file, observed, processingError: "" } });
 }
@@ -214,17 +220,17 @@ async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-function note({ entry, mirrored }: Task, problem: string, { ledger }: ProcessStep): void {
+function recordProblem({ entry, mirrored }: Task, problem: string, { ledger }: ProcessStep): void {
   ledger.put(entry.itemId, { mirrored: { ...mirrored, processingError: problem } });
 }
 
-/** An original of its own goes to `03_failed/`; one that is shared stays for the others. */
+/** Records the problem. The original goes to `03_failed/`, unless other items share it. */
 async function setAside(task: Task, problem: string, step: ProcessStep): Promise<void> {
   const { entry, mirrored, original } = task;
   const { mirror, ledger } = step;
   const isShared = documentFileOf(task, step) !== mirror.embeddedFile(mirror.relativePath(original));
   if (isShared || mirrored.file !== original || mirror.isFailed(original)) {
-    note(task, problem, step);
+    recordProblem(task, problem, step);
     return;
   }
   const file = mirror.failedFile(original);

@@ -11,13 +11,13 @@ import { asDeleted, isExpired } from "../plan/lineage/manifest-entry.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { folderOfRun, withLedger } from "./with-ledger.ts";
 
-/** A kill repeats at most this much. */
+/** At most this much is repeated after a kill. */
 const PURGED_AT_ONCE = 200;
 
 /**
- * Files whose grace is over leave for good: out of the knowledge base and every state of the index. Their manifest entries say
- * deleted. To be called without a lease of the source; takes that of its download step. Returns how many. Nothing is purged in a
- * domain that is rolled back.
+ * Purges files whose grace period is over: from the knowledge base and all generations of the index. Their manifest
+ * entries become deleted. Takes the lease of the source's download step, so the caller must hold none. Returns how
+ * many. Purges nothing in a domain that is rolled back.
  */
 export async function purgeMissing(run: SourceRun, index: Index, parts: EngineParts, job: JobContext): Promise<number> {
   if (!(await anyExpired(run, parts)) || (await isPinned(index))) return 0;
@@ -29,20 +29,20 @@ export async function purgeMissing(run: SourceRun, index: Index, parts: EnginePa
   });
 }
 
-/** A tree that nobody else is changing. */
+/** A tree under its lease. */
 export interface OpenTree {
   readonly run: SourceRun;
-  /** Of the source, absolute. */
+  /** The source's folder, absolute. */
   readonly folder: string;
   readonly ledger: Ledger;
   readonly knowledge: KnowledgeBase;
-  /** Fails at its next checkpoint when the lease was lost. */
+  /** Fails at its next checkpoint if the lease is lost. */
   readonly job: JobContext;
 }
 
 /**
- * Works on ledger and knowledge base under the lease of the source's download step. Throws when whoever had the lease before took the
- * domain or the ledger away: one that is not there must not be taken for an empty one.
+ * Runs `work` under the lease of the source's download step. Throws if the domain or its ledger was deleted meanwhile:
+ * a missing ledger must not be taken for an empty one.
  */
 export async function withTree<T>(
   run: SourceRun,
@@ -58,7 +58,7 @@ export async function withTree<T>(
   });
 }
 
-/** Is anything remembered of the files of a tree? */
+/** Whether the tree has a manifest. */
 export async function isKnown(run: SourceRun, { ledgers }: Pick<EngineParts, "ledgers">): Promise<boolean> {
   return (await ledgers.open(run, { readOnly: true })).manifest.isKnown;
 }
@@ -67,12 +67,12 @@ async function isPinned({ generations }: Index): Promise<boolean> {
   return (await generations?.state())?.pinned === true;
 }
 
-/** Waits for nobody: most of the time there is nothing to purge. */
+/** Without a lease: most of the time there is nothing to purge. */
 async function anyExpired(run: SourceRun, parts: EngineParts): Promise<boolean> {
   return (await findExpired(await parts.ledgers.open(run, { readOnly: true }), parts)).length > 0;
 }
 
-/** Missing for long enough, and out of mirror and index: what is held, or just leaves, waits for a later run. */
+/** Returns files whose grace period is over and that have left mirror and index; others wait for a later run. */
 export async function expiredOf({ ledger }: OpenTree, parts: EngineParts): Promise<ManifestEntry[]> {
   const expired = await findExpired(ledger, parts);
   const known = await ledger.getMany(expired.map(({ docId }) => docId));
@@ -90,13 +90,14 @@ async function findExpired({ manifest }: Ledger, { retention, now }: EngineParts
 
 export interface Purged {
   readonly entry: ManifestEntry;
-  /** What the knowledge base kept of it. */
+  /** Size of its texts in the knowledge base. */
   readonly bytes: number;
 }
 
 /**
- * The index first, which may refuse (ConflictError: somebody rolled it back), and leaves alone what readers see, as after a rollback:
- * that waits for a crawl to hide it. The manifest last: killed before, all of it is done once more, which changes nothing.
+ * Purges the index first: it may refuse (ConflictError while rolled back), and skips what searches show, as after a
+ * rollback, until a crawl hides it. The manifest comes last: after a kill everything is done again, which changes
+ * nothing.
  */
 export async function purge(
   entries: readonly ManifestEntry[],
@@ -107,9 +108,9 @@ export async function purge(
   const { run, knowledge, job } = tree;
   const { manifest } = tree.ledger;
   const visible = new Set<ItemId>();
-  for (const some of slices(entries)) {
+  for (const slice of slices(entries)) {
     await job.checkpoint();
-    const items = some.map(({ docId }) => docId);
+    const items = slice.map(({ docId }) => docId);
     for (const docId of (await index?.retained?.purge(run.config.sourceId, items)) ?? []) visible.add(docId);
   }
   const leaving = entries.filter(({ docId }) => !visible.has(docId));
@@ -120,19 +121,19 @@ export async function purge(
     parts,
   );
   const purged: Purged[] = [];
-  for (const some of slices(leaving)) {
+  for (const slice of slices(leaving)) {
     await job.checkpoint();
-    for (const entry of some) purged.push({ entry, bytes: await knowledge.remove(entry.docId) });
+    for (const entry of slice) purged.push({ entry, bytes: await knowledge.remove(entry.docId) });
     await job.checkpoint();
-    for (const entry of some) manifest.put(asDeleted(entry, parts.now()));
+    for (const entry of slice) manifest.put(asDeleted(entry, parts.now()));
     await manifest.flush();
   }
   return purged;
 }
 
 /**
- * What people wrote down about a document stays with it while it may return, or a kept generation may show it again; purged, it is not
- * to be read anywhere.
+ * Users' properties stay with a document while it may return, or a kept generation may show it again; when it is
+ * purged, they are deleted everywhere.
  */
 async function forgetMetadata(
   { domainId }: SourceRun,

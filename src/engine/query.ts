@@ -12,12 +12,12 @@ import type {
 import { identifyUrl, USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
-/** What a search gives at most. */
+/** Maximum number of results. */
 const MOST_HITS = 50;
 
 export interface QueryRequest {
   readonly text: string;
-  /** undefined: the configured default store, or the only domain's. */
+  /** undefined: the configured default store, or that of the only domain. */
   readonly vectorStoreId: VectorStoreId | undefined;
   /** Instead of a store: the store of this domain. */
   readonly domainId: DomainId | undefined;
@@ -37,13 +37,13 @@ export interface QuerySource {
   readonly score: number;
   readonly fileId: string;
   readonly name: string;
-  /** "" when nothing is known about the file but its name. */
+  /** "" if only the name of the file is known. */
   readonly url: string;
   readonly modifiedAt: string;
   readonly attributes: Attributes;
   /** The entry of `files_metadata.json`; null when there is none. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** What only our own index tells; null from other backends. */
+  /** Only from the embedded index; null otherwise. */
   readonly details: HitDetails | null;
 }
 
@@ -51,13 +51,13 @@ export interface QueryAnswer {
   readonly query: string;
   readonly vectorStoreId: VectorStoreId;
   readonly sources: readonly QuerySource[];
-  /** What to know about the answer, one sentence each: what was ignored, what could not be done. */
+  /** Notes about the result, one sentence each: what was ignored or could not be done. */
   readonly notes?: readonly string[];
 }
 
 type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "defaultVectorStoreId">;
 
-/** Passages from one vector store, each with the address of the document it comes from. */
+/** Searches one vector store; each passage has the URL of its document. */
 export async function query(request: QueryRequest, parts: QueryParts): Promise<QueryAnswer> {
   const { store, domain } = await findStore(request, parts);
   const index = await parts.backend.openIndex(store, domain?.domainId);
@@ -70,7 +70,9 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
   return { query: request.text, vectorStoreId: store, sources, notes: [...notes] };
 }
 
-/** As many as are wanted, if there are: what variants of one page leave free is searched for again. */
+/**
+ * Returns `limit` results if there are as many: searches again with a higher limit if variants of one page were folded.
+ */
 async function searchFolded(
   index: Index,
   request: QueryRequest,
@@ -89,7 +91,7 @@ async function searchFolded(
   }
 }
 
-/** What the index holds is found also where the ledger is damaged. */
+/** Returns undefined, with a note, if the ledger is damaged: the search still works. */
 async function findMetadata(
   domainId: DomainId,
   fileIds: readonly FileId[],
@@ -127,8 +129,8 @@ async function findStore(
 }
 
 /**
- * Our own index knows what a document was called in the generation that was searched. Of any other backend, name and
- * address come from our own records: it keeps the name a file had when it was uploaded.
+ * The embedded index has name and URL as of the searched generation. For other backends they come from our records:
+ * they keep the name a file had when it was uploaded.
  */
 function sourceOf(hit: SearchHit, metadata: Readonly<Record<string, unknown>> | null): QuerySource {
   const { details } = hit;
@@ -148,8 +150,8 @@ function sourceOf(hit: SearchHit, metadata: Readonly<Record<string, unknown>> | 
 }
 
 /**
- * Addresses of one content group (http and https, variants of the query, the index page of a folder) that say the same are
- * one result, under the shortest of them. Their items stay apart.
+ * URLs of one content group (http and https, query variants, the index page of a folder) with the same content are one
+ * result, under the shortest URL. Their items stay separate.
  */
 export function foldVariants(sources: readonly QuerySource[]): readonly QuerySource[] {
   const shown = new Map<string, QuerySource>();
@@ -168,7 +170,7 @@ function isFirst(url: string, other: string): boolean {
   return url.length === other.length ? url < other : url.length < other.length;
 }
 
-/** "" for what is no page, and where nothing tells what it says. */
+/** "" for anything but a page with a content hash. */
 function variantKey({ attributes, url }: QuerySource): string {
   const hash = String(attributes["content_hash"] ?? "");
   if (hash === "" || !String(attributes["item_id"] ?? "").startsWith("url_")) return "";

@@ -5,8 +5,8 @@ import { withDomainLock } from "../domains/domain-files.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
 /**
- * Behind whoever is removing it: this job can be seen already, so either they see it and give way, or the domain is gone
- * (NotFoundError).
+ * Reads a domain under its lock. This job is visible already, so a deletion either sees it and stops, or has finished
+ * and this throws NotFoundError.
  */
 export function readDomain(
   domainId: DomainId,

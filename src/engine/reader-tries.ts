@@ -1,24 +1,24 @@
 import { saysNoText } from "../contracts/document.ts";
 import type { LedgerEntry } from "../contracts/ledger.ts";
 
-/** A reader that ran out of time or memory, or died, may do better on another day; not on the day after that. */
+/** A reader that timed out, ran out of memory or crashed may succeed in a later run; after three it is given up. */
 export const MAX_READER_TRIES = 3;
 
-/** Stands at the end of `embedding_error`: whose tries on which bytes are counted. */
+/** Suffix of `embedding_error`: counts the tries of a reader on these bytes. */
 const TRIES = / \(try (\d+) of 3, reader (\S+), bytes ([0-9a-f]{8})\)$/;
 
-/** Likewise, after either kind of failure: who read it. */
+/** Suffix after either kind of failure: names the reader. */
 const READ_BY = / \((?:try \d+ of 3, )?reader ([^\s,)]+)(?:, bytes [0-9a-f]{8})?\)$/;
 
 type Tried = Pick<LedgerEntry, "mirrored" | "indexed">;
 
-/** How often this reader has failed at these very bytes. */
+/** How often this reader has failed on these bytes. */
 export function readerTries({ mirrored, indexed }: Tried, reader: string): number {
   const [, tries = "0", by, bytes] = TRIES.exec(indexed?.embeddingError ?? "") ?? [];
   return by === reader && bytes === shortHash(mirrored) ? Number(tries) : 0;
 }
 
-/** Given up, or found without text, by a reader that is another one now. Earlier releases did not say who found no text. */
+/** Whether another reader gave it up or found no text. Earlier releases did not record who found no text. */
 export function isOtherReader({ indexed }: Pick<LedgerEntry, "indexed">, reader: string): boolean {
   const reason = indexed?.embeddingError ?? "";
   const by = READ_BY.exec(reason)?.[1];

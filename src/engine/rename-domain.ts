@@ -18,20 +18,20 @@ import type { EngineParts } from "./engine-parts.ts";
 import { leaseSources, type SourceRoot, sourceRoots } from "./lease-sources.ts";
 
 export interface RenameParts extends EngineParts {
-  /** A job that works on the domain, besides this one. */
+  /** Returns another job that works on the domain. */
   busyWith(domainId: DomainId, except: JobId | undefined): Promise<JobId | undefined>;
 }
 
 export interface RenamedDomain {
   /** Under its new id. */
   readonly domain: Domain;
-  /** What was renamed, or would be, one sentence each. */
+  /** What is renamed, one sentence each. */
   readonly changes: readonly string[];
 }
 
 /**
- * Refuses what cannot be renamed: NotFoundError, BadInputError for a name that is taken, ConflictError for a domain in use,
- * RemoteError for a store that cannot be reached: once the domain has moved there is no way back, only forward.
+ * Throws NotFoundError, BadInputError for an id that is taken, ConflictError for a domain in use, RemoteError for a
+ * store that cannot be reached: after the domain has moved, the rename can only be completed, not undone.
  */
 export async function planRename(
   rename: DomainRename,
@@ -53,9 +53,9 @@ export async function planRename(
 }
 
 /**
- * Gives a domain another id and takes everything it has along: mirror, maps, metadata, marks in the index. The next crawl
- * finds nothing to do. Killed before the domain has moved, nothing has happened; killed later, the next crawl of it, the
- * next rename, or the next start of a server completes it.
+ * Gives a domain another id, with mirror, maps, metadata and marks in the index. The next crawl finds nothing to do.
+ * After a kill before the domain has moved, nothing has happened; after a later one, the next crawl of it, the next
+ * rename, or the next start of a server completes it.
  */
 export async function renameDomain(rename: DomainRename, parts: RenameParts, job: JobContext): Promise<RenamedDomain> {
   const plan = await planRename(rename, parts, job);
@@ -64,7 +64,7 @@ export async function renameDomain(rename: DomainRename, parts: RenameParts, job
     return plan;
   }
   try {
-    // Not later: whoever is paused must not hold the lease that all other renames wait for.
+    // Now, not later: a paused job must not hold the lease that all other renames wait for.
     await job.checkpoint();
     await renameAlone(rename, parts, job);
   } catch (error) {
@@ -91,8 +91,8 @@ async function renameAlone(rename: DomainRename, parts: RenameParts, job: JobCon
 }
 
 /**
- * The note is there already, so a crawl that begins now sees it and waits, and one that began before is seen here: of two
- * that look for each other after they have made themselves seen, one finds the other.
+ * Moves the domain unless a job works on it. The note is written already, so a crawl that begins now sees it and waits,
+ * and one that began before is found here.
  */
 async function moveWhenIdle(rename: DomainRename, parts: RenameParts, job: JobContext): Promise<void> {
   const leases: Lease[] = [];
@@ -104,7 +104,7 @@ async function moveWhenIdle(rename: DomainRename, parts: RenameParts, job: JobCo
     await parts.ledgers.release(rename.from);
     await moveDomain(parts, rename);
   } catch (error) {
-    // Once the domain has its new name, only the note knows what is still under the old one.
+    // Once the domain has its new name, only the note says what is still under the old one.
     if (!(await hasMoved(parts.domainsFolder, rename))) await endRename(parts.domainsFolder, rename);
     throw error;
   } finally {
@@ -117,12 +117,12 @@ async function refuseWhileBusy({ from }: DomainRename, parts: RenameParts, excep
   if (other) throw new ConflictError(`Domain '${from}' is in use by job '${other}'. Cancel it, or wait for its end.`);
 }
 
-/** Whoever wants to know how it goes, and may end it. */
+/** Progress and cancellation of a rename. */
 type RenameWatch = Pick<JobContext, "signal" | "log">;
 
 /**
- * Brings everything that belongs to a domain to its new id, once the domain itself has it. What was done already is found
- * done, so this goes on wherever an earlier attempt was killed. Only for whoever holds the lease of renames.
+ * Moves everything else to the new id, once the domain itself has it. Repeatable: continues after a kill. The caller
+ * must hold the lease of renames.
  */
 async function finishRename(rename: DomainRename, parts: EngineParts, watch: RenameWatch): Promise<void> {
   const { from, to } = rename;
@@ -157,7 +157,10 @@ async function finishRename(rename: DomainRename, parts: EngineParts, watch: Ren
   watch.log(`Domain '${from}' is called '${to}' now.`);
 }
 
-/** Stores with documents that are marked as the domain's: its own, those it had or is to have, those it was embedded into. */
+/**
+ * Returns stores with documents marked as the domain's: its own, superseded ones, one being built, and others it was
+ * embedded into.
+ */
 async function ownedStores(
   { domainId, vectorStoreId }: Domain,
   roots: readonly SourceRoot[],
@@ -171,13 +174,13 @@ async function ownedStores(
   return [...new Set([...(vectorStoreId ? [vectorStoreId] : []), ...others, ...mapped])];
 }
 
-/** Somebody who may have to wait, in words for whoever waits for them. */
+/** A caller that may have to wait; `owner` is shown to others that wait for it. */
 type Waiting = RenameWatch & { readonly owner: string };
 
 /**
- * Waits for renames that are under way, and completes those that a crash interrupted; one that had not moved its domain
- * yet is taken back. Without `about`, all of them. Throws when one of those cannot be completed; what becomes of others is
- * in the log only. Costs one look at a folder when there are none.
+ * Waits for running renames and completes interrupted ones; one that had not moved its domain yet is undone. Without
+ * `about`, all of them. Throws if one of those cannot be completed; failures of others are only logged. Cheap (one
+ * readdir) if there are none.
  */
 export async function finishRenames(parts: EngineParts, waiting: Waiting, about?: DomainId): Promise<void> {
   const concerns = ({ from, to }: { from: DomainId; to: DomainId }): boolean =>
@@ -192,13 +195,13 @@ export async function finishRenames(parts: EngineParts, waiting: Waiting, about?
   }
 }
 
-/** A rename that could not be completed now. */
+/** A rename that cannot be completed now. */
 interface StuckRename {
   readonly rename: DomainRename;
   readonly error: unknown;
 }
 
-/** Only for whoever holds the lease: nobody is at work on them, then. One that is stuck does not hold up the others. */
+/** The caller must hold the lease of renames. A rename that fails does not stop the others. */
 async function finishAllRenames(parts: EngineParts, watch: RenameWatch): Promise<StuckRename[]> {
   const stuck: StuckRename[] = [];
   for (const rename of await unfinishedRenames(parts.domainsFolder)) {
@@ -223,7 +226,7 @@ export function waitingJob(job: JobContext): Waiting {
   return { signal: job.signal, log: (line) => job.log(line), owner: `job ${job.jobId}` };
 }
 
-/** One rename at a time, in whichever process. */
+/** One rename at a time, across processes. */
 function leaseRenames({ domainsFolder }: EngineParts, { signal, log, owner }: Waiting): Promise<Lease> {
   const onWait = (holder: string): void => log(`Waiting for ${holder}, which is renaming a domain.`);
   return acquireLease(join(domainsFolder, ".lockstep", "renaming"), { owner, signal, onWait });

@@ -23,14 +23,14 @@ import { endRetentionOf, retiredInStore, retiredSource } from "./retired-sources
 import type { DomainCrawl } from "./run-context.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
-/** Removes a source that was taken out of the domain, with all it had, once nothing of it is held. */
+/** Removes everything of a source that is no longer in the domain, unless a removal is held. */
 export async function retireSource(run: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<SourceResult> {
   const { request, target, job } = crawl;
-  job.log(`Source '${run.config.sourceId}' is not in the domain any more: what it had is removed.`);
+  job.log(`Source '${run.config.sourceId}' is no longer in the domain: removing its documents and files.`);
   const result = await removeDocuments(run, crawl, parts);
   if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
-  // What a plan of somebody's leaves alone must not go with the rest.
+  // Items that the approved plan leaves out must stay.
   if (!isGone || job.dryRun || request.planId !== undefined) return result;
   const { registersAddresses, hasIds } = run.config.kind.abilities;
   if (registersAddresses) {
@@ -45,7 +45,7 @@ export async function retireSource(run: SourceRun, crawl: DomainCrawl, parts: En
   return result;
 }
 
-/** Sources that are neither in the domain nor on our disk any more, and of which the store still has something. */
+/** Retires sources that are neither in the domain nor on disk, but have documents in the store. */
 export async function retireLeftInStore(crawl: DomainCrawl, parts: EngineParts): Promise<SourceResult[]> {
   const { domain, request, target, job, problems } = crawl;
   if (!target || request.sourceId !== undefined || request.scope !== "all") return [];
@@ -59,37 +59,37 @@ export async function retireLeftInStore(crawl: DomainCrawl, parts: EngineParts):
     if (error instanceof CancelledError || job.signal.aborted) throw error;
     // A store that is gone is reported elsewhere.
     if (error instanceof NotFoundError) return results;
-    problems.push(`What is left in the vector store of sources that were taken out is not known: ${explain(error)}`);
+    problems.push(`The vector store could not be checked for documents of removed sources: ${explain(error)}`);
     job.log(`ERROR: ${problems.at(-1)}`);
   }
   return results;
 }
 
-/** Where no step looks at the mirror, or none is left of it, only the store can tell what there is to remove. */
+/** Removes the documents of a source. Without a download step or a mirror, only the store knows them. */
 async function removeDocuments(run: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<SourceResult> {
   const { request, target, job } = crawl;
   const isOnlyInStore = !existsSync(join(parts.crawlerFolder, sourceFolder(run.domainId, run.config)));
   if (target && (isOnlyInStore || !(target.isOwn || request.steps.includes("download")))) {
-    return await leaveStore(run, target, crawl, parts).catch((error: unknown) => {
+    return await removeFromStore(run, target, crawl, parts).catch((error: unknown) => {
       if (error instanceof CancelledError || job.signal.aborted) throw error;
       job.log(`ERROR: source '${run.config.sourceId}' could not be finished: ${explain(error)}`);
       return emptyResult(run.config, explain(error));
     });
   }
   const { result } = await crawlSource(run, () => retiredSource(run.config), crawl, parts);
-  // Nothing was removed at the source: nobody lists it any more.
+  // The default reason ("removed at the source") would be wrong.
   const reason = TAKEN_OUT;
-  const planned = result.planned?.map((one) => (one.change === "removed" ? { ...one, reason } : one));
+  const planned = result.planned?.map((change) => (change.change === "removed" ? { ...change, reason } : change));
   return planned ? { ...result, planned } : result;
 }
 
 const TAKEN_OUT = "its source was taken out of the domain";
 
 /**
- * A source that was taken out of the domain leaves a store, whatever is left of its mirror: another store than the domain's
- * own is often brought in step when the folder is gone already. The guard is that of any removal.
+ * Removes a source's documents from a store, whatever is left of its mirror: another store than the domain's own is
+ * often updated when the folder is gone already. The removal guard applies.
  */
-async function leaveStore(
+async function removeFromStore(
   run: SourceRun,
   target: IndexTarget,
   { request, job }: DomainCrawl,
@@ -121,13 +121,13 @@ async function leaveStore(
   };
 }
 
-/** Of a source of which nothing was done. */
+/** The result of a source for which nothing was done. */
 function emptyResult({ sourceId, sourceType }: SourceConfig, error: string): SourceResult {
   const counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   return { source_id: sourceId, source_type: sourceType, complete: false, ...counts, error };
 }
 
-/** Where another kind of source has the same id, only what our rows name is of this one. */
+/** Returns the documents to remove. If a source of another kind has the same id, only those with a row of this one. */
 async function heldOf(run: SourceRun, { index, store, isOwn }: IndexTarget, parts: EngineParts): Promise<IndexedRef[]> {
   const held: IndexedRef[] = [];
   for await (const refs of index.holdings(run.config.sourceId)) held.push(...refs);
@@ -138,7 +138,7 @@ async function heldOf(run: SourceRun, { index, store, isOwn }: IndexTarget, part
   return held.filter(({ itemId }) => named.has(itemId));
 }
 
-/** Why some could not be removed, one sentence each. */
+/** Returns why documents could not be removed, one sentence each. */
 async function removeAll(
   held: readonly IndexedRef[],
   { config }: SourceRun,
@@ -149,7 +149,7 @@ async function removeAll(
   const draft = await index.draft(config.sourceId, crawl);
   try {
     for (const { itemId } of held) await draft.remove(itemId);
-    // What a person took out of the domain may leave nothing behind.
+    // The source was removed on purpose, so the store may become empty.
     const { failed } = await draft.commit(job.signal, { allowEmpty: true });
     job.log(`Index: ${held.length - failed.length} removed.`);
     for (const { itemId, reason } of failed) job.log(`ERROR: index '${itemId}': ${reason}`);

@@ -17,7 +17,7 @@ interface RetiredParts {
   readonly crawlerFolder: string;
 }
 
-/** Sources that were crawled once and are not in the domain any more: their folders tell. */
+/** Finds sources that were crawled and are no longer in the domain, by their folders. */
 export async function findRetired(domain: Domain, { domains, crawlerFolder }: RetiredParts): Promise<SourceConfig[]> {
   const retired: SourceConfig[] = [];
   for (const kind of domains.kinds.all) {
@@ -31,10 +31,10 @@ export async function findRetired(domain: Domain, { domains, crawlerFolder }: Re
 }
 
 /**
- * To be called when a rollback ends: readers may see what a source had whose folder is gone. With a folder again, the next crawl retires it
- * once more, like any other.
+ * Called when a rollback ends: searches may show documents of a source whose folder is gone. Creates the folder, so
+ * that the next crawl retires the source again.
  */
-export async function recallRetired(
+export async function restoreRetiredFolders(
   domain: Domain,
   index: Pick<Index, "sources" | "holdings">,
   parts: RetiredParts,
@@ -51,7 +51,7 @@ export async function recallRetired(
   }
 }
 
-/** Sources that a store has something of and nobody knows any more. */
+/** Finds sources with documents in the store that are neither in the domain nor on disk. */
 export async function retiredInStore(
   domain: Domain,
   index: Pick<Index, "sources" | "holdings">,
@@ -60,7 +60,7 @@ export async function retiredInStore(
   const isIn = (id: SourceId, { sources }: Pick<Domain, "sources">) => sources.some(({ sourceId }) => sourceId === id);
   const unknown = [...(await index.sources())].filter((id) => !isIn(id, domain));
   if (unknown.length === 0) return [];
-  // Read again: one that was added, and crawled, while this run was on its way is in the store, too.
+  // Read again: a source that was added and crawled meanwhile is in the store, too.
   const now = await parts.domains.get(domain.domainId);
   const onDisk = { sources: await findRetired(now, parts) };
   const retired: SourceConfig[] = [];
@@ -74,12 +74,12 @@ export async function retiredInStore(
   return retired;
 }
 
-/** Has one of another kind the same id? Then what the index holds of the id is not all of this one. */
+/** Whether a source of another kind has the same id: the index may hold documents of both under it. */
 export function sharesId({ sourceId, sourceType }: SourceConfig, all: readonly SourceConfig[]): boolean {
   return all.some((other) => other.sourceId === sourceId && other.sourceType !== sourceType);
 }
 
-/** To the rest of the engine a source that was taken out is one that has nothing any more: same plan, same guard. */
+/** A removed source as an empty listing: same plan, same guard. */
 export function retiredSource(config: SourceConfig): Source {
   return {
     id: config.sourceId,
@@ -92,7 +92,7 @@ export function retiredSource(config: SourceConfig): Source {
   };
 }
 
-/** None where there is no such folder. */
+/** Returns the subfolders; none if the folder does not exist. */
 export async function foldersIn(path: string): Promise<string[]> {
   try {
     const entries = await readdir(path, { withFileTypes: true });
@@ -103,7 +103,7 @@ export async function foldersIn(path: string): Promise<string[]> {
   }
 }
 
-/** Nothing of a tree that was taken out of its domain may return; kept generations show it until they are too old. Repeatable. */
+/** Ends the grace periods of a removed tree; kept generations show its documents until they expire. Repeatable. */
 export async function endRetentionOf(run: SourceRun, index: Index, parts: EngineParts): Promise<void> {
   const { sourceId } = run.config;
   if (!run.sharesId) return await endRetentionOfHidden(index, sourceId);
@@ -117,8 +117,8 @@ export async function endRetentionOf(run: SourceRun, index: Index, parts: Engine
 }
 
 /**
- * Nothing is left of the trees of a domain that is deleted while its vector store stays, but what readers see in it. Of one that
- * is rolled back, what they might go forward to stays, too.
+ * For a deleted domain whose vector store stays: purges everything of its trees that searches do not show; while the
+ * store is rolled back, only ends the grace periods, because later generations may be restored.
  */
 export async function forgetTrees(
   domain: Domain,

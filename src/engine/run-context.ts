@@ -12,8 +12,8 @@ import type { IndexTarget } from "./index-target.ts";
 import type { StepLedgers } from "./with-ledger.ts";
 
 /*
- * What a run is. What it may use are the EngineParts. Whether it is dry is part of its job; ledger and mirror of a dry run
- * only remember what would be done, so the steps do not ask.
+ * The data of a run; its dependencies are the EngineParts. The job says whether the run is dry. Ledger and mirror of a
+ * dry run only remember what would be done, so the steps need not check.
  */
 
 /** One crawl of a domain. */
@@ -21,26 +21,28 @@ export interface DomainCrawl {
   readonly domain: Domain;
   readonly request: CrawlRequest;
   readonly job: JobContext;
-  /** Where the documents go; undefined: nothing is embedded. */
+  /** undefined: nothing is embedded. */
   readonly target: IndexTarget | undefined;
-  /** What did not go well, one sentence each. */
+  /** One sentence per problem. */
   readonly problems: string[];
 }
 
-/** The same for one of its sources. */
+/** One source of a domain crawl. */
 export interface SourceCrawl extends Pick<DomainCrawl, "request" | "job" | "target"> {
   readonly run: SourceRun;
   readonly mirror: Mirror;
   readonly ledgers: StepLedgers;
-  /** Makes documents of originals; undefined where files are documents as they come. */
+  /** Converts originals to documents; undefined for kinds whose files are documents already. */
   readonly converter: Converter | undefined;
-  /** What is done, item by item. */
+  /** The changes of this run, by item. */
   readonly plan: PlanDraft;
-  /** The plan that somebody approved: nothing else is done. */
+  /** The approved plan: nothing else is done. */
   readonly approval: Approval | undefined;
 }
 
-/** One step of it, while it holds the lease of the source. Its job fails at the next checkpoint when that is lost. */
+/**
+ * One step of a source, while it holds the source's lease. If the lease is lost, the job fails at the next checkpoint.
+ */
 export interface SourceStep extends SourceCrawl {
   readonly ledger: Ledger;
 }
@@ -56,17 +58,17 @@ export interface EmbedStep extends SourceStep {
   readonly removals: Removals;
 }
 
-/** later: what is to be removed stays until this step is taken once more. only: that second time, which does nothing else. */
+/** later: removals are left for a second embed step. only: that second step, which does nothing else. */
 export type Removals = "now" | "later" | "only";
 
-/** What the download learnt about the source, for the steps after it. */
+/** What the download step found out about the source, for the steps after it. */
 export interface ListingResult {
   readonly complete: boolean;
-  /** Complete, all of it readable, and believed: only then an item that has no entry is gone. */
+  /** Complete, all of it readable, no removals held: only then is an item without an entry gone. */
   readonly sawAll: boolean;
   readonly listed: number;
-  /** Rows that the source counts and does not show. */
+  /** Rows that the source counts but does not list. */
   readonly hiddenRows: number;
-  /** What was, or in a dry run would be, done to the mirror. */
+  /** The changes to the mirror, done or (in a dry run) planned. */
   readonly plan: Plan;
 }

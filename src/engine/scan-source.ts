@@ -12,39 +12,42 @@ import { isDue, PARTS } from "./check-hashes.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { DownloadStep } from "./run-context.ts";
 
-/** The source and the mirror as this run finds them. */
+/** The state of source and mirror at the start of a run. */
 export interface SourceScan {
   readonly listing: SourceListing;
-  /** The mirror; it goes along with what this run does there. Empty where only `delta` is looked at. */
+  /** The files of the mirror, kept up to date while this run changes them. Empty if only `delta` is judged. */
   readonly disk: FilesOnDisk;
-  /** Only this has to be judged; undefined: everything that is listed. */
+  /** What to judge; undefined: everything that is listed. */
   readonly delta: FeedDelta | undefined;
-  /** Something was listed before, and what is wanted has not changed since. */
+  /** There was an earlier listing, with the same settings. */
   readonly isNext: boolean;
-  /** What this look leaves for the next, whatever else comes of it. */
+  /** Written to the ledger for the next run. */
   readonly checkpoint: Pick<ListingCheckpoint, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows">;
-  /** How many parts in a hundred of the files are due to be hashed, the first of them, and whether that is put off no longer. */
+  /** Hash rotation: `owed` of 100 parts are due, starting with part `next`. `isNow`: they are hashed in this run. */
   readonly rotation: { readonly owed: number; readonly next: number; readonly isNow: boolean };
 }
 
-/** What happened at the source since it was last looked at, and what of the mirror is not as it should be. */
+/** What changed at the source since the last run, and which files of the mirror differ from the ledger. */
 export interface FeedDelta {
   readonly gone: readonly ItemId[];
-  /** Items of which nothing was heard and that are to be judged all the same. */
+  /** Items that the feed does not report and that are judged all the same. */
   readonly suspects: readonly ItemId[];
-  /** How many items belong on disk, and how many of them have a file there. */
+  /** How many items should have a file in the mirror, and how many of them have one. */
   readonly held: number;
   readonly found: number;
-  /** Every file of the ledger lay on disk when this run began, and no other; and those whose names look marked. */
+  /**
+   * Present if ledger and mirror had the same files at the start of this run. `marked`: files whose names may have a
+   * `~` mark.
+   */
   readonly inStep?: { readonly marked: ReadonlyMap<ItemId, string> };
-  /** Somebody watches the source and told where something changed: nothing but that is looked at, not even on disk. */
+  /** Watch mode reported the changed folders: only they are scanned, and the mirror is not. */
   readonly isHinted: boolean;
 }
 
-/** So many runs may pass without hashing any file; then those parts are hashed together. */
+/** After so many runs without hashing, all parts that are due are hashed together. */
 const MAX_OWED = 10;
 
-/** Scans the mirror while the source is asked what it has, or what changed. */
+/** Scans the mirror while the source lists its items or its changes. */
 export async function scanSource(step: DownloadStep, parts: EngineParts): Promise<SourceScan> {
   const { run, request, mirror, source, ledger, job } = step;
   const policy = digestPolicy(run.config, parts);
@@ -53,18 +56,18 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
   const isHinted = request.onlyFolders?.has(run.config.sourceId) ?? false;
   const owed = request.checksum ? PARTS : (before?.hashesOwed ?? 0) + (isHinted ? 0 : 1);
   const rotation = { owed, next: before?.nextHashes ?? 0, isNow: owed >= MAX_OWED && !isHinted };
-  // First of all: the mirror that is looked at is the one this run will work with.
+  // Before the scan: it must see the mirror as this run will use it.
   await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
-  const stop = new AbortController();
+  const scanEnd = new AbortController();
   const files = await ledger.countFiles();
-  const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: stop.signal });
+  const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: scanEnd.signal });
   scanning?.catch(() => undefined);
   try {
     let listing = await openListing(source, last, ledger, job);
     const checkpoint = (): SourceScan["checkpoint"] => ({
       policy,
       mark: listing.mark,
-      ...ageOf(listing, last, { isHinted }),
+      ...listingAge(listing, last, { isHinted }),
     });
     if (listing.by === "feed" && isHinted) {
       const delta = { gone: listing.changes.gone, suspects: [], held: files, found: 0, isHinted };
@@ -73,16 +76,18 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
     const disk = (await scanning) ?? (await mirror.scan());
     mirror.follow(disk);
     const delta = listing.by === "feed" ? await findDelta(listing, step, disk, rotation) : undefined;
-    if (listing.by === "feed" && !delta) listing = await listEverything(source, job);
+    if (listing.by === "feed" && !delta)
+      listing = await listInstead(source, "a known file was not in the last listing", job);
     return { listing, disk, delta, isNext: last !== undefined, checkpoint: checkpoint(), rotation };
   } finally {
-    stop.abort();
+    scanEnd.abort();
   }
 }
 
 /**
- * What is not as the ledger says, here or there; and what is due to be hashed. undefined: a file has an item that was not listed, and
- * the feed says nothing of it. A run was cut off, or somebody edited a map file: only a listing tells whether it is gone.
+ * Returns the items to judge: those that differ from the ledger, at the source or on disk, and those due to be hashed.
+ * undefined: a file belongs to an item that was not listed and that the feed does not report. A run was interrupted, or
+ * a map file was edited; only a full listing shows whether the item is gone.
  */
 async function findDelta(
   { changes: { touched, gone } }: Extract<SourceListing, { by: "feed" }>,
@@ -103,11 +108,11 @@ async function findDelta(
       if (file?.includes("~")) marked.set(itemId, file);
       if (reported.has(itemId)) continue;
       if (!isListed) return undefined;
-      // What lies behind a document, a page or a table, is judged with it.
+      // The original of a document (a page or a table) is judged together with the document.
       if (converter || !isInOrder(state, onDisk) || (rotation.isNow && isDue(itemId, rotation))) suspects.push(itemId);
     }
   }
-  // A dry run changes nothing on disk, where those look who rely on this.
+  // Not in a dry run: `inStep` lets later steps look at the disk, where a dry run changes nothing.
   const isInStep = !converter && !job.dryRun && held === found && found === disk.size;
   return { gone, suspects, held, found, isHinted: false, ...(isInStep && { inStep: { marked } }) };
 }
@@ -118,14 +123,14 @@ function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undef
   return found.size === observed.size && Math.abs(found.mtimeMs - observed.mtimeMs) <= MTIME_TOLERANCE_MS;
 }
 
-function ageOf(
+function listingAge(
   listing: SourceListing,
   last: ListingCheckpoint | undefined,
   { isHinted }: Pick<FeedDelta, "isHinted">,
 ): Pick<ListingCheckpoint, "listedAt" | "runsByFeed" | "hiddenRows"> {
   if (listing.by === "listing" || !last) return { listedAt: new Date().toISOString(), runsByFeed: 0, hiddenRows: 0 };
   const { listedAt, hiddenRows } = last;
-  // A watch looks at everything every few minutes, and that counts.
+  // Watch mode scans everything every few minutes; only those scans count.
   return { listedAt, hiddenRows, runsByFeed: last.runsByFeed + (isHinted ? 0 : 1) };
 }
 
@@ -142,18 +147,18 @@ export type Page = readonly Listed[];
 
 type FeedChanges = Pick<ChangesSince, "touched" | "gone" | "recall">;
 
-/** A look at the source on its way. `mark` is where the next look by the feed begins; "" when there is no feed. */
+/** An open listing. `mark` is the feed cursor for the next run; "" if the source has no feed. */
 type SourceListing =
-  /** The source told what changed since the last look. */
+  /** The source reported its changes since the last run. */
   | { readonly by: "feed"; readonly changes: FeedChanges; readonly mark: string }
-  /** Everything was asked for. */
+  /** The source lists everything. */
   | { readonly by: "listing"; readonly pages: AsyncIterator<Page, Completeness>; readonly mark: string };
 
-/** The feed is believed for so many runs and so long; then everything is listed again. */
+/** After so many runs, or so many days, by the feed, everything is listed again. */
 const RUNS_BY_FEED = 9;
 const DAYS_BY_FEED = 7;
 
-/** The cheap way where it can be trusted, otherwise the listing, which is the truth. */
+/** Uses the change feed if it can be trusted, otherwise lists everything. */
 async function openListing(
   source: Source,
   last: ListingCheckpoint | undefined,
@@ -161,31 +166,36 @@ async function openListing(
   job: Pick<JobContext, "signal" | "log">,
 ): Promise<SourceListing> {
   const { signal } = job;
-  const mayAsk = last !== undefined && mayGoByFeed(source, last);
-  const changes = mayAsk ? await askFeed(source, last.mark, ledger, signal) : undefined;
-  if (changes) return { by: "feed", changes: changes, mark: changes.cursor };
-  return mayAsk ? await listEverything(source, job) : await startListing(source, signal);
+  const mayUseFeed = last !== undefined && isFeedUsable(source, last);
+  const changes = mayUseFeed ? await readFeed(source, last.mark, ledger, signal) : undefined;
+  if (changes) return { by: "feed", changes, mark: changes.cursor };
+  return mayUseFeed
+    ? await listInstead(source, "the source cannot tell what changed", job)
+    : await startListing(source, signal);
 }
 
-/** What the feed told is not enough. */
-async function listEverything(source: Source, job: Pick<JobContext, "signal" | "log">): Promise<SourceListing> {
-  job.log("What changed since the last look cannot be told for sure: listing everything.");
+async function listInstead(
+  source: Source,
+  reason: string,
+  job: Pick<JobContext, "signal" | "log">,
+): Promise<SourceListing> {
+  job.log(`Change feed unusable (${reason}): listing everything.`);
   return await startListing(source, job.signal);
 }
 
 async function startListing(source: Source, signal: AbortSignal): Promise<SourceListing> {
-  // Taken before the first page is asked for: what happens while we list is heard of next time.
-  const mark = await askMark(source, signal);
+  // Before the first page: changes during the listing are then reported by the next run.
+  const mark = await readCursor(source, signal);
   return { by: "listing", pages: startEarly(source.list(signal)), mark };
 }
 
-function mayGoByFeed({ feed }: Source, { mark, listedAt, runsByFeed }: ListingCheckpoint): boolean {
+function isFeedUsable({ feed }: Source, { mark, listedAt, runsByFeed }: ListingCheckpoint): boolean {
   const days = (Date.now() - Date.parse(listedAt)) / 86_400_000;
   return feed !== undefined && mark !== "" && runsByFeed < RUNS_BY_FEED && days >= 0 && days < DAYS_BY_FEED;
 }
 
-/** Whatever keeps the feed from answering, the listing meets it too, and says it better. */
-async function askFeed(
+/** Returns undefined on any error: the listing meets the same error, and explains it better. */
+async function readFeed(
   source: Source,
   mark: string,
   ledger: Ledger,
@@ -195,14 +205,14 @@ async function askFeed(
   return await source.feed?.since(mark, isKnown, signal).catch(() => undefined);
 }
 
-async function askMark(source: Source, signal: AbortSignal): Promise<string> {
+async function readCursor(source: Source, signal: AbortSignal): Promise<string> {
   return (await source.feed?.cursor(signal).catch(() => "")) ?? "";
 }
 
-const WITHHELD = "as at the last listing, it is not to be taken";
+const WITHHELD = "not to be indexed, as the last listing says";
 const PAGE = 1000;
 
-/** What a listing would say of these: what was touched as it is now, what was not as it was. */
+/** Yields what a listing would say: suspects as the ledger has them, touched items as they are now. */
 export async function* recallListing(
   { touched, recall }: FeedChanges,
   suspects: readonly ItemId[],

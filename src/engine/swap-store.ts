@@ -13,22 +13,22 @@ import { type IndexTarget, openIndexTarget } from "./index-target.ts";
 import type { DomainCrawl, EmbedStep } from "./run-context.ts";
 import { waitForLease } from "./with-ledger.ts";
 
-/** Of whoever fills a fresh store for a domain. */
+/** Lease of the job that fills a new store for a domain. */
 const LEASE = "swap";
 
-/** The successor of a domain's vector store, on its way. */
+/** A new vector store that is being built to replace the domain's. */
 export interface Swap {
   readonly before: VectorStoreId;
-  /** The store that is to be replaced. */
+  /** The index of the store to replace. */
   readonly index: Index;
-  /** Why the successor does not have everything; while this is empty it may take over. */
+  /** Why the new store is incomplete; the swap happens only if this is empty. */
   readonly shortfalls: string[];
   readonly lease: Lease;
 }
 
 /**
- * A fresh store that takes the place of the domain's own when everything is in it, so that readers of a gradual index,
- * too, never see half a crawl. Where there is nothing to replace, the domain's own store.
+ * Opens a new store that replaces the domain's own when it is complete, so that readers of a gradual index never see
+ * half a crawl. Returns the domain's own store if there is nothing to replace.
  */
 export async function openSwapTarget(
   crawl: Pick<DomainCrawl, "domain" | "job" | "problems">,
@@ -63,7 +63,7 @@ export async function openSwapTarget(
   }
 }
 
-/** Changes the domain over to the new store if everything is in it. false: readers still have the old one, and `problems` says why. */
+/** Switches the domain to the new store if it is complete. false: the old one stays, and `problems` says why. */
 export async function finishSwap(
   { store, swap }: IndexTarget,
   { domain, job, problems }: DomainCrawl,
@@ -81,7 +81,7 @@ export async function finishSwap(
     await dropUnfinished(domain, parts, job);
     return false;
   }
-  // Noted before the domain names the new one: a run killed in between leaves a note too many, never a store forgotten.
+  // Record the old store first: a kill in between leaves a superfluous record, never a forgotten store.
   const superseded = { vectorStoreId: swap.before, state: "superseded", since: nowUtcMicros() } as const;
   await parts.ledgers.stores.put(domainId, superseded);
   await parts.domains.update({ ...domain, vectorStoreId: store }, domain);
@@ -93,9 +93,9 @@ export async function finishSwap(
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Deletes predecessors that were kept long enough, and successors that a killed run left unfinished. */
+/** Deletes expired superseded stores, and unfinished ones of killed runs. */
 export async function sweepOtherStores(domain: Domain, parts: EngineParts, job: JobContext): Promise<void> {
-  // A run that was killed after it had changed over left its records of a store that is the domain's own by now.
+  // A run that was killed after the switch left rows for a store that is the domain's own by now.
   if (domain.vectorStoreId) await dropMaps(domain, domain.vectorStoreId, parts);
   const stores = await parts.ledgers.stores.list(domain.domainId);
   if (stores.length === 0) return;
@@ -114,7 +114,7 @@ export async function sweepOtherStores(domain: Domain, parts: EngineParts, job: 
   }
 }
 
-/** Only for whoever holds the lease: nobody else is building. */
+/** The caller must hold the swap lease. */
 async function dropUnfinished(domain: Domain, parts: EngineParts, job: JobContext): Promise<void> {
   for (const { vectorStoreId, state } of await parts.ledgers.stores.list(domain.domainId)) {
     if (state === "building") await dropStore(domain, vectorStoreId, parts, job);
@@ -136,14 +136,14 @@ async function dropStore(domain: Domain, id: VectorStoreId, parts: EngineParts, 
   }
 }
 
-/** What was written down about a store besides the domain's own map files. */
+/** Deletes the index rows of a store that is not the domain's own. */
 async function dropMaps(domain: Domain, id: VectorStoreId, parts: EngineParts): Promise<void> {
   for (const config of domain.sources) {
     await parts.ledgers.dropStore({ domainId: domain.domainId, config }, id);
   }
 }
 
-/** undefined: somebody is filling a store. */
+/** undefined: another job is filling a store. */
 async function leaseUnlessHeld({ domainId }: Domain, parts: EngineParts, job: JobContext): Promise<Lease | undefined> {
   const held = new AbortController();
   const options = { owner: `job ${job.jobId}`, signal: held.signal, onWait: () => held.abort() };
@@ -155,7 +155,7 @@ async function leaseUnlessHeld({ domainId }: Domain, parts: EngineParts, job: Jo
   }
 }
 
-/** Why the store that is being filled must not take the place of the old one yet, as far as this source goes. */
+/** Returns why this source keeps the new store from replacing the old one. */
 export async function findShortfalls(
   failed: readonly FailedRef[],
   { run, request, listing, ledger, mirror, target: { index, swap } }: EmbedStep,
@@ -166,16 +166,16 @@ export async function findShortfalls(
   const passing = failed.filter(({ permanent }) => !permanent).length;
   if (passing > 0) shortfalls.push(`${passing} documents of source '${sourceId}' failed, and may succeed next time`);
   const [before, now] = [await itemsIn(swap.index, run), await itemsIn(index, run)];
-  const told = new Set(failed.map(({ itemId }) => itemId));
-  const missing = [...before].filter((itemId) => !now.has(itemId) && !told.has(itemId));
+  const reported = new Set(failed.map(({ itemId }) => itemId));
+  const missing = [...before].filter((itemId) => !now.has(itemId) && !reported.has(itemId));
   const entries = await ledger.getMany(missing);
   const waiting = entries.filter((entry) => entry?.mirrored && !mirror.isFailed(entry.mirrored.file)).length;
   if (waiting > 0) shortfalls.push(`${waiting} documents of source '${sourceId}' are not ready to be embedded`);
-  // What nothing is known of is gone, if the listing saw everything and so great a loss is believable.
+  // Items without an entry are gone, if the listing was complete and the loss passes the guard.
   const gone = entries.filter((entry) => !entry).length;
   const loss = { missing: gone, known: before.size, listed: listing?.listed ?? 0 };
   if (gone > 0 && (!listing?.sawAll || heldBecause(loss, { ...request, limits: run.config.limits }))) {
-    shortfalls.push(`${gone} documents of source '${sourceId}' would be lost, of which the map files know nothing`);
+    shortfalls.push(`${gone} documents of source '${sourceId}' would be lost: the map files have no row for them`);
   }
   return shortfalls;
 }

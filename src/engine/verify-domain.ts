@@ -22,7 +22,7 @@ import {
   signCertificate,
 } from "./certificate.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { sayMissing } from "./index-target.ts";
+import { describeMissingStore } from "./index-target.ts";
 import { findRetired, sharesId } from "./retired-sources.ts";
 import { type ItemProof, type SourceVerification, type VerifyRequest, worstOf } from "./verification.ts";
 import { type VerifiedIndex, type VerifiedSource, verifySource } from "./verify-source.ts";
@@ -108,7 +108,8 @@ async function openVerifiedIndex(domain: Domain, { backend }: EngineParts, job: 
   if (!store) return { problem: `Domain '${domainId}' has no vector store yet: nothing was crawled.` };
   try {
     const index = await backend.openIndex(store, domainId, job.signal);
-    if (!index) return { problem: sayMissing(domain, store, undefined).replace(", so nothing was embedded", "") };
+    if (!index)
+      return { problem: describeMissingStore(domain, store, undefined).replace(", so nothing was embedded", "") };
     const state = await index.generations?.state();
     if (!state?.pinned) return { store, index };
     return {

@@ -1,25 +1,25 @@
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import { plural } from "../lib/text.ts";
 import type { StepCounts } from "./crawl-request.ts";
-import { tell } from "./dry-run.ts";
+import { logDone } from "./dry-run.ts";
 import type { DownloadPlan } from "./make-plan.ts";
 import { FETCHED } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
 
 type MirrorStep = Pick<DownloadStep, "ledger" | "mirror" | "converter">;
 
-/** What is known when the plan was carried out. */
+/** The state after the plan was applied. */
 interface Applied {
   readonly counts: StepCounts;
-  /** Where files lay that are back in their places. */
+  /** Earlier paths of files that were moved back. */
   readonly returned: ReadonlySet<string>;
-  /** The comparison of an idle run, which was made before; undefined: it is yet to be made. */
+  /** The comparison of an idle run, made before; undefined: not made yet. */
   readonly before: MirrorComparison | undefined;
 }
 
 /**
- * The end of every download: does the disk hold what the ledger says, and nothing else? Files that no ledger entry knows
- * are deleted, but only after a complete listing; before that they may be all that is left of something.
+ * Checks at the end of every download that the disk has the files of the ledger, and no others. Files without a ledger
+ * entry are deleted, but only after a complete listing: they may be the last copy of something.
  */
 export async function verifyMirror(
   plan: DownloadPlan,
@@ -32,7 +32,7 @@ export async function verifyMirror(
     job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
   for (const file of orphans) {
     await mirror.remove(file);
-    tell(job, `Deleted orphan '${file}': no item has it.`, `  DELETE ORPHAN '${file}': no item has it`);
+    logDone(job, `Deleted orphan '${file}': no item has it.`, `  DELETE ORPHAN '${file}': no item has it`);
   }
   if (job.dryRun) return;
   const corrected = Math.max(0, plan.size.healed - counts.failed);
@@ -46,10 +46,10 @@ export async function verifyMirror(
 }
 
 interface MirrorComparison {
-  /** How many the ledger has. */
+  /** Files in the ledger. */
   readonly files: number;
   readonly missing: readonly string[];
-  /** Files that nothing in the ledger stands for; none unless the look at the source showed everything. */
+  /** Files without a ledger entry; empty unless the listing was complete. */
   readonly orphans: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
   const { ledger, mirror } = step;
   const { disk, startedAtMs, detected, delta } = plan;
   const isIdle = plan.size.removed + plan.size.moved + plan.size.fetched === 0;
-  // Every file was met when its item was judged, and the ledger knows of no other.
+  // Every file was found when its item was judged, and the ledger has no others.
   if (isIdle && plan.found === disk.size && (await ledger.countFiles()) === disk.size) {
     return { files: disk.size, missing: [], orphans: [] };
   }
@@ -82,25 +82,28 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
   for await (const page of ledger.states()) {
     for (const { file } of page) {
       if (!file || tables.has(file)) continue;
-      // Rows of a list share the file they wait in.
+      // Rows of a list share their table.
       if (mirror.isOriginal(file)) tables.add(file);
       files += 1;
       if (disk.has(file)) found += 1;
-      // Another step may have moved it since the mirror was scanned.
+      // Look again: another step may have moved it since the scan.
       else if (!mirror.find(file)) missing.add(file);
     }
   }
-  // They are not in the plan that somebody approved.
+  // Deleting orphans is not in the approved plan.
   if (plan.left !== undefined) return { files, missing: [...missing], orphans: [] };
   const sawEverything = detected.completeness === "complete" && detected.unreadable.length === 0;
   if (!sawEverything || found === disk.size) return { files, missing: [...missing], orphans: [] };
-  const strangers = await findStrangers(disk, step);
-  // What came to its place since this run began may be the work of another step, whose rows we have not read.
+  const unowned = await findUnowned(disk, step);
+  // A file placed since this run began may belong to another step, whose rows were not read.
   const isOrphan = (file: string): boolean => (mirror.find(file)?.placedAtMs ?? startedAtMs) < startedAtMs;
-  return { files, missing: [...missing], orphans: [...strangers].filter(isOrphan) };
+  return { files, missing: [...missing], orphans: [...unowned].filter(isOrphan) };
 }
 
-/** Disk and ledger were in step: only files that this run placed or took away can be wrong. undefined: something is, or there are more or fewer files than the ledger has. */
+/**
+ * Ledger and mirror matched before: checks only the files that this run changed. undefined: something is wrong, or the
+ * number of files differs.
+ */
 async function compareChanged(
   { disk }: DownloadPlan,
   { files, missing }: MirrorComparison,
@@ -112,19 +115,19 @@ async function compareChanged(
   return { files, missing: [], orphans: [] };
 }
 
-/** Files on disk that do not belong to what the ledger has: neither to an item nor to a document that is made of it. */
-async function findStrangers(disk: DownloadPlan["disk"], step: MirrorStep): Promise<ReadonlySet<string>> {
-  const strangers = new Set(disk.keys());
+/** Returns files that belong neither to an item nor to a document made from it. */
+async function findUnowned(disk: DownloadPlan["disk"], step: MirrorStep): Promise<ReadonlySet<string>> {
+  const unowned = new Set(disk.keys());
   const originals = step.mirror.originalsAmong(disk.keys());
   for await (const entries of step.ledger.entries()) {
     for (const entry of entries) {
       if (!entry.mirrored?.file) continue;
-      strangers.delete(entry.mirrored.file);
+      unowned.delete(entry.mirrored.file);
       const companion = companionOf(entry, originals, step);
-      if (companion) strangers.delete(companion);
+      if (companion) unowned.delete(companion);
     }
   }
-  return strangers;
+  return unowned;
 }
 
 export function companionOf(

@@ -11,31 +11,31 @@ import type { EngineParts } from "./engine-parts.ts";
 
 interface StepOptions {
   readonly step: Step;
-  /** The source's folder is not made, since a domain may go while it is waited for. */
+  /** Do not create the source's folder: the domain may be deleted while waiting. */
   readonly mustExist?: boolean;
-  /** Rows about this store go into a map file of their own. */
+  /** Another store than the domain's own, with a separate map file. */
   readonly vectorStoreId?: VectorStoreId | undefined;
 }
 
-/** Processing works on what downloading writes, rows and files alike, so the two take turns. */
+/** Process works on the rows and files of download, so they share a lease. */
 const LEASES: Readonly<Record<Step, "download" | "embed">> = {
   download: "download",
   process: "download",
   embed: "embed",
 };
 
-/** Well below the minute after which a lease that is not renewed can be taken over. */
+/** Well below the minute after which a lease expires. */
 const LEASE_CHECK_MS = 10_000;
 
-/** Of the source, absolute. */
+/** The source's folder, absolute. */
 export function folderOfRun({ domainId, config }: SourceRun, { crawlerFolder }: Pick<EngineParts, "crawlerFolder">) {
   return join(crawlerFolder, sourceFolder(domainId, config));
 }
 
 /**
- * Runs one step of one source under its lease: two runs of the same step on the same source never interleave, embedding
- * beside the others, and different sources, do. What was put into the ledger is in the map files when this returns or throws. The job handed to
- * the work fails at its next checkpoint when the lease was lost, as happens to a process that was asleep for long.
+ * Runs one step of one source under its lease: the same step of the same source never runs twice at once; embedding
+ * runs concurrently with the other steps, and sources with each other. The ledger is flushed and exported when this
+ * returns or throws. The given job fails at its next checkpoint if the lease is lost, as after a long suspension.
  */
 export async function withLedger<T>(
   run: SourceRun,
@@ -54,16 +54,16 @@ export async function withLedger<T>(
   });
   try {
     const ledger = await openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job);
-    const said = ledger.edits.length;
+    const logged = ledger.edits.length;
     const result = await workAndClose(ledger, lease, () => work({ ledger, job: whileHeld(lease, job) }));
-    sayEdits(ledger.edits.slice(said), run, job);
+    logEdits(ledger.edits.slice(logged), run, job);
     return result;
   } finally {
     await lease.release();
   }
 }
 
-/** How the steps of one source come to their ledger. To be closed. */
+/** Opens the ledger for the steps of one source. Must be closed. */
 export interface StepLedgers {
   withLedger<T>(
     options: StepOptions,
@@ -73,8 +73,8 @@ export interface StepLedgers {
 }
 
 /**
- * A dry run has one ledger for all steps, into which nothing is written: each step sees what those before it would have done. Where map files are
- * specified, those of the dry run lie beside them until its end.
+ * A dry run has one overlay ledger for all steps: each sees what the earlier ones would have done. For kinds that keep
+ * map files, those of the dry run lie beside them until its end.
  */
 export function openStepLedgers(
   run: SourceRun,
@@ -115,11 +115,11 @@ async function openLedger(
 ): Promise<Ledger> {
   const ledger = await parts.ledgers.open(run, options);
   for (const problem of ledger.problems) job.log(`WARNING: ${problem}`);
-  sayEdits(ledger.edits, run, job);
+  logEdits(ledger.edits, run, job);
   return ledger;
 }
 
-function sayEdits(edits: readonly string[], { config }: SourceRun, job: JobContext): void {
+function logEdits(edits: readonly string[], { config }: SourceRun, job: JobContext): void {
   for (const edit of edits) job.log(`Source '${config.sourceId}': ${edit}.`);
 }
 
@@ -128,8 +128,8 @@ async function workAndClose<T>(ledger: Ledger, lease: Lease, work: () => Promise
   try {
     result = await work();
   } catch (error) {
-    // The reason of the failure counts, also when the ledger cannot be closed any more; and what is somebody else's
-    // now is left alone: what was flushed is in the ledger.
+    // Report the failure even if closing fails too. If the lease is lost, do not close: the ledger belongs to another
+    // run now, and what was flushed is in it.
     if (await lease.stillHeld()) await ledger.close().catch(() => undefined);
     throw error;
   }
@@ -137,7 +137,7 @@ async function workAndClose<T>(ledger: Ledger, lease: Lease, work: () => Promise
   return result;
 }
 
-/** The job as it is for whoever works under a lease. */
+/** A job that also fails at a checkpoint when the lease is lost. */
 export function whileHeld(lease: Lease, job: JobContext): JobContext {
   let checkedAtMs = Date.now();
   return {
@@ -149,7 +149,7 @@ export function whileHeld(lease: Lease, job: JobContext): JobContext {
       await job.checkpoint();
       if (Date.now() - checkedAtMs < LEASE_CHECK_MS) return;
       if (!(await lease.stillHeld())) {
-        throw new ConflictError("this run was out of action for too long, and another one took the source over");
+        throw new ConflictError("this run was suspended for too long, and another one took the source over");
       }
       checkedAtMs = Date.now();
     },

@@ -10,7 +10,7 @@ import { migrateDomainState, readOldSchedule, readOldStores } from "./migrate/mi
 const TABLES = ["store", "schedule", "upload"] as const;
 
 export async function renameState(sql: Sql, { from, to }: { from: DomainId; to: DomainId }): Promise<void> {
-  // They were taken to rename it, and whoever has them knows the old name only.
+  // They were taken for the rename, and their holders only know the old id.
   await sql.run("DELETE FROM lease WHERE domain_id IN ($1, $2)", [from, to]);
   for (const table of TABLES) await sql.run(`UPDATE ${table} SET domain_id = $2 WHERE domain_id = $1`, [from, to]);
 }
@@ -35,7 +35,7 @@ function putSchedule(sql: Sql, domainId: DomainId, state: ScheduleState): Promis
   return sql.insert(`schedule (domain_id, ${columns})`, [values], replacing("domain_id", columns));
 }
 
-/** `domainsFolder` is where an earlier release kept it. Whoever only reads makes no database. */
+/** `domainsFolder`: where earlier releases kept it. Reading creates no database. */
 export function openDomainState(
   databases: LedgerDatabases,
   domainsFolder: string,

@@ -4,13 +4,13 @@ import type { Indexed, LedgerEntry } from "../contracts/ledger.ts";
 import { isListed, listOf, listsOf, readPages, replacing, type Sql, type SqlValue } from "../lib/sql/sql.ts";
 import { domainKey, openSource, type SourceKey } from "./source-row.ts";
 
-/** One version of an item: the columns of `embedded_file` that say something of it. NULL: the entry does not have the field. */
+/** One version of an item: columns of `embedded_file`. NULL: the entry lacks the field. */
 export interface EmbeddedFile {
-  /** "" for what is no entry: then `properties` is the JSON text of what stands there. */
+  /** "" for an element that is not an entry: `properties` is then its JSON text. */
   readonly file_id: string;
   readonly item_id: string | null;
   readonly list_item_id: number | null;
-  /** Below the domain's folder in `crawler/`; with a slash in front, below `crawler/`. */
+  /** Below the domain's folder in `crawler/`; with a leading slash, below `crawler/`. */
   readonly path: string | null;
   readonly url: string | null;
   readonly raw_url: string | null;
@@ -21,7 +21,7 @@ export interface EmbeddedFile {
   readonly embedded_at: string | null;
   readonly source_id: string | null;
   readonly source_type: string | null;
-  /** A JSON object: every other field, which belongs to the user. */
+  /** A JSON object with the user's fields. */
   readonly properties: string;
 }
 
@@ -30,7 +30,7 @@ export interface EmbeddedRow extends EmbeddedFile {
   readonly rev: number;
 }
 
-/** What can change without the content: a rename, a move, or a touch that only moves the time. */
+/** Columns that can change without the content, by a rename, a move, or a new time. */
 const LABEL = ["path", "url", "raw_url", "server_path", "name", "size", "modified_at"] as const;
 const COLUMNS = [
   ...["file_id", "item_id", "list_item_id", ...LABEL, "embedded_at", "source_id", "source_type", "properties"],
@@ -41,7 +41,7 @@ const REPLACE = replacing("source_no, entry_no", `rev, ${NAMES}`);
 const SELECT = `SELECT entry_no, rev, ${NAMES} FROM embedded_file WHERE source_no = $1`;
 const PAGE = 1000;
 
-/** The version of an item that the index now holds: the join of its three facets. */
+/** Returns the version that the index now holds, from the three facets of the item. */
 export function embeddedFile(
   { domainId, kind, sourceId }: SourceKey,
   { itemId, seen, mirrored }: LedgerEntry,
@@ -68,7 +68,7 @@ export function embeddedFile(
 
 export const NO_PROPERTIES = "{}";
 
-/** `sourceId`: below which folder of a kind it lies, if that is known; the domain may have had another id when the path was written. */
+/** `sourceId`: the source, if known; the domain may have had another id when the path was written. */
 export function belowDomain(file: string, domainId: DomainId, sourceId = ""): string {
   const at = file.indexOf("/");
   const [, kind = "", source] = file.split("/", 3);
@@ -82,8 +82,8 @@ export function fromDomain(path: string, domainId: DomainId): string {
 }
 
 /**
- * A file id that is known may have a new name or place; one that is not becomes a new entry, with what it inherits. Entries of earlier
- * versions stay as they are: history.
+ * Updates name and path of known file ids; adds new ones, with inherited properties. Entries of earlier versions stay:
+ * history.
  */
 export async function describeVersions(sql: Sql, domainId: DomainId, versions: readonly EmbeddedFile[]): Promise<void> {
   const { source_no: source } = await openSource(sql, domainKey(domainId));
@@ -112,15 +112,19 @@ export async function describeVersions(sql: Sql, domainId: DomainId, versions: r
 }
 
 /**
- * Users' properties go on to the next version of an item, from the newest earlier one: of the same source if there is one, since an item
- * may be in two sources of a domain. So does its address where the item is not listed now, because its removal is held.
+ * Users' properties are inherited by the next version of an item, from the newest earlier one: of the same source if
+ * possible, since an item may be in two sources of a domain. So is its URL, if the item is not listed now because its
+ * removal is held.
  */
 function inherited(version: EmbeddedFile, earlier: readonly EmbeddedRow[]): Partial<EmbeddedFile> {
   const from = earlier.findLast(({ source_id }) => source_id === version.source_id) ?? earlier.at(-1);
   return from ? { properties: from.properties, ...(version.url === "" && addressOf(from)) } : {};
 }
 
-/** Of these, in the order in which they were added: those that inherit other properties by now. `isEarlier` is true of versions that were there before all of them. */
+/**
+ * Returns those of `added`, in order, that inherit other properties by now. `isEarlier`: versions that existed before
+ * all of them.
+ */
 export async function inheritAgain(
   sql: Sql,
   source: number,
@@ -148,7 +152,7 @@ export interface EntryToWrite extends EmbeddedFile {
   readonly entry_no: number;
 }
 
-/** Under one new revision, which is returned; undefined when there is nothing to write. */
+/** Writes under one new revision and returns it; undefined if there is nothing to write. */
 export async function writeEntries(
   sql: Sql,
   source: number,
@@ -170,7 +174,7 @@ export async function writeEntries(
   return rev;
 }
 
-/** What an element of the file is known by. No id begins with a line feed. */
+/** Key of an element of the file. No id begins with a line feed. */
 export function keyOf(file: EmbeddedFile): string {
   return file.file_id || `\n${COLUMNS.map((name) => file[name]).join("\n")}`;
 }
@@ -202,7 +206,7 @@ export async function lastEntryNo(sql: Sql, source: number): Promise<number> {
   return (await sql.get<{ entry_no: number }>(text, [source]))?.entry_no ?? 0;
 }
 
-/** By their keys; "" for all that have no file id. */
+/** By key; "" for all without a file id. */
 export async function rowsByFile(
   sql: Sql,
   source: number,

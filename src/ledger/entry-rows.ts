@@ -2,7 +2,7 @@ import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, ItemLabel, ItemState, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
 import { isListed, listsOf, replacing, type Sql, type SqlValue } from "../lib/sql/sql.ts";
 
-/** Everything of one item, and in which revision each facet was written; null without it. */
+/** An item with the revision of each facet; null for a missing one. */
 export interface EntryRow {
   readonly item_no: number;
   readonly item_id: ItemId;
@@ -15,7 +15,7 @@ export interface EntryRow {
 const SEEN = "list_item_id, name, server_path, url, raw_url, size, modified_at, withheld";
 const MIRRORED =
   "list_item_id, name, server_path, path, size, modified_at, etag, content_version, downloaded_at, source_error, processing_error, observed_size, observed_mtime_ms, sha256";
-/** NULL where they say the same as these, which have to be there when they are. */
+/** Columns that are NULL if they equal these, which then exist. */
 const TWICE = {
   name: "i.name",
   server_path: "i.server_path",
@@ -25,13 +25,13 @@ const TWICE = {
 const INDEXED =
   "file_id, vector_store_id, path, list_item_id, name, size, modified_at, downloaded_at, uploaded_at, embedded_at, source_error, processing_error, embedding_error, sha256";
 
-/** To be followed by conditions; `$1` is the source, `$2` the store. What is the same in two columns, as most is, is read once. */
+/** Append conditions; `$1` is the source, `$2` the store. Columns with equal values, as most are, are read once. */
 export const SELECT_ENTRIES = `SELECT i.item_no, i.item_id, i.rev, i.listed, ${columns("i", SEEN)},
   f.rev, ${columns("f", MIRRORED, TWICE)}, x.rev, ${columns("x", INDEXED)}
   FROM item i LEFT JOIN file f ON f.item_no = i.item_no LEFT JOIN indexed x ON x.item_no = i.item_no AND x.store = $2
   WHERE i.source_no = $1`;
 
-/** The same: what ItemState needs. */
+/** The columns of ItemState. */
 export type StateRow = readonly [
   item_no: number,
   item_id: ItemId,
@@ -67,7 +67,7 @@ export function stateOf({ itemId, seen, mirrored }: LedgerEntry): ItemState {
   return { itemId, file, observed, isCurrent, isListed: seen !== null };
 }
 
-/** The same: what ItemLabel needs. */
+/** The columns of ItemLabel. */
 export interface LabelRow {
   readonly item_id: ItemId;
   readonly url: string;
@@ -168,7 +168,7 @@ export function indexedValues(indexed: Indexed, root: string): SqlValue[] {
   ];
 }
 
-/** Of the cells that SELECT_ENTRIES selects. Those of a facet that is not there are NULL. */
+/** Decodes a row of SELECT_ENTRIES. The cells of a missing facet are NULL. */
 export function toEntryRow(cells: readonly SqlValue[], root: string): EntryRow {
   const [itemNo, itemId, rev] = [cells[0] as number, cells[1] as ItemId, cells[2] as number];
   const [mirroredRev, indexedRev] = [cells[12] as number | null, cells[27] as number | null];
@@ -234,7 +234,7 @@ function toIndexed(cells: readonly SqlValue[], root: string): Indexed {
   };
 }
 
-/** By their ids: the numbers of items that have one. */
+/** Returns item numbers by id. */
 export async function numbersOf(sql: Sql, source: number, items: Iterable<ItemId>): Promise<Map<ItemId, number>> {
   const numbers = new Map<ItemId, number>();
   const text = `SELECT item_id, item_no FROM item WHERE source_no = $1 AND ${isListed(sql, "item_id", "$2", "text")}`;
@@ -245,7 +245,10 @@ export async function numbersOf(sql: Sql, source: number, items: Iterable<ItemId
   return numbers;
 }
 
-/** The domain may have had another id when a map file was written. A path that is not below the source's folder keeps a slash in front. */
+/**
+ * The domain may have had another id when a map file was written. A path outside the source's folder keeps a leading
+ * slash.
+ */
 export function belowRoot(file: string, root: string): string {
   if (file === "") return "";
   const below = root.slice(root.indexOf("/"));

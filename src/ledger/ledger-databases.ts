@@ -12,24 +12,29 @@ import { findDamage, openSqlite } from "../lib/sql/sqlite-database.ts";
 import { type PooledDatabase, SqlitePool } from "../lib/sql/sqlite-pool.ts";
 import { ledgerTables } from "./ledger-tables.ts";
 
-/** A folder in which every domain has one with its SQLite file, usually `crawler/` of the storage; or the address of a PostgreSQL database with those of all domains. */
+/**
+ * A folder with a subfolder and SQLite file per domain, usually `crawler/`; or the URL of a PostgreSQL database for all
+ * domains.
+ */
 export type LedgerPlace = { readonly crawlerFolder: string } | { readonly url: string };
 
-/** Where the ledgers are. */
+/** The databases of the ledgers. */
 export interface LedgerDatabases {
-  /** Made when there is none yet. */
+  /** Creates it if there is none. */
   open(domainId: DomainId): Promise<SqlDatabase>;
   /** undefined: there is none. */
   find(domainId: DomainId): Promise<SqlDatabase | undefined>;
-  /** Those of all domains that have one. */
+  /** The databases of all domains that have one. */
   all(): Promise<readonly SqlDatabase[]>;
-  /** The domain's ledger as it is at this moment, whatever is written meanwhile. To be ended. */
+  /** A snapshot of the domain's ledger. Must be ended. */
   snapshot(domainId: DomainId): Promise<LedgerSnapshot | undefined>;
-  /** Lets go of the domain's file, so that its folder can be moved. */
+  /** Closes the domain's file, so that its folder can be moved. */
   release(domainId: DomainId): Promise<void>;
-  /** The domain has another id now: its file follows, where it has not moved with the domain's folder. */
+  /** Renames the domain's file, if it has not moved with the domain's folder. */
   rename(ids: { readonly from: DomainId; readonly to: DomainId }): Promise<void>;
-  /** Removes the domain's file, also a damaged one. false: all domains share a database, and only rows can be deleted. */
+  /**
+   * Deletes the domain's file, even a damaged one. false: all domains share a database, and only rows can be deleted.
+   */
   remove(domainId: DomainId): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -43,7 +48,7 @@ const LEDGER_FILE = "ledger.sqlite";
 const MAX_OPEN = 50;
 const CONNECTIONS = 10;
 const SCHEMA = "lockstep_ledger";
-/** A paused dry run does nothing for as long as it likes. The server notices by itself when its machine is gone. */
+/** A paused dry run may be idle without limit. Keepalives tell the server when its machine is gone. */
 const SNAPSHOT_SESSION = `SET idle_in_transaction_session_timeout = 0; SET tcp_keepalives_idle = 60;
   SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6`;
 
@@ -68,7 +73,7 @@ function inPostgres(url: string): LedgerDatabases {
     find: open,
     all: async () => [await open()],
     async snapshot() {
-      // A connection of its own: dry runs must not keep others from theirs.
+      // Its own connection: dry runs must not block others.
       const postgres = openPostgres(url, { maxConnections: 1 });
       try {
         const db = await postgres.openTables(SCHEMA, ledgerTables("postgres"), SNAPSHOT_SESSION);
@@ -111,7 +116,7 @@ function inFiles(crawlerFolder: string): LedgerDatabases {
         if (opened.get(domainId) === opening) opened.delete(domainId);
         throw error;
       });
-      // Another process may have deleted the domain, and somebody made it again: what is open then is nobody's any more.
+      // Another process may have deleted the domain and a user created it again: then the open file is outdated.
       if (inode === inodeOf(path)) return db;
       if (opened.get(domainId) === opening) await release(domainId);
     }
@@ -130,7 +135,7 @@ function inFiles(crawlerFolder: string): LedgerDatabases {
       const path = join(crawlerFolder, domainId, LEDGER_FILE);
       if (inodeOf(path) === 0) return undefined;
       try {
-        // A connection of its own: whoever reads through the shared one would wait for the end.
+        // Its own connection: readers of the shared one would wait for the end.
         const db = await openSqlite(path, ledgerTables("sqlite"));
         return await snapshotOf(db, () => db.close());
       } catch (error) {
@@ -149,7 +154,7 @@ function inFiles(crawlerFolder: string): LedgerDatabases {
       for (const end of ["", "-wal", "-shm"]) {
         await rm(join(crawlerFolder, domainId, `${LEDGER_FILE}${end}`), { recursive: true, force: true });
       }
-      // Where other files of the domain are beside it, somebody else removes them.
+      // Fails if other files of the domain are beside it; those are deleted elsewhere.
       await rmdir(join(crawlerFolder, domainId)).catch(() => undefined);
       return true;
     },
@@ -163,13 +168,13 @@ function snapshotOf(db: SqlDatabase, close: () => Promise<void>): Promise<Ledger
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   return new Promise((resolve, reject) => {
     const reading = db.read(async (sql) => {
-      // SQLite's begins with the first statement.
+      // SQLite's snapshot begins with the first statement.
       await sql.get("SELECT source_no FROM source");
       resolve({
         sql,
         async end() {
           end();
-          // A connection that broke has nothing to end.
+          // A broken connection has nothing to end.
           await reading.catch(() => undefined);
           await close();
         },
@@ -180,7 +185,7 @@ function snapshotOf(db: SqlDatabase, close: () => Promise<void>): Promise<Ledger
   });
 }
 
-/** What was deleted or written over is not to be found in the log behind a SQLite file either. */
+/** Truncates SQLite's log, so that deleted data cannot be found in it. */
 export async function emptyLog(db: SqlDatabase): Promise<void> {
   if (db.dialect === "sqlite") await db.run("PRAGMA wal_checkpoint(TRUNCATE)");
 }

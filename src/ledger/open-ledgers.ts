@@ -52,25 +52,25 @@ import { openUploadJournals, takeOverUploads } from "./upload-journals.ts";
 
 interface LedgersOptions {
   readonly place: LedgerPlace;
-  /** Where the folders of all sources are, whatever the place of the ledgers. */
+  /** The folders of all sources, wherever the ledgers are. */
   readonly crawlerFolder: string;
-  /** Where earlier releases kept what is in the ledger now. */
+  /** Where earlier releases kept data that is in the ledger now. */
   readonly domainsFolder: string;
   readonly indexFolder: string;
-  /** The source's folder below it. */
+  /** The source's folder below `crawlerFolder`. */
   rootOf(source: LedgerSource): string;
-  /** While a step runs, so many rows at a time are appended to them. */
+  /** Rows appended to map files at a time while a step runs. */
   readonly appendEvery: number;
-  /** What earlier releases kept in the registry; asked for when members are needed first. */
+  /** Members stored in the registry by earlier releases; opened when members are first needed. */
   readonly earlierMembers: () => EarlierMembers;
-  /** The last map files of a source that has none in its folder; undefined: there are none. */
+  /** The last archived map files of a source without any in its folder; undefined: none. */
   archivedMaps(source: LedgerSource): Promise<ArchivedMaps | undefined>;
 }
 
-/** Each has a connection of its own to PostgreSQL. */
+/** Each has its own connection to PostgreSQL. */
 const MAX_DRY_RUNS = 10;
 
-/** What nobody else writes while the step has its lease. */
+/** The facets that only this step writes while it holds its lease. */
 const APPENDED = { download: ["seen", "mirrored"], process: ["mirrored"], embed: ["indexed"] } as const;
 
 export function openLedgers(options: LedgersOptions): Ledgers {
@@ -98,19 +98,19 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   const open = async (source: LedgerSource, options: LedgerOptions): Promise<SqlLedger> => {
     const { vectorStoreId, vectorStoreId: store = "" } = options;
     const folder = folderOf(source);
-    const wishes = { ...keyOf(source), vectorStoreId, mapFolder: keepsMaps(source) ? folder : undefined };
-    if (options.readOnly) return await openForReading(source, options, { ...wishes, folder, store });
+    const ledgerOptions = { ...keyOf(source), vectorStoreId, mapFolder: keepsMaps(source) ? folder : undefined };
+    if (options.readOnly) return await openForReading(source, options, { ...ledgerOptions, folder, store });
     const db = await databases.open(source.domainId);
     const facets = options.step && keepsMaps(source) && store === "" ? APPENDED[options.step] : [];
     const appender = facets.length > 0 ? new MapAppender(folder, facets, appendEvery) : undefined;
-    const ledger = await SqlLedger.open(db, { ...wishes, appender });
+    const ledger = await SqlLedger.open(db, { ...ledgerOptions, appender });
     if (ledger.source.imported === IMPORTED) {
       if (keepsMaps(source)) await readMapsBack(ledger, db, { folder, store, writer: db });
       if (hasManifest(source)) await readManifestBack(ledger, db, { folder, writer: db });
       return ledger;
     }
-    const { problems, wasLost } = await takeOver(db, source);
-    const imported = await SqlLedger.open(db, { ...wishes, appender });
+    const { problems, wasLost } = await importSource(db, source);
+    const imported = await SqlLedger.open(db, { ...ledgerOptions, appender });
     imported.problems.push(...problems);
     imported.wasLost = wasLost;
     return imported;
@@ -122,11 +122,11 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     await snapshot.end();
   };
 
-  /** Nothing is written: what would be taken over first is only remembered by this ledger. */
+  /** Opens it read-only: imports are only overlaid on this ledger. */
   const openForReading = async (
     source: LedgerSource,
     { isSnapshot = false }: LedgerOptions,
-    { folder, store, ...wishes }: SqlLedgerOptions & MapPlace,
+    { folder, store, ...ledgerOptions }: SqlLedgerOptions & MapPlace,
   ): Promise<SqlLedger> => {
     if (isSnapshot && "url" in place && dryRuns >= MAX_DRY_RUNS) {
       throw new ConflictError(`${dryRuns} dry runs are under way. Try again when one of them has ended.`);
@@ -137,27 +137,28 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const sql = isSnapshot ? snapshot?.sql : await databases.find(source.domainId);
       const release = snapshot && ((): Promise<void> => endDryRun(snapshot));
       const reading = async (): Promise<{ readonly before: string; readonly ledger: SqlLedger }> => {
-        // First of all: a ledger that was taken over since is read again.
+        // First: if the source is imported meanwhile, everything is read again.
         const before = await mapStateOf(sql, source);
-        return { before, ledger: await SqlLedger.read(sql, { ...wishes, release, isScratch: isSnapshot }) };
+        return { before, ledger: await SqlLedger.read(sql, { ...ledgerOptions, release, isScratch: isSnapshot }) };
       };
       const { before, ledger } = await reading().catch(async (error: unknown) => {
         await release?.();
         throw error;
       });
       try {
-        const keepsMaps = wishes.mapFolder !== undefined;
+        const keepsMaps = ledgerOptions.mapFolder !== undefined;
         const overlaid = overlayMaps(ledger, sql, { folder, store, keepsMaps });
-        const trouble = await overlaid
+        const failure = await overlaid
           .then(() => overlayManifest(ledger, sql, source, { isSnapshot }))
           .then(
             () => undefined,
             (error: unknown) => ({ error }),
           );
-        // Files that a step wrote or put aside while they were read here are no edits: they are read again.
+        // Files that a step wrote or moved while they were read here are no edits: read again.
         const isSteady = before === (await mapStateOf(await databases.find(source.domainId), source));
-        if (isSteady && trouble) throw trouble.error;
-        if (isSteady && isSnapshot && (await isForgotten(ledger, folder))) ledger.problems.push(sayForgotten(source));
+        if (isSteady && failure) throw failure.error;
+        if (isSteady && isSnapshot && (await isLedgerMissing(ledger, folder)))
+          ledger.problems.push(describeForgotten(source));
         if (isSteady) return ledger;
       } catch (error) {
         await ledger.close();
@@ -167,7 +168,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     }
   };
 
-  /** Changes whenever a step takes over, puts aside or writes map files. */
+  /** Changes whenever a step imports, moves or writes map files. */
   const mapStateOf = async (sql: Sql | undefined, source: LedgerSource): Promise<string> => {
     const found = sql && (await findSource(sql, keyOf(source)));
     return found ? JSON.stringify([found.birth, found.imported, [...(await readExports(sql, found.source_no))]]) : "";
@@ -185,7 +186,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     }
   };
 
-  /** A manifest of another layout is refused in a dry run, as it will be then; others do without it. */
+  /** A dry run refuses a manifest of another layout, as a run would; other readers ignore it. */
   const overlayManifest = async (
     ledger: SqlLedger,
     sql: Sql | undefined,
@@ -203,10 +204,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   };
 
   /**
-   * A source that the database does not know was crawled by an earlier release, or the database was lost. Killed before the end, it
-   * begins again, and puts the same.
+   * Imports a source that the database does not have: an earlier release crawled it, or the database was lost.
+   * Repeatable after a kill.
    */
-  const takeOver = async (
+  const importSource = async (
     db: SqlDatabase,
     source: LedgerSource,
   ): Promise<{ readonly problems: readonly string[]; readonly wasLost: boolean }> => {
@@ -219,13 +220,13 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const where = "domain_id = $1 AND kind = $2 AND source_id = $3";
       await db.run(`UPDATE source SET imported = $4 WHERE ${where}`, [domainId, kind, sourceId, state]);
     };
-    // The steps of a source have leases of their own, and may come here together.
+    // Two steps of a source have different leases and may come here at the same time.
     await withMapsLock(folder, async () => {
       if ((await stateOf()) === 0) {
         if (keepsMaps(source)) await copyMapsAside(folder);
         const hasMaps = await hasCsvMaps(folder);
         const left = await namesIn(folder);
-        // A mirror that the ledger knows nothing of: it was lost, unless an earlier release left what it remembered.
+        // A mirror without ledger rows: the ledger was lost, unless an earlier release left its files.
         wasLost = left.some((name) => !name.startsWith(".")) && !(await hasOldFiles(folder));
         const archived = !wasLost || hasMaps ? undefined : await unpackMaps(source, folder, problems);
         const from = archived?.folder ?? folder;
@@ -248,7 +249,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
           await rm(archived.folder, { recursive: true });
         }
         const maps = archived?.from ?? (hasMaps ? "its map files" : "");
-        if (wasLost) problems.push(sayLost(source, maps, left));
+        if (wasLost) problems.push(describeLost(source, maps, left));
         await setState(1);
       }
       if ((await stateOf()) === 1) {
@@ -264,7 +265,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     return { problems, wasLost };
   };
 
-  /** For a source whose mirror is there while the ledger knows nothing of it: a report may have its map files. */
+  /** Unpacks the map files of a report, for a source with a mirror and no ledger rows. */
   const unpackMaps = async (
     source: LedgerSource,
     folder: string,
@@ -272,14 +273,14 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   ): Promise<{ readonly folder: string; readonly from: string } | undefined> => {
     const archived = await options.archivedMaps(source);
     if (!archived) return undefined;
-    const place = join(folder, ".lockstep", "archived-maps");
-    await rm(place, { recursive: true, force: true });
-    await mkdir(place, { recursive: true });
+    const target = join(folder, ".lockstep", "archived-maps");
+    await rm(target, { recursive: true, force: true });
+    await mkdir(target, { recursive: true });
     try {
-      for (const { name, content } of archived.files) await pipeline(content, createWriteStream(join(place, name)));
-      return { folder: place, from: archived.from };
+      for (const { name, content } of archived.files) await pipeline(content, createWriteStream(join(target, name)));
+      return { folder: target, from: archived.from };
     } catch (error) {
-      await rm(place, { recursive: true });
+      await rm(target, { recursive: true });
       const { sourceId } = source.config;
       problems.push(
         `The ledger knew nothing of source '${sourceId}', and ${archived.from} cannot be read: ${explain(error)}`,
@@ -419,7 +420,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     async renameDomain({ from, to }) {
       await databases.rename({ from, to });
       const db = await databases.find(to);
-      // Map files and files_metadata.json name the domain: each is behind the ledger now, and what somebody did to it still counts.
+      // Map files and files_metadata.json contain the domain id: mark them as outdated; users' edits still count.
       const revs = ["rev", "seen_rev", "mirrored_rev", "indexed_rev"].map((column) => `${column} = rev + 1`).join(", ");
       await db?.write(async (sql) => {
         await sql.run(`UPDATE source SET ${revs} WHERE domain_id IN ($1, $2)`, [from, to]);
@@ -446,8 +447,8 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   };
 }
 
-/** `maps`: where its rows were read from, or ""; `left`: what lay in its folder. */
-function sayLost({ config }: LedgerSource, maps: string, left: readonly string[]): string {
+/** `maps`: where its rows were read from, or ""; `left`: the names in its folder. */
+function describeLost({ config }: LedgerSource, maps: string, left: readonly string[]): string {
   const rows = maps === "" ? [] : [maps];
   const ofTree = [MANIFEST_FILE, "knowledge_base"].filter(
     (name) => !config.kind.abilities.hasIds && left.includes(name),
@@ -456,20 +457,20 @@ function sayLost({ config }: LedgerSource, maps: string, left: readonly string[]
   const lost = `The ledger knew nothing of source '${config.sourceId}', and`;
   if (from === "") return `${lost} no map files or report are there to build it from: everything is compared anew`;
   const built = `${lost} was built again from ${from}`;
-  // Files of a tree are compared by their hashes, which map files do not have.
+  // Files of a tree are compared by hash, which map files do not have.
   if (!config.kind.abilities.hasIds) return built;
   return `${built}. If that is older than the last crawl, crawl with mode=full, which compares everything anew`;
 }
 
-/** There is a mirror, and nothing is remembered of it. */
-async function isForgotten(ledger: SqlLedger, folder: string): Promise<boolean> {
-  // A dry run has map files of its own there.
+/** Whether there is a mirror without ledger rows. */
+async function isLedgerMissing(ledger: SqlLedger, folder: string): Promise<boolean> {
+  // Ignore the map files of a dry run.
   const isLeft = (name: string): boolean => !name.startsWith(".") && !name.endsWith(".csv");
   if (ledger.source.imported || !(await namesIn(folder)).some(isLeft)) return false;
   for await (const items of ledger.items()) if (items.length > 0) return false;
   return true;
 }
 
-function sayForgotten({ config }: LedgerSource): string {
+function describeForgotten({ config }: LedgerSource): string {
   return `The ledger knows nothing of source '${config.sourceId}', whose mirror is there. A crawl first builds it again from what is left; this plan is made without that`;
 }

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { Sql } from "../lib/sql/sql.ts";
 
-/** Of `imported`: nothing of an earlier release is left to be taken over. */
+/** Value of `imported`: everything of an earlier release was imported. */
 export const IMPORTED = 2;
 
-/** Which source, in which domain. `root` is its folder below `crawler/`: the beginning of every path. */
+/** A source of a domain. `root` is its folder below `crawler/`: the prefix of every path. */
 export interface SourceKey {
   readonly domainId: DomainId;
   readonly kind: string;
@@ -13,7 +13,7 @@ export interface SourceKey {
   readonly root: string;
 }
 
-/** What is remembered of a source that nobody crawled. */
+/** The row of a source that was never crawled. */
 export const NO_SOURCE = {
   source_no: 0,
   birth: "",
@@ -42,7 +42,7 @@ export const NO_SOURCE = {
 /** A row of the table `source`. */
 export type SourceRow = Readonly<typeof NO_SOURCE>;
 
-/** What `Ledgers.version()` says; "" where there is no such source. */
+/** The value of `Ledgers.version()`; "" if there is no such source. */
 export function versionOf({ birth, seen_rev, mirrored_rev, indexed_rev }: SourceRow): string {
   return birth && [seen_rev, mirrored_rev, indexed_rev].map((rev) => `${birth}.${rev}`).join(" ");
 }
@@ -52,7 +52,7 @@ export function findSource(sql: Sql, { domainId, kind, sourceId }: SourceKey): P
   return sql.get(`SELECT * FROM source WHERE ${where}`, [domainId, kind, sourceId]);
 }
 
-/** Made when there is none yet. */
+/** Creates the row if there is none. */
 export async function openSource(sql: Sql, key: SourceKey): Promise<SourceRow> {
   const found = await findSource(sql, key);
   if (found) return found;
@@ -64,7 +64,7 @@ export async function openSource(sql: Sql, key: SourceKey): Promise<SourceRow> {
   return added;
 }
 
-/** Of the row that stands for the domain itself; its revision is + 1 with every transaction that changes entries of `files_metadata.json`. */
+/** Key of the row for the domain itself; its revision increases with every change of `files_metadata.json` entries. */
 export function domainKey(domainId: DomainId): SourceKey {
   return { domainId, kind: "domain", sourceId: "" as SourceId, root: "" };
 }

@@ -21,7 +21,7 @@ const THIS = "domain_id = $1 AND name = $2";
 const COLUMNS = "domain_id, name, owner, nonce, host, pid, birth, expires_at";
 
 export function createLeases(databases: LedgerDatabases): Leases {
-  // Given back by this process, but still in the table: nobody here waits for them.
+  // Released by this process, but still in the table: this process does not wait for them.
   const left = new Set<string>();
   return {
     async acquire(domainId, name, { owner, signal, onWait, staleMs = 60_000, pollMs = 200, within }) {
@@ -35,7 +35,7 @@ export function createLeases(databases: LedgerDatabases): Leases {
         if (!db) throw gone(`The ledger of domain '${domainId}'`);
         const holder = await findHolder(db, domainId, name);
         if (!holder || holder.is_over === 1 || left.has(holder.nonce) || isProcessGone(holder)) {
-          // Of those who found the same holder, or none, one is the first to write.
+          // Of several that found the same holder, or none, the first to write gets it.
           const taken = await db.run(
             `INSERT INTO lease (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, ${nowMs(db)} + $8)
              ON CONFLICT (domain_id, name) DO UPDATE SET owner = excluded.owner, nonce = excluded.nonce, host = excluded.host,
@@ -61,20 +61,20 @@ interface Held {
   readonly staleMs: number;
 }
 
-/** Whoever gives back or renews makes no database: the domain may be gone. */
+/** Releasing and renewing create no database: the domain may be gone. */
 function hold(databases: LedgerDatabases, { domainId, name, nonce, staleMs }: Held, left: Set<string>): Lease {
   const key = [domainId, name, nonce];
   const renew = async (): Promise<void> => {
     const db = await databases.find(domainId);
     await db?.run(`UPDATE lease SET expires_at = ${nowMs(db)} + $4 WHERE ${THIS} AND nonce = $3`, [...key, staleMs]);
   };
-  // A renewal that fails is tried again by the next one; stillHeld() is what tells a loss.
+  // A failed renewal is repeated by the next one; stillHeld() reports a loss.
   const renewal = setInterval(() => void renew().catch(() => undefined), staleMs / 4);
   renewal.unref();
   return {
     async release() {
       clearInterval(renewal);
-      // One that cannot be given back, as on a full disk, is over for other processes when it was not renewed for long enough.
+      // If it cannot be released, as on a full disk, it expires for other processes.
       const give = async (): Promise<unknown> =>
         (await databases.find(domainId))?.run(`DELETE FROM lease WHERE ${THIS} AND nonce = $3`, key);
       await give().catch(() => left.add(nonce));

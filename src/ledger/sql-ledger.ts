@@ -45,36 +45,39 @@ import { findSource, NO_SOURCE, openSource, type SourceKey, type SourceRow } fro
 import { HAS_NO_FACET, SqlManifest } from "./sql-manifest.ts";
 
 export type Facets = Partial<Omit<LedgerEntry, "itemId">>;
-/** What is put of an item: facets, and the version that its facet indexed is about. */
+/** Facets of an item, and the version that its facet `indexed` describes. */
 type Put = Facets & { readonly embedded?: EmbeddedFile };
 export type Facet = keyof Omit<LedgerEntry, "itemId">;
 
-/** What a run notes of the source itself. */
+/** Columns of the source row that a run updates. */
 type Notes = Partial<
   Omit<SourceRow, "source_no" | "birth" | "imported" | "rev" | "seen_rev" | "mirrored_rev" | "indexed_rev">
 >;
 
 export interface SqlLedgerOptions extends SourceKey {
-  /** What is indexed in this store is meant, not in the domain's own. */
+  /** The store of the index rows, if not the domain's own. */
   readonly vectorStoreId?: VectorStoreId | undefined;
-  /** The source's folder, absolute, if its map files are kept in it. */
+  /** The source's folder, absolute, for kinds that keep map files. */
   readonly mapFolder?: string | undefined;
-  /** Appends rows to them while the step runs. */
+  /** Appends rows to the map files while the step runs. */
   readonly appender?: MapAppender | undefined;
-  /** To be called when it is closed. */
+  /** Called on close. */
   readonly release?: (() => Promise<void>) | undefined;
-  /** What is put into one that is only read is seen by it alone. */
+  /** Read-only with puts that only this ledger sees. */
   readonly isScratch?: boolean | undefined;
 }
 
 const PAGE = 1000;
-/** Whatever is made of a page is garbage before it is old. */
+/** Small pages: their objects die young, which makes garbage collection cheap. */
 const STATES_AT_ONCE = 250;
-/** Of an item `i`; a row may also be kept for what another store has of it. With the source, PostgreSQL reads no rows of others. */
+/**
+ * Whether item `i` has a facet; its row may only be there for another store. `source_no` keeps PostgreSQL from reading
+ * rows of other sources.
+ */
 const HAS_FACET = `(i.listed = 1 OR EXISTS (SELECT 1 FROM file f WHERE f.item_no = i.item_no AND f.source_no = $1)
   OR EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = i.item_no AND x.store = $2 AND x.source_no = $1))`;
 const COUNT_FILES = "SELECT count(*) FROM file WHERE source_no = $1 AND path > ''";
-/** Waiting for the disk after every item takes longer than to download it. */
+/** Flushing after every item takes longer than downloading it. */
 const NOW_AND_THEN_MS = 200;
 
 /** The part of one source in the ledger of its domain. */
@@ -82,12 +85,11 @@ export class SqlLedger implements Ledger {
   readonly sourceId: SourceId;
   /** Map files that could not be read, one sentence each. They were set aside and count as empty. */
   readonly problems: string[] = [];
-  /** As Ledger has it. */
   readonly edits: string[] = [];
   readonly manifest: SqlManifest;
   wasLost = false;
   readonly #db: Sql | undefined;
-  /** undefined: it is only read. */
+  /** undefined: read-only. */
   readonly #writer: SqlDatabase | undefined;
   readonly #key: SourceKey;
   readonly #store: VectorStoreId | "";
@@ -96,7 +98,7 @@ export class SqlLedger implements Ledger {
   readonly #release: (() => Promise<void>) | undefined;
   readonly #isScratch: boolean;
   #source: SourceRow;
-  /** Put and not written yet; and what a transaction that is under way writes. */
+  /** Puts that are not written yet, and those that the current transaction writes. */
   #pending = new Map<ItemId, Put>();
   #writing: ReadonlyMap<ItemId, Put> = new Map();
   #notes: Notes = {};
@@ -132,13 +134,13 @@ export class SqlLedger implements Ledger {
     return new SqlLedger(db, db, await openSource(db, options), options);
   }
 
-  /** For reading only. Without a database, it is that of a domain nobody crawled yet, and empty. */
+  /** Opens it read-only. Without a database (a domain that was never crawled) it is empty. */
   static async read(sql: Sql | undefined, options: SqlLedgerOptions): Promise<SqlLedger> {
     const source = sql && (await findSource(sql, options));
     return new SqlLedger(sql, undefined, source ?? NO_SOURCE, options);
   }
 
-  /** Of the source, as this ledger last saw it. */
+  /** The source row as last read. */
   get source(): SourceRow {
     return this.#source;
   }
@@ -152,7 +154,7 @@ export class SqlLedger implements Ledger {
     return (this.#db && (await findSource(this.#db, this.#key))) ?? NO_SOURCE;
   }
 
-  /** As they are written, with the revisions of their facets. */
+  /** Returns the stored rows, with the revisions of their facets. */
   async rows(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, EntryRow>> {
     return this.#db ? await this.#select(this.#db, items) : new Map();
   }
@@ -162,7 +164,7 @@ export class SqlLedger implements Ledger {
   }
 
   async getMany(items: readonly ItemId[]): Promise<(LedgerEntry | undefined)[]> {
-    // A flush may end between the two: what was put before it is remembered here.
+    // A flush may end in between: remember what was put before it.
     const before = new Map<ItemId, Facets>();
     for (const item of this.#pending.size + this.#writing.size > 0 ? items : []) {
       const put = this.#put(item);
@@ -171,7 +173,7 @@ export class SqlLedger implements Ledger {
     const rows = await this.rows(items);
     const putOf = (item: ItemId): Facets | undefined =>
       before.has(item) ? { ...before.get(item), ...this.#put(item) } : this.#put(item);
-    return items.map((item) => told(item, rows.get(item)?.entry, putOf(item)));
+    return items.map((item) => merged(item, rows.get(item)?.entry, putOf(item)));
   }
 
   async *items(): AsyncGenerator<ItemId[], void> {
@@ -231,14 +233,14 @@ export class SqlLedger implements Ledger {
   async filesAmong(files: Iterable<string>): Promise<ReadonlySet<string>> {
     await this.flush();
     const { root } = this.#key;
-    const asked = new Set(files);
+    const wanted = new Set(files);
     const found = new Set<string>();
-    const add = (file: string | null): void => void (file && asked.has(file) && found.add(file));
+    const add = (file: string | null): void => void (file && wanted.has(file) && found.add(file));
     if (this.#pending.size > 0) {
       for await (const page of this.states()) for (const { file } of page) add(file);
     } else if (this.#db) {
       const text = `SELECT path FROM file WHERE source_no = $1 AND ${isListed(this.#db, "path", "$2", "text")}`;
-      for (const list of listsOf([...asked].map((file) => belowRoot(file, root)))) {
+      for (const list of listsOf([...wanted].map((file) => belowRoot(file, root)))) {
         for (const [path] of await this.#db.rows(text, [this.#source.source_no, list])) {
           add(fromRoot(path as string, root));
         }
@@ -278,7 +280,7 @@ export class SqlLedger implements Ledger {
       "SELECT item_no FROM indexed WHERE source_no = $1 AND store = $2 AND rev > $3",
       ...below,
     ].join(" UNION ");
-    // '0' is the character behind '/'.
+    // '0' is the character after '/'.
     const ranges = folders.flatMap((folder) => [`${folder}/`, `${folder}0`]);
     const rows = await this.#db?.all<{ item_id: ItemId }>(`SELECT item_id FROM item WHERE item_no IN (${changed})`, [
       this.#source.source_no,
@@ -337,7 +339,7 @@ export class SqlLedger implements Ledger {
     this.#notes = { ...this.#notes, texts_by: revision };
   }
 
-  /** Somebody edited a map file: everything is looked at again. */
+  /** After an edit of a map file: everything is compared again. */
   distrust(): void {
     this.#notes = { ...this.#notes, policy: "", change_mark: "", embedded_rules: "" };
   }
@@ -352,7 +354,7 @@ export class SqlLedger implements Ledger {
       const page: LedgerEntry[] = [];
       for (const { item_id: item, entry: written } of rows) {
         fresh.delete(item);
-        const entry = told(item, written, this.#put(item));
+        const entry = merged(item, written, this.#put(item));
         if (entry) page.push(entry);
       }
       yield page;
@@ -371,7 +373,7 @@ export class SqlLedger implements Ledger {
     this.put(entry.itemId, { indexed, ...embedded });
   }
 
-  /** Like put, also where the ledger is only read: then it is never written. */
+  /** Like put, but allowed on a read-only ledger, where it is never written. */
   overlay(item: ItemId, facets: Put): void {
     this.#pending.set(item, { ...this.#pending.get(item), ...facets });
   }
@@ -414,7 +416,7 @@ export class SqlLedger implements Ledger {
         return changes;
       });
       isWritten = true;
-      // Written once: whoever distrusts them from now on is not contradicted by the next flush.
+      // Write notes once: the next flush must not undo a `distrust` of another process.
       if (this.#notes === noted) this.#notes = {};
       this.manifest.endWriting("written");
       await this.#append(written);
@@ -435,7 +437,7 @@ export class SqlLedger implements Ledger {
     return Object.entries(this.#notes).filter(([column, value]) => value !== before[column]);
   }
 
-  /** With what was put before: who trusts a listing trusts what came of it. */
+  /** In the transaction of the puts: a checkpoint must not be newer than the changes of its listing. */
   async #writeNotes(sql: Sql, notes: readonly [column: string, value: SqlValue][]): Promise<void> {
     if (notes.length === 0) return;
     const sets = notes.map(([column], at) => `${column} = $${at + 2}`).join(", ");
@@ -459,10 +461,10 @@ export class SqlLedger implements Ledger {
 
   async #write(sql: Sql, puts: ReadonlyMap<ItemId, Put>, before: SourceRow): Promise<FacetChanges> {
     const source = await findSource(sql, this.#key);
-    if (!source) throw new Error(`write the ledger of source '${this.sourceId}': somebody forgot the source meanwhile`);
+    if (!source) throw new Error(`write the ledger of source '${this.sourceId}': the source was removed meanwhile`);
     const { isWriting: tracks } = this.manifest;
     if (tracks && source.tracked_rev !== before.tracked_rev) {
-      throw new ConflictError(`The manifest of source '${this.sourceId}' was written by somebody else meanwhile.`);
+      throw new ConflictError(`The manifest of source '${this.sourceId}' was written by another process meanwhile.`);
     }
     this.#source = source;
     const rows = await this.#select(sql, [...puts.keys()]);
@@ -476,7 +478,7 @@ export class SqlLedger implements Ledger {
     await writeChanges(sql, changes, next, this.#store);
     if (tracks) await this.manifest.write(sql, next);
     if (this.#mapFolder !== undefined && this.#store === "") await noteCleared(sql, changes, next);
-    this.#source = { ...next, ...(tracks && this.manifest.lookColumns) };
+    this.#source = { ...next, ...(tracks && this.manifest.scanColumns) };
     return changes;
   }
 
@@ -494,7 +496,7 @@ export class SqlLedger implements Ledger {
     return rows.map((cells) => toEntryRow(cells, this.#key.root));
   }
 
-  /** By the numbers of items: one that is added meanwhile comes last, or not at all. */
+  /** Ordered by item number: an item added meanwhile comes last, or not at all. */
   #pages<Row extends { readonly item_no: number }>(
     select: string,
     values: readonly SqlValue[] = [],
@@ -505,15 +507,15 @@ export class SqlLedger implements Ledger {
     return readPages(PAGE, ({ item_no }) => item_no, read);
   }
 
-  /** What was put and is not written yet. */
+  /** Puts of an item that are not written yet. */
   #put(item: ItemId): Facets | undefined {
     const [writing, pending] = [this.#writing.get(item), this.#pending.get(item)];
     return writing && pending ? { ...writing, ...pending } : (pending ?? writing);
   }
 }
 
-/** undefined without any facet: a row may be kept for what another store has of the item. */
-function told(itemId: ItemId, written: LedgerEntry | undefined, put?: Facets): LedgerEntry | undefined {
+/** Merges stored facets and puts; undefined if there is no facet: a row may only be there for another store. */
+function merged(itemId: ItemId, written: LedgerEntry | undefined, put?: Facets): LedgerEntry | undefined {
   if (!put) return written?.seen || written?.mirrored || written?.indexed ? written : undefined;
   const seen = put.seen === undefined ? (written?.seen ?? null) : put.seen;
   const mirrored = put.mirrored === undefined ? (written?.mirrored ?? null) : put.mirrored;
@@ -546,16 +548,16 @@ async function nextRevision(
 
 interface FacetChange {
   readonly item: ItemId;
-  /** null: the facet goes. */
+  /** null: delete the facet. */
   readonly values: readonly SqlValue[] | null;
 }
 
-/** Of what was put, what is not there already. */
+/** The puts that change something. */
 class FacetChanges {
   readonly seen: FacetChange[] = [];
   readonly mirrored: FacetChange[] = [];
   readonly indexed: FacetChange[] = [];
-  /** Items without a row of their own, and whether the source lists them. */
+  /** Items that need a new row. */
   readonly fresh: ItemId[] = [];
   readonly #root: string;
 
@@ -645,7 +647,7 @@ async function writeChanges(
   }
 }
 
-/** Until the map file is written that says so. */
+/** Records deleted facets until the map files are written. */
 async function noteCleared(sql: Sql, changes: FacetChanges, { source_no, rev }: SourceRow): Promise<void> {
   for (const facet of FACETS) {
     const gone = changes[facet].filter(({ values }) => values === null || (facet === "seen" && values[0] === 0));

@@ -17,9 +17,9 @@ import { ITEM_INTO, numbersOf, seenValues } from "./entry-rows.ts";
 import type { SourceRow } from "./source-row.ts";
 
 const PAGE = 1000;
-/** Whatever is made of a page is garbage before it is old, which is collected in a quarter of the time. */
+/** Small pages: their objects die young, which makes garbage collection four times as fast. */
 const LISTED_AT_ONCE = 250;
-/** The words of the partial indexes, which are used only where these stand. */
+/** The conditions of the partial indexes: the planner needs them verbatim. */
 const IS_PRESENT = "t.status IN ('active', 'error')";
 const IS_ABSENT = "t.status IN ('missing', 'deleted')";
 const TRACKED =
@@ -51,7 +51,7 @@ interface TrackedRow {
   readonly deleted_at: string;
 }
 
-/** As SELECT_KNOWN selects it. */
+/** A row of SELECT_KNOWN. */
 type KnownRow = readonly [
   item_id: ItemId,
   folder: string,
@@ -72,26 +72,26 @@ type ActiveRow = readonly [
   content_hash: string,
 ];
 
-/** The ledger that a manifest is part of. */
+/** The ledger of the manifest. */
 interface Owner {
-  /** undefined: there is none yet. */
+  /** undefined: no database yet. */
   readonly sql: Sql | undefined;
   readonly source: () => SourceRow;
   readonly flush: () => Promise<void>;
-  /** What is put is written, or seen by this ledger alone, or refused. */
+  /** written: puts are flushed. seen: only this ledger sees them. refused: read-only. */
   readonly puts: "written" | "seen" | "refused";
 }
 
 type Puts = ReadonlyMap<ItemId, ManifestEntry | null>;
 
-/** The rows of one source in `tracked`. What was put and is not written yet lies over them. */
+/** The rows of one source in `tracked`, overlaid with puts that are not written yet. */
 export class SqlManifest implements Manifest {
   readonly #owner: Owner;
-  /** null: it is dropped. The one that was put last comes last. */
+  /** null: dropped. In the order they were put. */
   #pending = new Map<ItemId, ManifestEntry | null>();
   #writing: Puts = new Map();
-  #look: ScanRecord | undefined;
-  #writingLook: ScanRecord | undefined;
+  #scan: ScanRecord | undefined;
+  #writingScan: ScanRecord | undefined;
 
   constructor(owner: Owner) {
     this.#owner = owner;
@@ -103,7 +103,7 @@ export class SqlManifest implements Manifest {
 
   get lastScan(): ScanRecord | undefined {
     const { look_root: root, look_at: at, look_id: id, look_turn: turn } = this.#owner.source();
-    return this.#look ?? this.#writingLook ?? (root || at || id ? { root, at, id, turn } : undefined);
+    return this.#scan ?? this.#writingScan ?? (root || at || id ? { root, at, id, turn } : undefined);
   }
 
   async count(): Promise<Record<FileStatus, number>> {
@@ -115,7 +115,7 @@ export class SqlManifest implements Manifest {
         count[status] = Number(n);
       }
     }
-    for (const [status, by] of await this.#unwritten()) count[status] += by;
+    for (const [status, by] of await this.#unwrittenCounts()) count[status] += by;
     return count;
   }
 
@@ -127,12 +127,12 @@ export class SqlManifest implements Manifest {
     };
     const absent = await countRows(`AND ${IS_ABSENT}`);
     const count = { present: (await countRows("")) - absent, absent };
-    for (const [status, by] of await this.#unwritten()) count[isPresent({ status }) ? "present" : "absent"] += by;
+    for (const [status, by] of await this.#unwrittenCounts()) count[isPresent({ status }) ? "present" : "absent"] += by;
     return count;
   }
 
-  /** How many entries of a status what was put adds, or takes away, one by one. */
-  async #unwritten(): Promise<readonly (readonly [status: FileStatus, by: 1 | -1])[]> {
+  /** Returns by how much the puts change the count of each status. */
+  async #unwrittenCounts(): Promise<readonly (readonly [status: FileStatus, by: 1 | -1])[]> {
     const put = this.#put();
     if (put.size === 0) return [];
     const before = (await this.#rows([...put.keys()])).map(({ status }) => [status, -1] as const);
@@ -161,25 +161,25 @@ export class SqlManifest implements Manifest {
   async file(docId: ItemId): Promise<TrackedFile | undefined> {
     const put = this.#overlay(docId);
     if (put !== undefined) return put ?? undefined;
-    // Every file that is fetched is asked for: a list of one takes half as long again.
+    // Called for every fetched file: a list of one would take half as long again.
     const [cells] = await this.#cells<SqlValue[]>(`${SELECT} ${JOINED} AND i.source_no = $1 AND i.item_id = $2`, docId);
     return cells && toFile(toRow(cells), this.lastScan?.at ?? "");
   }
 
-  /** By document, what is written of it, and in which revision. */
+  /** Returns the stored entries, without puts, and their revisions. */
   async written(docIds: readonly ItemId[]): Promise<ReadonlyMap<ItemId, { entry: ManifestEntry; rev: number }>> {
     const rows = await this.#rows(docIds);
     const entries = await this.#entries(rows);
     return new Map(entries.map((entry, at) => [entry.docId, { entry, rev: rows[at]?.rev ?? 0 }]));
   }
 
-  /** Those whose path belongs to another entry. */
+  /** Returns entries whose path belongs to another entry. */
   async displaced(): Promise<readonly ManifestEntry[]> {
     await this.#owner.flush();
     const shared = `SELECT t.folder, t.name FROM tracked t WHERE t.source_no = $1 AND ${IS_PRESENT} GROUP BY t.folder, t.name HAVING count(*) > 1`;
     const absent = `SELECT DISTINCT t.folder, t.name FROM tracked t WHERE t.source_no = $1 AND ${IS_ABSENT}`;
-    type Place = Pick<TrackedRow, "folder" | "name">;
-    const rows = [...(await this.#all<Place>(shared, [])), ...(await this.#all<Place>(absent, []))];
+    type PathRow = Pick<TrackedRow, "folder" | "name">;
+    const rows = [...(await this.#all<PathRow>(shared, [])), ...(await this.#all<PathRow>(absent, []))];
     const paths = [...new Set(rows.map(({ folder, name }) => pathOf(folder, name)))];
     const owners = await this.at(paths);
     const found = [IS_PRESENT, IS_ABSENT].map((condition) => this.#atPaths<TrackedRow>(SELECT, paths, condition));
@@ -228,7 +228,7 @@ export class SqlManifest implements Manifest {
 
   async *folders(below = ""): AsyncGenerator<string[], void> {
     await this.#owner.flush();
-    // '0' is the character behind '/'.
+    // '0' is the character after '/'.
     const [end, ends] = below === "" ? ["", []] : ["AND t.folder < $3", [`${below}0`]];
     const isBelow = (folder: string): boolean => below === "" || folder === below || folder.startsWith(`${below}/`);
     const next = (after: string): string =>
@@ -255,7 +255,7 @@ export class SqlManifest implements Manifest {
 
   async *unknown(): AsyncGenerator<ItemId[], void> {
     await this.#owner.flush();
-    // Both sides are read in order, from their indexes.
+    // Both sides are read in index order.
     const numbers = `SELECT item_no FROM file WHERE source_no = $1 AND item_no > $2
       EXCEPT SELECT item_no FROM tracked WHERE source_no = $1 AND item_no > $2 ORDER BY item_no LIMIT ${PAGE}`;
     const text = `SELECT i.item_no, i.item_id FROM item i WHERE i.item_no IN (${numbers}) ORDER BY i.item_no`;
@@ -282,12 +282,12 @@ export class SqlManifest implements Manifest {
     return docIds.filter((docId) => lacking.has(docId));
   }
 
-  /** One text a folder is compared, so that no row of it becomes an object. */
+  /** Compares one string per folder, so that no row becomes an object. */
   async differences(folders: readonly FilesOfFolder[]): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
     const { sql } = this.#owner;
     const differences = new Map<string, ReadonlySet<string>>();
     if (!sql || this.#put().size > 0) return differences;
-    // The order saves time: texts in another one are taken apart.
+    // In the order of the listing: strings in another order are split and compared file by file.
     const files = `SELECT t.folder, t.status, t.name || '/' || t.stamp || '/' || t.node || '/' AS file FROM tracked t
       WHERE t.source_no = $1 AND ${IS_PRESENT} AND ${isListed(sql, "t.folder", "$2", "text")} ORDER BY t.folder, t.name`;
     const text = `SELECT f.folder, min(f.status) AS one, max(f.status) AS other, count(*) AS n, string_agg(f.file, '') AS files
@@ -364,19 +364,19 @@ export class SqlManifest implements Manifest {
     this.overlay(docId, null);
   }
 
-  recordScan(look: ScanRecord): void {
-    this.#refuse("the look");
-    this.overlayScan(look);
+  recordScan(scan: ScanRecord): void {
+    this.#refuse("the scan");
+    this.overlayScan(scan);
   }
 
-  /** Like put and drop, also where the ledger is only read: then it is never written. */
+  /** Like put and drop, but allowed on a read-only ledger, where it is never written. */
   overlay(docId: ItemId, entry: ManifestEntry | null): void {
     this.#pending.delete(docId);
     this.#pending.set(docId, entry);
   }
 
-  overlayScan(look: ScanRecord): void {
-    this.#look = look;
+  overlayScan(scan: ScanRecord): void {
+    this.#scan = scan;
   }
 
   flush(): Promise<void> {
@@ -384,28 +384,28 @@ export class SqlManifest implements Manifest {
   }
 
   get hasChanges(): boolean {
-    return this.#pending.size > 0 || this.#look !== undefined;
+    return this.#pending.size > 0 || this.#scan !== undefined;
   }
 
-  /** What was put so far is written next. */
+  /** Starts writing the current puts. */
   beginWriting(): void {
-    [this.#writing, this.#writingLook] = [this.#pending, this.#look];
-    [this.#pending, this.#look] = [new Map(), undefined];
+    [this.#writing, this.#writingScan] = [this.#pending, this.#scan];
+    [this.#pending, this.#scan] = [new Map(), undefined];
   }
 
-  /** It is written; or it is to be written again, and what was put later lies over it. */
+  /** Ends writing; after a failure the puts are pending again, below later ones. */
   endWriting(outcome: "written" | "failed"): void {
     if (outcome === "failed") {
       const later = this.#pending;
       this.#pending = new Map(this.#writing);
       for (const [docId, entry] of later) this.overlay(docId, entry);
-      this.#look ??= this.#writingLook;
+      this.#scan ??= this.#writingScan;
     }
-    [this.#writing, this.#writingLook] = [new Map(), undefined];
+    [this.#writing, this.#writingScan] = [new Map(), undefined];
   }
 
   get isWriting(): boolean {
-    return this.#writing.size > 0 || this.#writingLook !== undefined;
+    return this.#writing.size > 0 || this.#writingScan !== undefined;
   }
 
   async write(sql: Sql, { source_no, rev }: SourceRow): Promise<void> {
@@ -420,17 +420,17 @@ export class SqlManifest implements Manifest {
       await sql.run(`DELETE FROM tracked WHERE item_no IN (${numbers})`, [source_no, list]);
       await sql.run(`DELETE FROM item WHERE item_no IN (${numbers}) AND ${HAS_NO_FACET}`, [source_no, list]);
     }
-    const look = this.lookColumns;
-    if (!look) return;
+    const scan = this.scanColumns;
+    if (!scan) return;
     const columns = "look_root = $2, look_at = $3, look_id = $4, look_turn = $5";
-    const values = [source_no, look.look_root, look.look_at, look.look_id, look.look_turn];
+    const values = [source_no, scan.look_root, scan.look_at, scan.look_id, scan.look_turn];
     await sql.run(`UPDATE source SET ${columns} WHERE source_no = $1`, values);
   }
 
-  /** Of the source, as they are being written. */
-  get lookColumns(): Pick<SourceRow, "look_root" | "look_at" | "look_id" | "look_turn"> | undefined {
-    const look = this.#writingLook;
-    return look && { look_root: look.root, look_at: look.at, look_id: look.id, look_turn: look.turn };
+  /** The scan columns that are being written. */
+  get scanColumns(): Pick<SourceRow, "look_root" | "look_at" | "look_id" | "look_turn"> | undefined {
+    const scan = this.#writingScan;
+    return scan && { look_root: scan.root, look_at: scan.at, look_id: scan.id, look_turn: scan.turn };
   }
 
   #refuse(what: string): void {
@@ -444,14 +444,14 @@ export class SqlManifest implements Manifest {
   #overlay(docId: ItemId): ManifestEntry | null | undefined {
     const put = this.#pending.get(docId);
     const entry = put === undefined ? this.#writing.get(docId) : put;
-    return entry && this.#told(entry);
+    return entry && this.#withScanTime(entry);
   }
 
   async #all<Row>(text: string, values: readonly SqlValue[]): Promise<Row[]> {
     return (await this.#owner.sql?.all<Row>(text, [this.#owner.source().source_no, ...values])) ?? [];
   }
 
-  /** Each row as its cells. */
+  /** Returns rows as arrays of cells. */
   async #cells<Row>(text: string, value: SqlValue): Promise<Row[]> {
     return ((await this.#owner.sql?.rows(text, [this.#owner.source().source_no, value])) ?? []) as Row[];
   }
@@ -478,7 +478,7 @@ export class SqlManifest implements Manifest {
     return this.#joined<Row>(select, pairs, ["folder", "name"], condition);
   }
 
-  /** Rows whose two columns are one of the pairs, each looked up by itself. */
+  /** Returns rows whose two columns match one of the pairs, each by an index lookup. */
   async #joined<Row>(
     select: string,
     pairs: readonly (readonly [string, string])[],
@@ -501,7 +501,7 @@ export class SqlManifest implements Manifest {
     return rows;
   }
 
-  /** By the numbers of items; at the end what was put meanwhile and has none yet. */
+  /** Ordered by item number; at the end, puts without a row. */
   async *#pages(
     condition: string,
   ): AsyncGenerator<{ readonly rows: TrackedRow[]; readonly fresh: ManifestEntry[] }, void> {
@@ -527,11 +527,11 @@ export class SqlManifest implements Manifest {
     return [...entries.filter((entry) => entry !== null), ...fresh];
   }
 
-  /** The written ones that nothing was put for, then those that were put and fit, the last one last. */
+  /** Returns stored entries without puts, then matching puts in order. */
   async #overlaid(rows: readonly TrackedRow[], fits: (entry: ManifestEntry) => boolean): Promise<ManifestEntry[]> {
     const put = this.#put();
     const entries = await this.#entries(put.size === 0 ? rows : rows.filter(({ item_id }) => !put.has(item_id)));
-    for (const entry of put.values()) if (entry && fits(entry)) entries.push(this.#told(entry));
+    for (const entry of put.values()) if (entry && fits(entry)) entries.push(this.#withScanTime(entry));
     return entries;
   }
 
@@ -584,9 +584,10 @@ export class SqlManifest implements Manifest {
     for (const entry of put.values()) if (entry && isPresent(entry)) add(entry);
   }
 
-  #told<T extends TrackedFile>(file: T): T {
-    const { lastScan: look } = this;
-    return look && file.status === "active" && look.at > file.lastSeenAt ? { ...file, lastSeenAt: look.at } : file;
+  #withScanTime<T extends TrackedFile>(file: T): T {
+    const { lastScan } = this;
+    const isNewer = lastScan && file.status === "active" && lastScan.at > file.lastSeenAt;
+    return isNewer ? { ...file, lastSeenAt: lastScan.at } : file;
   }
 }
 
@@ -605,7 +606,7 @@ interface LineageRow {
   readonly happened_at: string;
 }
 
-/** Of a row of `item`: nothing refers to it any more. */
+/** Whether no facet refers to a row of `item`. */
 export const HAS_NO_FACET = `listed = 0 AND NOT EXISTS (SELECT 1 FROM file f WHERE f.item_no = item.item_no)
   AND NOT EXISTS (SELECT 1 FROM indexed x WHERE x.item_no = item.item_no)
   AND NOT EXISTS (SELECT 1 FROM tracked t WHERE t.item_no = item.item_no)`;
@@ -647,24 +648,24 @@ async function writeEntries(sql: Sql, source: number, rev: number, entries: read
 
 interface FolderRow {
   readonly folder: string;
-  /** The first and the last status, by the alphabet. */
+  /** The smallest and the largest status. */
   readonly one: FileStatus;
   readonly other: FileStatus;
   readonly n: number;
-  /** Name, stamp and node of each, with a slash behind. */
+  /** Name, stamp and node of each file, each followed by a slash. */
   readonly files: string;
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** undefined: the row does not tell. */
+/** undefined: unknown. */
 function differencesOf(files: FilesOfFolder["files"], row: FolderRow): ReadonlySet<string> | undefined {
   if (row.one !== "active" || row.other !== "active") return undefined;
   let told = "";
   for (const { path, stamp, node } of files) told += `${nameOf(path)}/${stamp}/${node}/`;
   if (told === row.files && files.every(({ stamp }) => stamp !== "")) return NONE;
   const parts = row.files.split("/");
-  // Names have no slash in them; stamps of a store may.
+  // Names contain no slash; stamps of a container may.
   if (parts.length !== Number(row.n) * 3 + 1) return undefined;
   const different = new Set<string>();
   let at = 0;

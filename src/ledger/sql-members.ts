@@ -17,7 +17,7 @@ interface MembersOptions {
   readonly earlier: () => EarlierMembers;
 }
 
-/** Small enough that others get their turn in between. */
+/** Small enough to let other work run in between. */
 const ROWS_AT_ONCE = 500;
 /** A domain without the folder has no members, and its ledger need not be opened. */
 const { type: KIND, folder: WEB_FOLDER } = MEMBERS_OF;
@@ -25,7 +25,7 @@ const { type: KIND, folder: WEB_FOLDER } = MEMBERS_OF;
 const COLUMNS = "wanted, unlinked_count, file_id, content_hash, indexed_generation";
 const INTO = `member (source_no, item_id, ${COLUMNS})`;
 const REPLACE = replacing("source_no, item_id", COLUMNS);
-/** A run that is killed before it notes what it indexed leaves members that do not say so: then the facet does. */
+/** After a kill the member may lack the file id: then use the facet's. */
 const SELECT = `SELECT s.domain_id AS "domainId", s.source_id AS "sourceId", m.item_id AS "itemId", m.wanted,
   m.unlinked_count AS "unlinkedCount", COALESCE(NULLIF(m.file_id, ''), x.file_id, '') AS "lastIndexedDocId",
   COALESCE(x.embedded_at, '') AS "lastIndexed",
@@ -35,13 +35,16 @@ const SELECT = `SELECT s.domain_id AS "domainId", s.source_id AS "sourceId", m.i
   LEFT JOIN indexed x ON x.item_no = i.item_no AND x.store = ''`;
 const OF_SOURCE = `s.domain_id = $1 AND s.kind = '${KIND}' AND s.source_id = $2`;
 
-/** What an earlier release kept in the registry is taken over before the first use. */
+/** Imports members of earlier releases from the registry before the first use. */
 export function createMembers({ databases, crawlerFolder, earlier }: MembersOptions): Members & {
   renameDomain(ids: { readonly from: DomainId; readonly to: DomainId }): Promise<void>;
-  /** What a web site lists by this ledger, which was lost and built again, are its members. Of registered addresses, the registry knows more. */
+  /**
+   * Makes the listed pages of a rebuilt web-site ledger its members. For registered addresses, the registry is used
+   * instead.
+   */
   recall(source: LedgerSource, ledger: Pick<Ledger, "entries">): Promise<void>;
 } {
-  /** A domain without a folder was deleted; a file there would stand in the way of a new one. */
+  /** A domain without a folder was deleted; a new file there would block a new domain. */
   const isThere = (domainId: DomainId): boolean => existsSync(join(crawlerFolder, domainId));
   const change: Members["change"] = async (keys, make) => {
     for (const [domainId, group] of Map.groupBy(keys, (key) => key.domainId)) {
@@ -63,7 +66,7 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
     await ready.open();
     return await databases.find(domainId);
   };
-  /** Of all domains that may have members; one where they share a database. */
+  /** The databases of all domains that may have members; one if they share a database. */
   const findAll = async (): Promise<ReadonlySet<SqlDatabase>> => {
     const names = (await namesIn(crawlerFolder)).filter((name) => existsSync(join(crawlerFolder, name, WEB_FOLDER)));
     const found = await Promise.all(names.sort().map((name) => find(name as DomainId)));
@@ -128,7 +131,7 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
   };
 }
 
-/** Rows of SQLite are no plain objects. */
+/** Copies rows: those of SQLite are not plain objects. */
 async function readMembers(sql: Sql, which: string, values: Values): Promise<readonly Member[]> {
   return (await sql.all<Member>(`${SELECT} ${which}`, values)).map((row) => ({ ...row }));
 }
@@ -137,7 +140,7 @@ function placeOf({ domainId, sourceId, itemId }: MemberKey): string {
   return `${domainId}/${sourceId}/${itemId}`;
 }
 
-/** In a transaction that has the ledger to itself. */
+/** Runs in an exclusive transaction. */
 async function changeSome<Key extends MemberKey>(
   sql: Sql,
   keys: readonly Key[],

@@ -19,7 +19,7 @@ const PLAN_COLUMNS = "plan_id, domain_id, kind, source_id, made_at, completed_at
 const COLUMNS =
   "plan_no, step, change, item_id, reason, told_order, name, path, told, anomaly, still_listed, strayed_to, sighting";
 
-/** In the ledger for plans that are stored, in a temporary database for all others. */
+/** In the ledger for stored plans, in a temporary database for others. */
 export function planTables(dialect: Sql["dialect"]): string {
   const sqlite = dialect === "sqlite";
   const integer = sqlite ? "INTEGER" : "bigint";
@@ -80,7 +80,7 @@ interface PlanRow {
   readonly sighting: string;
 }
 
-/** Which plan of which source. */
+/** A plan of a source. */
 interface PlanKey extends Pick<SourceKey, "domainId" | "kind" | "sourceId"> {
   readonly planId: string;
 }
@@ -90,7 +90,7 @@ interface PlanPlace {
   readonly planNo: number;
 }
 
-/** An earlier plan of this id, of whatever sources, is gone. */
+/** Deletes the plan of this id, for all sources. */
 export async function dropPlan(db: SqlDatabase, domainId: DomainId, planId: string): Promise<void> {
   await db.run("DELETE FROM plan WHERE domain_id = $1 AND plan_id = $2", [domainId, planId]);
 }
@@ -108,13 +108,13 @@ export async function planState(db: SqlDatabase, domainId: DomainId, planId: str
 
 const THE_PLAN = "plan_id = $1 AND domain_id = $2 AND kind = $3 AND source_id = $4";
 
-/** A plan in a table: of a run, gone with it; or one that is stored. */
+/** A plan in a table: a temporary one of a run, or a stored one. */
 export class SqlPlan implements PlanDraft {
   readonly #open: () => Promise<PlanPlace>;
   readonly #isTemporary: boolean;
   #place: Promise<PlanPlace> | undefined;
   #waiting: PlannedItem[] = [];
-  /** What was judged again, by step and item. */
+  /** Items that were judged again, by step and item. */
   #judgedAgain = new Map<string, PlannedItem>();
   #writing: Promise<unknown> = Promise.resolve();
 
@@ -123,7 +123,7 @@ export class SqlPlan implements PlanDraft {
     this.#isTemporary = isTemporary;
   }
 
-  /** Most runs plan nothing: the database is opened when there is something to put into it. */
+  /** Most runs plan nothing: the database is opened on the first write. */
   static temporary(): SqlPlan {
     return new SqlPlan(async () => {
       const db = openTemporary({ sql: planTables("sqlite") });
@@ -132,7 +132,7 @@ export class SqlPlan implements PlanDraft {
     }, true);
   }
 
-  /** In the place of an earlier one of this id. */
+  /** Replaces an earlier one of this id. */
   static async store(db: SqlDatabase, key: PlanKey): Promise<SqlPlan> {
     const planNo = await db.write(async (sql) => {
       await sql.run(`DELETE FROM plan WHERE ${THE_PLAN}`, valuesOf(key));
@@ -236,11 +236,11 @@ export class SqlPlan implements PlanDraft {
     this.#place ??= this.#open();
     const place = this.#place;
     this.#writing = this.#writing.then(async () => work(await place));
-    // Whoever reads next is told.
+    // The next read reports the error.
     this.#writing.catch(() => undefined);
   }
 
-  /** undefined: nothing was ever planned. */
+  /** undefined: nothing was planned. */
   async #written(): Promise<PlanPlace | undefined> {
     this.#write();
     await this.#writing;
@@ -260,12 +260,12 @@ function toValues(planNo: number, item: PlannedItem): SqlValue[] {
   const { step, change, itemId, reason, told, anomaly = "", stillListed = false, strayedTo = "", sighting } = item;
   const words = [told?.name ?? "", told?.path ?? "", told?.reason ?? ""].map(storableText);
   const said = sighting ? encode(sighting) : "";
-  const about = [storableText(itemId), storableText(reason), told ? toldOrder(item) : 0];
+  const about = [storableText(itemId), storableText(reason), told ? displayOrder(item) : 0];
   return [planNo, step, change, ...about, ...words, anomaly, stillListed ? 1 : 0, strayedTo, said];
 }
 
-/** In the order in which a run takes them; skipped ones make room for what would change. */
-function toldOrder({ step, change }: PlannedItem): number {
+/** In the order of a run; skipped items last. */
+function displayOrder({ step, change }: PlannedItem): number {
   if (change === "skipped") return 9;
   if (step !== "download") return step === "process" ? 5 : 6;
   return change === "held" ? 1 : change === "removed" ? 2 : change === "moved" ? 3 : 4;
@@ -286,7 +286,7 @@ function toItem(row: PlanRow): PlannedItem {
   };
 }
 
-/** Field by field: sightings may make some of theirs when they are asked. */
+/** Field by field: sightings may compute some lazily. */
 function encode(sighting: Sighting): string {
   const { kind, itemId, listItemId, name, path, serverPath, url, rawUrl, documentType, form } = sighting;
   const { withheld, fingerprint, contentHash, dateIsLabel } = sighting;

@@ -17,19 +17,19 @@ interface PageRow {
   readonly outcome: CrawledPage["outcome"] | "list";
   readonly item_id: ItemId | "";
   readonly undated: string;
-  /** 1: everything it links to is in page_link. */
+  /** 1: all its links are in page_link. */
   readonly complete: number;
   readonly etag: string;
   readonly last_modified: string;
 }
 
-/** What a page leads to, in this order: of a page its links, the feeds it names and its other addresses; of a list its addresses and further lists. */
+/** Targets of a page, in order: its links, feeds and aliases; of a list, its addresses and further lists. */
 interface Targets {
   readonly link: readonly string[];
   readonly feed: readonly string[];
   readonly alias: readonly string[];
   readonly list: readonly string[];
-  /** Of the links of a list. */
+  /** Dates of the links of a list. */
   readonly dates: readonly string[];
 }
 
@@ -42,7 +42,7 @@ const NO_PAGE = { depth: 0, outcome: "list", item_id: "", undated: "", feed: [],
 const COLUMNS = "page_id, crawl_no, url, depth, outcome, item_id, undated, complete, etag, last_modified";
 const RESUMABLE_MS = 24 * 3600 * 1000;
 const PAGES_AT_ONCE = 200;
-/** A kill costs no more than these looks, or those of that time. */
+/** A kill loses at most so many pages, or those of this time. */
 const WORTH_WRITING = 8;
 const NOW_AND_THEN_MS = 200;
 
@@ -55,7 +55,7 @@ export class SqlSiteMemory implements SiteMemory {
   readonly #db: SqlDatabase | undefined;
   readonly #source: number;
   readonly #crawl: number;
-  /** Put and not written yet; and what a transaction that is under way writes. */
+  /** Puts that are not written yet, and those that the current transaction writes. */
   #pending = new Map<string, Page>();
   #writing: ReadonlyMap<string, Page> = new Map();
   #queue: Promise<void> = Promise.resolve();
@@ -75,13 +75,13 @@ export class SqlSiteMemory implements SiteMemory {
     this.isBlind = isBlind;
   }
 
-  /** For a dry run: what earlier crawls of the site know. */
+  /** For a dry run: the data of earlier crawls of the site. */
   static async read(sql: Sql | undefined, source: number, { site }: CrawlHead): Promise<SqlSiteMemory> {
     const last = await sql?.get<CrawlRow>(SELECT_CRAWL, [source]);
     return new SqlSiteMemory({ sql: last?.site === site ? sql : undefined, db: undefined }, source, 0);
   }
 
-  /** Goes on with a crawl of the same digest that was cut off less than a day before, or begins one. */
+  /** Continues a crawl of the same digest that was interrupted less than a day ago, or begins one. */
   static async open(db: SqlDatabase, source: number, head: CrawlHead): Promise<SqlSiteMemory> {
     const last = await db.get<CrawlRow>(SELECT_CRAWL, [source]);
     if (last && isResumable(last, head)) {
@@ -273,12 +273,15 @@ function isResumable(last: CrawlRow, { digest, startedAt }: CrawlHead): boolean 
   return last.finished === 0 && last.digest === digest && age >= 0 && age < RESUMABLE_MS;
 }
 
-/** Lists are remembered under their address. */
+/** Key of a list, from its URL. */
 function listId(url: string): string {
   return `list:${createHash("sha256").update(url).digest("hex").slice(0, 32)}`;
 }
 
-/** Of one crawl: a page that was looked at stays so when it is also read on the way to another, and what is known of its links stays known. */
+/**
+ * Merges two records of a crawl: a fetched page stays fetched if it is also passed on the way to another, and known
+ * links stay known.
+ */
 function merged(before: Page, after: Page): Page {
   const { link, feed, undated, complete } = before.complete > after.complete ? before : after;
   const { url, depth, outcome, item_id, alias } = after.item_id === "" && before.item_id !== "" ? before : after;
@@ -290,7 +293,7 @@ function isSame(page: Page, known: (Page & Pick<PageRow, "page_no">) | undefined
   return JSON.stringify(linkRows(0, page)) === JSON.stringify(linkRows(0, known));
 }
 
-/** Links are written without the origin where that is the page's own: it is most of what there is to write. */
+/** Links are stored without the page's own origin: it is most of their length. */
 function linkRows(no: number, page: Page): Values[] {
   const origin = originOf(page.url);
   const shortOf = (link: string): string => (link.startsWith(`${origin}/`) ? link.slice(origin.length) : link);

@@ -17,12 +17,12 @@ interface UploadRow {
   readonly lost_at: string;
 }
 
-/** A settled upload is remembered for so long: whoever looks for a lost one, a day later, must not take it for that. */
+/** How long a settled upload is kept: a search for a lost one, a day later, must not take it for that. */
 const REMEMBER_MS = 7 * 24 * 3600_000;
 const COLUMNS = "domain_id, source_id, store_id, item_id, name, bytes, sent_at, file_id, sha256, lost_at, settled";
 const OF_PLACE = "domain_id = $1 AND source_id = $2 AND store_id = $3";
 
-/** `indexFolder` is where an earlier release kept them. */
+/** `indexFolder`: where earlier releases kept them. */
 export function openUploadJournals(databases: LedgerDatabases, indexFolder: string): UploadJournals {
   return {
     async open(place) {
@@ -49,7 +49,7 @@ export function openUploadJournals(databases: LedgerDatabases, indexFolder: stri
   };
 }
 
-/** A domain may have another name by now than the files of an earlier release. */
+/** The domain may have another id by now than the files of an earlier release. */
 export function takeOverUploads(
   db: SqlDatabase,
   indexFolder: string,
@@ -57,7 +57,7 @@ export function takeOverUploads(
 ): Promise<void> {
   return migrateUploadJournals(indexFolder, from, (place, uploads) =>
     db.write(async (sql) => {
-      // What a killed attempt put.
+      // Rows of a killed attempt.
       await sql.run(`DELETE FROM upload WHERE ${OF_PLACE}`, placeOf({ ...place, domainId: to }));
       await sql.insert(
         `upload (${COLUMNS})`,

@@ -2,7 +2,7 @@ import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isErrno } from "../lib/atomic-file.ts";
 
-/** What the files of a folder and of those below it take; 0 when there is no such folder. */
+/** Returns the size of all files below a folder; 0 if it does not exist. */
 export async function bytesBelow(folder: string): Promise<number> {
   let bytes = 0;
   try {

@@ -1,27 +1,27 @@
 import type { FileOnDisk } from "./scan-files.ts";
 
-/** So many files may have come between two that are asked for one after the other. */
+/** How many files may lie between two successive lookups. */
 const AHEAD = 16;
 
-/** Up to where somebody has come who asks for one file after the other. */
+/** Position of a caller that looks up files in order. */
 interface Cursor {
   next: number;
 }
 
 /**
- * Files by their paths, as a scan finds them. The ledger has most of them in the order in which a scan meets them: as long as they are asked for in
- * that order, the path is compared with that of the next one, which is a tenth of the work of a hash table.
+ * Files by path, in scan order. The ledger has most of them in the same order: as long as lookups follow it, the path
+ * is compared with the next one, which takes a tenth of the time of a hash table.
  */
 export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
-  /** "" for one that was taken away. */
+  /** "" for a deleted one. */
   readonly #paths: string[] = [];
-  /** Three for each: objects take longer to make. */
+  /** Three numbers per file: faster than objects. */
   readonly #numbers: number[] = [];
   readonly #getting: Cursor = { next: 0 };
   readonly #having: Cursor = { next: 0 };
-  /** Those that a cursor passed by. */
+  /** Files that a cursor skipped. */
   readonly #passed = new Map<string, number>();
-  /** All of them; made for the first one that is found in no other way. */
+  /** All files; built for the first lookup that finds its path in no other way. */
   #index: Map<string, number> | undefined;
   /** Paths that were set or deleted. */
   readonly changed = new Set<string>();
@@ -43,7 +43,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
     else this.#numbers.splice(at * 3, 3, size, mtimeMs, placedAtMs);
   }
 
-  /** One that is not there yet. */
+  /** Adds a file that is not in it yet. */
   add(path: string, size: number, mtimeMs: number, placedAtMs: number): void {
     this.#index?.set(path, this.#paths.length);
     this.#paths.push(path);
@@ -92,7 +92,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
 
   #find(path: string, cursor: Cursor): number | undefined {
     if (path === "") return undefined;
-    // From the beginning again.
+    // Start again.
     if (cursor.next >= this.#paths.length) cursor.next = 0;
     if (this.#paths[cursor.next] === path) return cursor.next++;
     const at = this.#index ? undefined : this.#findAhead(path, cursor);

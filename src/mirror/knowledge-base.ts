@@ -24,34 +24,34 @@ import {
 } from "./stored-version.ts";
 import { inFolder } from "./write-body.ts";
 
-/** An exchange takes three renames; whoever misses a document in all its paths looks again. */
-const LOOKS = 3;
+/** An exchange takes three renames: a reader that finds the document in none of its paths tries again. */
+const READ_ATTEMPTS = 3;
 
 /**
- * The documents of one source as text, with their earlier versions: `knowledge_base/documents/{doc_id}/content.md`. A new version is made in
+ * The texts of one source's documents, with their earlier versions: `knowledge_base/documents/{doc_id}/content.md`. A new version is made in
  * `.staging/{doc_id}` and takes its place by rename; killed anywhere, `recover` leaves the old version or the new one, whole.
- * Anybody may read at any time; whoever writes has the lease of the source's download step, and writes one document once at a time.
+ * Readable at any time; writers hold the lease of the source's download step, and write one document one at a time.
  */
 export class KnowledgeBase {
   readonly #documents: string;
   readonly #staging: string;
   #recovered: Promise<void> | undefined;
 
-  /** `folder`: that of the source, absolute. */
+  /** `folder`: the source's folder, absolute. */
   constructor(folder: string) {
     this.#documents = join(folder, "knowledge_base", "documents");
     this.#staging = join(folder, ".staging");
   }
 
-  /** After a crash: completes what was decided, drops what was not. Whatever writes does this first. */
+  /** After a crash: completes exchanges that began, drops the rest. Every write calls it first. */
   recover(): Promise<void> {
     this.#recovered ??= this.#recover();
     return this.#recovered;
   }
 
   /**
-   * What was current becomes an earlier version, unless it is of the same bytes: then it is replaced. Where the file cannot be
-   * read, its metadata say why and there is no text: nothing outdated is current.
+   * Stores a new current version. The previous one becomes an earlier version, or is replaced if it is of the same
+   * bytes. For an unreadable file, the metadata has the error and there is no text: an outdated text is never current.
    */
   async keep(docId: ItemId, content: VersionContent, text: ExtractedText): Promise<StoredVersion> {
     await this.recover();
@@ -63,7 +63,7 @@ export class KnowledgeBase {
     const kept = describeText({ docId, before, latest }, content, text);
     try {
       mkdirSync(incoming, { recursive: true });
-      // Neither is flushed: a text that a power cut spoilt is told by its hash, and made again from the file.
+      // No fsync: a text damaged by a power failure fails its hash check, and is made again from the file.
       if ("markdown" in text) await writeText(join(incoming, CONTENT_FILE), text.markdown);
       writeFileSync(join(incoming, METADATA_FILE), encodeMetadata(kept));
       if (isFirst) takePlace(paths);
@@ -75,7 +75,10 @@ export class KnowledgeBase {
     return kept;
   }
 
-  /** A document of another store with its earlier versions, oldest first; what lies there stays. For a knowledge base that nobody uses yet. */
+  /**
+   * Copies a document of another store with its earlier versions, oldest first. For a knowledge base that is not in use
+   * yet.
+   */
   async adopt(docId: ItemId, versions: readonly AdoptedVersion[]): Promise<void> {
     const { current } = this.#paths(docId);
     for (const version of versions) {
@@ -84,7 +87,7 @@ export class KnowledgeBase {
     }
   }
 
-  /** The file is somewhere else now, with the bytes it had. */
+  /** Records that the file moved, with the same bytes. */
   async relocate(docId: ItemId, path: string): Promise<void> {
     await this.recover();
     const { current, incoming } = this.#paths(docId);
@@ -95,17 +98,19 @@ export class KnowledgeBase {
     await rename(written, join(current, METADATA_FILE));
   }
 
-  /** Of the current version; undefined when nothing is kept. */
+  /** Returns the current version's metadata; undefined: nothing is stored. */
   current(docId: ItemId): Promise<StoredVersion | undefined> {
     return this.#find(docId, async (_folder, kept) => kept);
   }
 
-  /** Of the current version; undefined when there is no text, or it is not what was written. */
+  /** Returns the current text; undefined if there is none, or its hash is wrong. */
   async readText(docId: ItemId): Promise<string | undefined> {
     return (await this.read(docId))?.markdown;
   }
 
-  /** One version, by default the current one, that has a text; undefined when it is not kept, or not what was written. */
+  /**
+   * Returns one version with its text, by default the current one; undefined if it is not stored, or its hash is wrong.
+   */
   read(docId: ItemId, versionId?: string): Promise<(StoredVersion & ExtractedDocument) | undefined> {
     if (versionId !== undefined && !isVersionId(versionId)) return Promise.resolve(undefined);
     return this.#find(docId, (folder, kept) => {
@@ -114,7 +119,7 @@ export class KnowledgeBase {
     });
   }
 
-  /** All that is kept, oldest first, the current one last. Those that the caller knows are not read. */
+  /** Returns all versions, oldest first, the current one last. Versions in `known` are not read. */
   async history(docId: ItemId, known: readonly FileVersion[] = []): Promise<readonly FileVersion[]> {
     const byId = new Map(known.map((version) => [version.versionId, version]));
     const versions = await this.#find(docId, async (folder, current) => {
@@ -128,7 +133,7 @@ export class KnowledgeBase {
     );
   }
 
-  /** Earlier versions beyond the rules leave; tells which, and how many bytes that freed. A dry run only tells. */
+  /** Deletes earlier versions beyond the rules; returns which, and the freed bytes. A dry run deletes nothing. */
   async prune(
     docId: ItemId,
     rules: VersionRules,
@@ -147,7 +152,7 @@ export class KnowledgeBase {
     return { removed, bytes };
   }
 
-  /** Everything that is kept of a document leaves, as one; returns how many bytes that freed. */
+  /** Deletes a document with all versions, atomically; returns the freed bytes. */
   async remove(docId: ItemId): Promise<number> {
     await this.recover();
     const { current, incoming } = this.#paths(docId);
@@ -156,12 +161,12 @@ export class KnowledgeBase {
     return bytes;
   }
 
-  /** How much disk a document takes with all its versions, in bytes. */
+  /** Size of a document with all versions, in bytes. */
   size(docId: ItemId): Promise<number> {
     return bytesBelow(this.#paths(docId).current);
   }
 
-  /** Every document that has a folder, in no particular order. */
+  /** Lists all documents, in no particular order. */
   async *list(): AsyncGenerator<ItemId> {
     try {
       for await (const entry of await opendir(this.#documents)) {
@@ -180,19 +185,19 @@ export class KnowledgeBase {
     }
   }
 
-  /** Asks `look` about the folder that has the document; when that finds nothing, the document may just be moving on. */
+  /** Calls `read` with the document's folder. If it finds nothing, the document may just be exchanged: tries again. */
   async #find<T>(
     docId: ItemId,
-    look: (folder: string, kept: StoredVersion) => Promise<T | undefined>,
+    read: (folder: string, kept: StoredVersion) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     const { current, outgoing, incoming } = this.#paths(docId);
-    // Whoever writes knows that nobody else does, so there is one place to look.
-    const [looks, folders] = this.#recovered ? [1, [current]] : [LOOKS, [current, outgoing, incoming]];
+    // A writer is alone, so there is only one path to read.
+    const [attempts, folders] = this.#recovered ? [1, [current]] : [READ_ATTEMPTS, [current, outgoing, incoming]];
     await yieldIfDue();
-    for (let i = 0; i < looks; i++) {
+    for (let i = 0; i < attempts; i++) {
       for (const folder of folders) {
         const kept = readMetadata(folder);
-        const found = kept && (await look(folder, kept));
+        const found = kept && (await read(folder, kept));
         if (found !== undefined) return found;
         if (kept && folder === current) break;
       }
@@ -214,7 +219,7 @@ async function writeText(path: string, text: string): Promise<void> {
   else await writeFile(path, text);
 }
 
-/** A version whose text somebody else made. */
+/** A version whose text was made by another program. */
 interface AdoptedVersion
   extends Omit<VersionContent, "extractor">,
     Pick<StoredVersion, "versionId" | "createdAt" | "title"> {
@@ -222,26 +227,28 @@ interface AdoptedVersion
   readonly textFile: string;
 }
 
-/** No revision of our extractor made it, so the next crawl makes it again where it is the current one. */
+/** Copies a version. It has no extractor revision, so the next crawl makes the current text again. */
 async function adoptVersion(folder: string, docId: ItemId, version: AdoptedVersion): Promise<void> {
-  const { textFile, ...told } = version;
+  const { textFile, ...metadata } = version;
   const content = join(folder, CONTENT_FILE);
   await mkdir(folder, { recursive: true });
   await copyFile(textFile, content);
   const made = { extractor: "", language: "", wordCount: 0, textHash: await hashFile(content), error: "" };
-  await writeFileAtomic(join(folder, METADATA_FILE), encodeMetadata({ ...told, ...made, docId }), { flush: "later" });
+  await writeFileAtomic(join(folder, METADATA_FILE), encodeMetadata({ ...metadata, ...made, docId }), {
+    flush: "later",
+  });
 }
 
-/** What a new text follows. */
+/** The state before a new text. */
 interface Predecessor {
   readonly docId: ItemId;
-  /** What is current, when its metadata can be read. */
+  /** The current version, if its metadata can be read. */
   readonly before: StoredVersion | undefined;
-  /** The highest version there is. */
+  /** The highest version id. */
   readonly latest: string | undefined;
 }
 
-/** The metadata of a text. The same bytes are the same version, however often it is made. */
+/** Returns the metadata of a text. The same bytes keep their version id, however often the text is made. */
 function describeText(
   { docId, before, latest }: Predecessor,
   content: VersionContent,
@@ -256,7 +263,7 @@ function describeText(
   return { ...named, title, language, wordCount: countWords(markdown), textHash: hashText(markdown), error: "" };
 }
 
-/** Metadata and text may be of two versions when one is just taking the place of the other: the hash tells. */
+/** Reads metadata and text; during an exchange they may be of two versions, which the hash reveals. */
 async function readWhole(
   folder: string,
   kept = readMetadata(folder),
@@ -268,15 +275,15 @@ async function readWhole(
   return { ...kept, markdown: bytes.toString("utf8") };
 }
 
-/** The ids of the earlier versions in the folder of a document, oldest first. */
+/** Returns the ids of a document's earlier versions, oldest first. */
 async function earlierIn(folder: string): Promise<string[]> {
   return (await namesIn(join(folder, VERSIONS_FOLDER))).filter(isVersionId).sort(byAge);
 }
 
-/** Age alone never takes these: a clock that was wrong for one run would take all. */
+/** Never deleted by age: a clock that was wrong for one run would delete all. */
 const ALWAYS_KEPT = 2;
 
-/** Those of them that the rules let go. The oldest ones are looked at until one may stay: however many there are, few are read. */
+/** Returns the earlier versions that the rules drop. Reads from the oldest until one may stay, so few are read. */
 async function outdatedIn(folder: string, rules: VersionRules, now: Date): Promise<readonly string[]> {
   const earlier = await earlierIn(folder);
   const surplus = Math.max(0, earlier.length - rules.versions);
@@ -296,17 +303,17 @@ const CONTENT_FILE = "content.md";
 const METADATA_FILE = "metadata.json";
 const VERSIONS_FOLDER = "versions";
 
-/** Where a document may be found. Usually in its place alone; while a version is being exchanged also on its way in and out. */
+/** The paths of a document. Usually only `current` exists; during an exchange also the others. */
 interface VersionPaths {
   /** `knowledge_base/documents/{doc_id}` */
   readonly current: string;
-  /** `.staging/{doc_id}`: what is to become current. Complete when it has its metadata, which are written last. */
+  /** `.staging/{doc_id}`: the next version. Complete when it has its metadata, which is written last. */
   readonly incoming: string;
-  /** `.staging/{doc_id}.old`: what was current. There only when what comes is complete. */
+  /** `.staging/{doc_id}.old`: the previous version. Exists only while `incoming` is complete. */
   readonly outgoing: string;
 }
 
-/** Throws when the disk cannot tell. */
+/** Throws if the disk cannot be read. */
 export function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
@@ -317,8 +324,8 @@ function readMetadata(folder: string): StoredVersion | undefined {
 }
 
 /**
- * What is incoming becomes current; what was current becomes its latest earlier version, by moving. A folder cannot be renamed
- * over another, so there is a moment without the document in its place: readers of other processes look into the other paths, too.
+ * Makes `incoming` current; the previous version becomes the latest earlier one. A folder cannot be renamed over
+ * another, so for a moment the document is not in its path: readers of other processes try the other paths, too.
  */
 export async function exchange(paths: VersionPaths): Promise<void> {
   moveIfThere(paths.current, paths.outgoing);
@@ -326,7 +333,7 @@ export async function exchange(paths: VersionPaths): Promise<void> {
   await discard(paths.outgoing);
 }
 
-/** After a crash: an exchange that began is finished, and one that did not is forgotten. */
+/** After a crash: finishes an exchange that began, and drops one that did not. */
 async function recoverExchange(paths: VersionPaths): Promise<void> {
   const { current, incoming, outgoing } = paths;
   if (!isThere(current)) {
@@ -342,13 +349,13 @@ async function recoverExchange(paths: VersionPaths): Promise<void> {
   await discard(outgoing);
 }
 
-/** Each move may have been made before. */
+/** Repeatable: each move may have been made before. */
 function finishExchange(paths: VersionPaths): void {
   const { incoming, outgoing } = paths;
   const versions = join(incoming, VERSIONS_FOLDER);
   moveIfThere(join(outgoing, VERSIONS_FOLDER), versions);
   const before = isThere(outgoing) ? readMetadata(outgoing) : undefined;
-  // The same version made anew takes its place; one without a text is not worth keeping.
+  // A version made again replaces itself; one without text is not kept.
   if (before && before.error === "" && before.versionId !== readMetadata(incoming)?.versionId) {
     mkdirSync(versions, { recursive: true });
     renameSync(outgoing, join(versions, before.versionId));
@@ -356,7 +363,7 @@ function finishExchange(paths: VersionPaths): void {
   takePlace(paths);
 }
 
-/** Where nothing was current, this is all of an exchange. */
+/** The whole exchange if nothing was current. */
 function takePlace({ current, incoming }: Pick<VersionPaths, "current" | "incoming">): void {
   inFolder(dirname(current), () => renameSync(incoming, current));
 }
@@ -365,7 +372,7 @@ function moveIfThere(from: string, to: string): void {
   if (isThere(from)) renameSync(from, to);
 }
 
-/** Out of sight in one move first: a folder half removed is never read. `waiting` is a name in `.staging`. */
+/** Moves the folder to `waiting`, a name in `.staging`, before deleting it: a half-deleted folder is never read. */
 async function removeWhole(folder: string, waiting: string): Promise<void> {
   mkdirSync(dirname(waiting), { recursive: true });
   moveIfThere(folder, waiting);
@@ -380,7 +387,7 @@ function hashText(text: string | Uint8Array): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Without making the words: a text may be tens of megabytes. */
+/** Does not split the text, which may have tens of megabytes. */
 function countWords(text: string): number {
   let count = 0;
   let inWord = false;

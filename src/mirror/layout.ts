@@ -15,11 +15,11 @@ const STORAGE_FOLDERS = {
   web: "web",
 } as const;
 
-/** What the process step starts from. */
+/** Input of the process step. */
 export const ORIGINALS_FOLDER = "01_originals";
 export const EMBEDDED_FOLDER = "02_embedded";
 export const FAILED_FOLDER = "03_failed";
-/** Ours alone: what the specified files cannot hold, staging, leases. */
+/** Private: data that the specified files cannot hold, staging, leases. */
 export const PRIVATE_FOLDER = ".lockstep";
 
 /** The source's folder relative to `crawler/`, `/`-separated: the beginning of every path in the map files. */

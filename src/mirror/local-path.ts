@@ -9,8 +9,9 @@ const RESERVED_ON_WINDOWS = /^(con|prn|aux|nul|com\d|lpt\d)(\..*)?$/i;
 const FORBIDDEN = /[\u0000-\u001f\u007f"*:<>?|\\]/g;
 
 /**
- * Where an item's file goes below its source's folder. The path is taken as the source spells it (no decoding), one
- * segment at a time; whatever a hostile or long name tries, the result stays inside the folder and fits the disk.
+ * Returns the path of an item's file below its source's folder. The path is taken as the source spells it (no
+ * decoding), one segment at a time; whatever a hostile or long name contains, the result stays inside the folder and
+ * fits the disk.
  */
 export function localPath(path: string, itemId: string): string {
   const segments = path.split("/").filter((segment) => segment !== "");
@@ -24,7 +25,7 @@ export function distinctPath(path: string, itemId: string): string {
   return path.slice(0, slash) + marked(path.slice(slash), itemId);
 }
 
-/** The path that was marked with the item's id; undefined when it is not, or was cut as well. */
+/** Returns the path without the mark; undefined if it has none, or was shortened as well. */
 export function plainPath(path: string, itemId: string): string | undefined {
   if (!MARKED.test(path)) return undefined;
   const mark = `~${shortId(itemId)}`;
@@ -56,7 +57,7 @@ function marked(name: string, itemId: string): string {
   return stem + ending;
 }
 
-/** Eight hex digits of the id: a GUID's own, so that people can find the item, otherwise of its hash. */
+/** Eight hex digits of the id: a GUID's first, so that users can find the item, otherwise of its hash. */
 function shortId(itemId: string): string {
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(itemId)) return itemId.slice(0, 8);
   return createHash("sha256").update(itemId).digest("hex").slice(0, 8);

@@ -12,13 +12,13 @@ import { PathsOnDisk } from "./paths-on-disk.ts";
 import { type FileOnDisk, fileAt, scanInThread, visitFiles } from "./scan-files.ts";
 import { inFolder, writeBody } from "./write-body.ts";
 
-/** A complete download that is not yet in its place. */
+/** A complete download in the staging folder. */
 export interface Staged {
   readonly path: string;
   readonly observed: Observed;
 }
 
-/** What a dry run has in place of the bytes it does not fetch: as much of them as is known. */
+/** Stands for the bytes that a dry run does not fetch, with size, time and hash as far as they are known. */
 export class ForeseenBody {
   readonly observed: Observed;
 
@@ -42,9 +42,9 @@ export class Mirror {
   readonly root: string;
   readonly #depth: number;
   #followed: FilesOnDisk | undefined;
-  /** Of a dry run: the files as they would be, null where one would be gone, over those on disk, which are left alone. */
+  /** In a dry run: planned files over those on disk; null: planned to be gone. The disk is not changed. */
   readonly #foreseen: Map<string, FileOnDisk | null> | undefined;
-  /** Likewise, files between two places. */
+  /** Likewise, files between moveOut and moveIn. */
   readonly #foreseenWaiting = new Map<ItemId, FileOnDisk>();
 
   constructor(crawlerFolder: string, root: string, options: { readonly dryRun?: boolean } = {}) {
@@ -54,7 +54,10 @@ export class Mirror {
     this.#foreseen = options.dryRun ? new Map() : undefined;
   }
 
-  /** Map files are edited by hand: a path in them that leaves this source's folders is never read, moved or deleted. */
+  /**
+   * Whether the path is inside this source's folders. Map files are edited by hand: other paths are never read, moved
+   * or deleted.
+   */
   owns(file: string): boolean {
     const inside = FOLDERS.some((folder) => file.startsWith(`${this.root}/${folder}/`));
     return inside && !file.split("/").some((segment) => segment === ".." || segment === "." || segment === "");
@@ -69,12 +72,12 @@ export class Mirror {
     return `${this.root}/${EMBEDDED_FOLDER}/${path}`;
   }
 
-  /** Where the process step finds what it starts from. */
+  /** The path of an original, the input of the process step. */
   originalFile(path: string): string {
     return `${this.root}/${ORIGINALS_FOLDER}/${path}`;
   }
 
-  /** The path below `01_originals/`, `02_embedded/` or `03_failed/`: what a person knows the file by. */
+  /** The path below `01_originals/`, `02_embedded/` or `03_failed/`, as users know it. */
   relativePath(file: string): string {
     let at = -1;
     for (let folders = this.#depth + 1; folders > 0; folders--) {
@@ -84,7 +87,7 @@ export class Mirror {
     return file.slice(at + 1);
   }
 
-  /** Where a file goes when it cannot be processed or embedded. */
+  /** The path of a file that cannot be processed or embedded. */
   failedFile(file: string): string {
     return `${this.root}/${FAILED_FOLDER}/${this.relativePath(file)}`;
   }
@@ -93,70 +96,71 @@ export class Mirror {
     return file.startsWith(`${this.root}/${FAILED_FOLDER}/`);
   }
 
-  /** It waits for the process step. */
+  /** Whether the file waits for the process step. */
   isOriginal(file: string): boolean {
     return file.startsWith(`${this.root}/${ORIGINALS_FOLDER}/`);
   }
 
-  /** Which of these files are originals, by their paths below `01_originals/`. */
+  /** Returns the paths below `01_originals/` of those files that are originals. */
   originalsAmong(files: Iterable<string>): ReadonlySet<string> {
     const paths = new Set<string>();
     for (const file of files) if (this.isOriginal(file)) paths.add(this.relativePath(file));
     return paths;
   }
 
-  /** The same folder as `file`, another path in it. */
+  /** Another path in the same folder (`01_originals/`, …) as `file`. */
   beside(file: string, path: string): string {
     return file.slice(0, file.length - this.relativePath(file).length) + path;
   }
 
   /**
-   * Every file that is there now. One pass, one stat a file: what detect and verify know of the disk. Where many are expected, another
-   * thread does it.
+   * Lists every file, with one stat each: detect and verify use the result. If many are expected, a worker thread does
+   * it.
    */
-  async scan(wish?: { readonly expected: number; readonly signal: AbortSignal }): Promise<FilesOnDisk> {
+  async scan(options?: { readonly expected: number; readonly signal: AbortSignal }): Promise<FilesOnDisk> {
     const order = { top: this.#crawlerFolder, folders: this.#folders };
-    const there = wish && wish.expected >= WORTH_A_THREAD ? await scanInThread(order, wish.signal) : undefined;
-    if (!there) wish?.signal.throwIfAborted();
-    const found = there ?? new FilesOnDisk();
-    if (!there) await this.visit((path, file) => found.add(path, file.size, file.mtimeMs, file.placedAtMs));
+    const isLarge = options && options.expected >= WORTH_A_THREAD;
+    const scanned = isLarge ? await scanInThread(order, options.signal) : undefined;
+    if (!scanned) options?.signal.throwIfAborted();
+    const found = scanned ?? new FilesOnDisk();
+    if (!scanned) await this.visit((path, file) => found.add(path, file.size, file.mtimeMs, file.placedAtMs));
     for (const [path, file] of this.#foreseen ?? []) file ? found.set(path, file) : found.delete(path);
     return found;
   }
 
-  /** One of them. */
+  /** Looks up one file. */
   find(file: string): FileOnDisk | undefined {
     if (!this.owns(file)) return undefined;
     const foreseen = this.#foreseen?.get(file);
     return foreseen === undefined ? fileAt(join(this.#crawlerFolder, file)) : (foreseen ?? undefined);
   }
 
-  /** Two files, and not two spellings of one. */
+  /** Whether these are two files, and not two spellings of one. */
   areApart(a: string, b: string): boolean {
     if (this.#foreseen?.has(a) || this.#foreseen?.has(b)) return a !== b && [a, b].every((file) => this.find(file));
     const [one, other] = [a, b].map((file) => lstatSync(this.absolute(file), { throwIfNoEntry: false }));
     return one !== undefined && other !== undefined && (one.ino !== other.ino || one.dev !== other.dev);
   }
 
-  /** The same, for those who need not have all of them at once. */
-  async visit(hear: (path: string, file: FileOnDisk) => void): Promise<void> {
+  /** Calls `onFile` for every file, without holding all of them. */
+  async visit(onFile: (path: string, file: FileOnDisk) => void): Promise<void> {
     const timeSlice = new TimeSlice();
-    for (const folder of this.#folders) await visitFiles(this.#crawlerFolder, folder, hear, timeSlice);
+    for (const folder of this.#folders) await visitFiles(this.#crawlerFolder, folder, onFile, timeSlice);
   }
 
-  /** From now on the result of the scan goes along with what is done here to files. What others do to them it does not know. */
+  /** Keeps the result of a scan up to date with changes made through this mirror, not with those of others. */
   follow(disk: FilesOnDisk): void {
     this.#followed = disk;
   }
 
-  /** Which paths have a file, in whichever folder. */
+  /** The paths that have a file, in any of the three folders. */
   places(): PathsOnDisk {
     return new PathsOnDisk(FOLDERS.map((folder) => join(this.folder, folder)));
   }
 
   /**
-   * Throws when the body does; nothing is left behind then. The file gets the source's time. No fsync: a file torn by a
-   * power cut fails the size check of the next run.
+   * Writes a download to the staging folder, with the source's time. If the body throws, nothing is left behind. No
+   * fsync: a file torn by a power failure fails the size check of the next run.
    */
   async stage(body: AsyncIterable<Uint8Array>, modifiedAt: string, signal: AbortSignal): Promise<Staged> {
     await yieldIfDue();
@@ -165,7 +169,7 @@ export class Mirror {
     return { path, observed: await writeBody(path, body, modifiedAt, signal) };
   }
 
-  /** Puts a staged file into its place, over whatever was there. */
+  /** Moves a staged file to its path, replacing any file there. */
   async place(staged: Staged, file: string): Promise<Observed> {
     const target = this.absolute(file);
     this.#changing({ [file]: { ...staged.observed, placedAtMs: Date.now() } }, () =>
@@ -175,8 +179,8 @@ export class Mirror {
   }
 
   /**
-   * First half of a move: the file waits under its item's id. Files that swap names all leave before the first arrives.
-   * Between the halves the caller writes the new place into the ledger, so that `recover` knows where they go.
+   * First half of a move: the file waits under its item's id. Files that swap names all move out before the first moves
+   * in. In between the caller writes the new path into the ledger, so that `recover` knows where the file belongs.
    */
   async moveOut(itemId: ItemId, file: string): Promise<void> {
     await yieldIfDue();
@@ -194,8 +198,8 @@ export class Mirror {
   }
 
   /**
-   * After a crash: returns files caught between two places to where the ledger has them, and drops half downloads. A
-   * file that cannot be returned is dropped, too: its item then counts as missing on disk and is fetched again.
+   * After a crash: moves waiting files to their path in the ledger, and deletes partial downloads. A file that cannot
+   * be moved is deleted, too: its item then counts as missing and is fetched again.
    */
   async recover(fileOf: (item: ItemId) => Promise<string>): Promise<void> {
     if (!this.#foreseen) await rm(this.#private("staging"), { recursive: true, force: true });
@@ -204,19 +208,19 @@ export class Mirror {
       try {
         if (this.owns(file) && !this.#exists(file)) await this.moveIn(itemId, file);
       } catch {
-        // Something else stands where it should go.
+        // Another file has its path.
       }
       await this.dropWaiting(itemId);
     }
   }
 
-  /** Gives up a file between two places. */
+  /** Deletes a waiting file. */
   async dropWaiting(itemId: ItemId): Promise<void> {
     if (this.#foreseen) this.#foreseenWaiting.delete(itemId);
     else await rm(this.#waiting(itemId), { force: true });
   }
 
-  /** From one place straight to another; nothing happens when there is nothing, or the place is taken. */
+  /** Moves a file directly; does nothing if it is missing or the target exists. */
   async shift(from: string, to: string): Promise<void> {
     await yieldIfDue();
     if (!this.owns(from) || this.#exists(to) || !this.#exists(from)) return;
@@ -226,7 +230,7 @@ export class Mirror {
     this.#pruneFolders(from);
   }
 
-  /** Already gone is as good as removed. */
+  /** Deletes a file; a missing one is no error. */
   async remove(file: string): Promise<void> {
     if (!this.owns(file)) return;
     await yieldIfDue();
@@ -234,17 +238,17 @@ export class Mirror {
     this.#pruneFolders(file);
   }
 
-  /** Takes away all that is left of a source: folders, map files, everything. */
+  /** Deletes the whole folder of the source. */
   async destroy(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** Everything of the source is in here, absolute. */
+  /** The folder of the source, absolute. */
   get folder(): string {
     return join(this.#crawlerFolder, this.root);
   }
 
-  /** A file of ours beside the mirror. */
+  /** A private file beside the mirror. */
   privatePath(name: string): string {
     return this.#private(name);
   }
@@ -253,7 +257,7 @@ export class Mirror {
     return join(this.#crawlerFolder, this.root, PRIVATE_FOLDER, folder);
   }
 
-  /** Ids may be longer, percent-encoded, than a file name: then they go on in a folder below. */
+  /** A percent-encoded id may be longer than a file name: the rest becomes nested folders. */
   #waiting(itemId: ItemId): string {
     const pieces = encodeURIComponent(itemId).match(/.{1,200}/g) ?? [];
     return join(this.#private("moving"), ...pieces.map((piece, i) => (i < pieces.length - 1 ? `${piece}+` : piece)));
@@ -275,7 +279,9 @@ export class Mirror {
     return FOLDERS.map((folder) => `${this.root}/${folder}`);
   }
 
-  /** Every change of a file on disk comes through here. Whatever becomes of the work, the scan hears of it; a dry run only foresees it. */
+  /**
+   * Every change on disk goes through here. Updates the followed scan even if `work` fails; a dry run only records it.
+   */
   #changing(after: Readonly<Record<string, FileOnDisk | null>>, work: () => void): void {
     try {
       if (!this.#foreseen) work();
@@ -289,7 +295,7 @@ export class Mirror {
     }
   }
 
-  /** Something is there, a folder perhaps. */
+  /** Whether a file or folder exists there. */
   #exists(file: string): boolean {
     const foreseen = this.#foreseen?.get(file);
     return foreseen === undefined ? existsSync(this.absolute(file)) : foreseen !== null;
@@ -319,11 +325,11 @@ function foreseenOf(body: AsyncIterable<Uint8Array>, modifiedAt: string): Observ
   return body instanceof ForeseenBody ? body.observed : { size: 0, mtimeMs: Date.parse(modifiedAt), sha256: "" };
 }
 
-/** Fewer are looked at sooner than a thread has begun, or not much later. */
+/** Fewer files are scanned faster than a thread starts. */
 const WORTH_A_THREAD = 20_000;
 const FOLDERS: readonly string[] = [ORIGINALS_FOLDER, EMBEDDED_FOLDER, FAILED_FOLDER];
 
-/** Where a folder has its place, or a file is on the way to it, it is not there either. */
+/** Deletes a file; not an error if it is missing, a folder, or below a file. */
 function unlinkIfExists(path: string): void {
   try {
     unlinkSync(path);
@@ -333,7 +339,7 @@ function unlinkIfExists(path: string): void {
   }
 }
 
-/** An empty folder where the file should go is nobody's, and makes way. */
+/** Renames; an empty folder at the target is removed. */
 function renameOver(from: string, to: string): void {
   try {
     renameSync(from, to);

@@ -2,16 +2,16 @@ import { type Dirent, readdirSync } from "node:fs";
 import { isErrno } from "../lib/atomic-file.ts";
 import { folderOf, nameOf } from "../lib/tree-path.ts";
 
-/** By their names in lower case. */
+/** Entries of a folder, by lower-case name. */
 interface Folder {
   readonly files: ReadonlySet<string>;
-  /** Where they really lie: in three folders, and `A` and `a` may both be there. */
+  /** Actual paths: in up to three folders, and `A` and `a` may both exist. */
   readonly folders: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
- * Which places below some folders have a file: the same place in any of them, and whatever the case of its name. A folder is
- * read when it is first asked for and not again, so whoever changes something in it has to remember that.
+ * Which paths have a file in any of the root folders, ignoring case. Each folder is read once, on first use, so the
+ * caller must track its own changes.
  */
 export class PathsOnDisk {
   readonly #roots: readonly string[];
@@ -22,11 +22,11 @@ export class PathsOnDisk {
   }
 
   has(path: string): boolean {
-    const place = path.toLowerCase();
-    return this.#at(folderOf(place)).files.has(nameOf(place));
+    const key = path.toLowerCase();
+    return this.#at(folderOf(key)).files.has(nameOf(key));
   }
 
-  /** The places of all files in a folder, and in those in it, in lower case. */
+  /** Yields the lower-case paths of all files below a folder. */
   *below(path: string): Generator<string, void> {
     const folder = path.toLowerCase();
     const { files, folders } = this.#at(folder);

@@ -9,18 +9,18 @@ import type { ScannedFiles, ScanOrder } from "./scan-worker.ts";
 
 export interface FileOnDisk {
   readonly size: number;
-  /** The source's time, which we give the file. */
+  /** The source's time, which the file was given. */
   readonly mtimeMs: number;
-  /** When the file came to its place, by our clock. */
+  /** When the file was moved here, by our clock. */
   readonly placedAtMs: number;
 }
 
 /** `path` is relative to `top`, `/`-separated. */
 type OnFile = (path: string, file: FileOnDisk) => void;
 
-/** Every file below a folder of `top`; none when the folder is not there. Others get their turn meanwhile. */
+/** Visits every file below a folder of `top`; none if it does not exist. Yields to other work in between. */
 export async function visitFiles(top: string, folder: string, onFile: OnFile, timeSlice: TimeSlice): Promise<void> {
-  // Not in our thread: storage that hangs usually does so here, and the rest of the process goes on.
+  // Asynchronous: storage that hangs usually does so here, and the rest of the process goes on.
   const entries = await readdir(`${top}/${folder}`, { withFileTypes: true }).catch(noneIfGone);
   for (const entry of entries) {
     const path = `${folder}/${entry.name}`;
@@ -35,7 +35,10 @@ export async function visitFiles(top: string, folder: string, onFile: OnFile, ti
   }
 }
 
-/** The same in half the time, for a thread that has nothing else to do; in the order in which a source lists a tree, files before folders. */
+/**
+ * Synchronous and twice as fast, for a worker thread; in the order in which a source lists a tree, files before
+ * folders.
+ */
 export function visitFilesAtOnce(top: string, folder: string, onFile: OnFile): void {
   const folders: string[] = [];
   for (const name of namesIn(`${top}/${folder}`).sort()) {
@@ -47,7 +50,7 @@ export function visitFilesAtOnce(top: string, folder: string, onFile: OnFile): v
   for (const path of folders) visitFilesAtOnce(top, path, onFile);
 }
 
-/** undefined: there is nothing, or a folder; also where a file is on the way to it. */
+/** undefined: nothing is there, or a folder, or the path leads through a file. */
 export function fileAt(path: string): FileOnDisk | undefined {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false });
@@ -72,13 +75,13 @@ function noneIfGone(error: unknown): never[] {
   throw error;
 }
 
-/** The names of the largest folder are all it holds at a time. */
+/** It holds at most the names of the largest folder. */
 const MAX_HEAP_MB = 128;
 const MAX_YOUNG_MB = 4;
 
 /**
- * Looks through the folders while this thread does something else. undefined when the other one ends without an answer,
- * for whatever reason: who needs the files then looks here, and meets the reason.
+ * Scans the folders in a worker thread. undefined if the thread ends without a result, for whatever reason: the caller
+ * then scans itself, and meets the error.
  */
 export async function scanInThread(order: ScanOrder, signal: AbortSignal): Promise<FilesOnDisk | undefined> {
   const worker = start(order);
@@ -105,7 +108,7 @@ function add({ paths, numbers }: ScannedFiles, found: FilesOnDisk): void {
   }
 }
 
-/** undefined: not everybody may start threads. */
+/** undefined: threads may not be allowed. */
 function start(workerData: ScanOrder): Worker | undefined {
   const resourceLimits = { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: MAX_YOUNG_MB };
   try {

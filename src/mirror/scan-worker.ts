@@ -1,13 +1,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { visitFilesAtOnce } from "./scan-files.ts";
 
-/** Where to look: folders below `top`. */
+/** The folders to scan, below `top`. */
 export interface ScanOrder {
   readonly top: string;
   readonly folders: readonly string[];
 }
 
-/** Some of the files: their paths with a NUL between, and three numbers each, as FileOnDisk has them. */
+/** A page of files: paths separated by NUL, and three numbers each, as in FileOnDisk. */
 export interface ScannedFiles {
   readonly paths: string;
   readonly numbers: Float64Array;

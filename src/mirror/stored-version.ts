@@ -2,42 +2,44 @@ import type { ExtractedDocument } from "../contracts/document.ts";
 import { VERSION_ID } from "../contracts/manifest.ts";
 import { parseJsonObject } from "../lib/json-object.ts";
 
-/** What a version is made from. */
+/** The input of a version. */
 export interface VersionContent {
-  /** When it is kept, ISO 8601 UTC. */
+  /** When it was stored, ISO 8601 UTC. */
   readonly at: string;
   /** SHA-256 of the bytes of the file. */
   readonly hash: string;
-  /** Where the file is in its tree. */
+  /** The file's path in its tree. */
   readonly path: string;
   readonly fileType: string;
-  /** Of the file, ISO 8601 UTC. */
+  /** Modified time of the file, ISO 8601 UTC. */
   readonly modifiedAt: string;
   /** The revision of the extractor that makes the text. */
   readonly extractor: string;
 }
 
-/** One version of a document, as `metadata.json` tells of it. */
+/** One version of a document: its `metadata.json`. */
 export interface StoredVersion extends VersionContent {
   readonly docId: string;
   /** `v1` for the first, then `v2` and so on. */
   readonly versionId: string;
-  /** When the document was first kept, ISO 8601 UTC. */
+  /** When the document was first stored, ISO 8601 UTC. */
   readonly createdAt: string;
   readonly title: string;
   /** ISO 639-1, "" when the text is too short to tell. */
   readonly language: string;
   readonly wordCount: number;
-  /** SHA-256 of `content.md`: a text that was edited or damaged is told by it. "" when there is no text. */
+  /** SHA-256 of `content.md`, to detect an edited or damaged text. "" if there is no text. */
   readonly textHash: string;
-  /** Why the file cannot be read, so that there is no text; "" when there is one. */
+  /** Why the file has no text; "" if it has one. */
   readonly error: string;
 }
 
-/** A text, or why there will be none for as long as the file stays as it is. */
+/** A text, or why this file has none. */
 export type ExtractedText = ExtractedDocument | { readonly error: string };
 
-/** How many earlier versions stay, and for how long after the next one came; of those that may stay, the last two do whatever their age. */
+/**
+ * How many earlier versions are kept, and for how long after the next one; the last two are kept whatever their age.
+ */
 export interface VersionRules {
   readonly versions: number;
   readonly versionMs: number;
@@ -66,7 +68,7 @@ export function encodeMetadata(kept: StoredVersion): string {
   return `${JSON.stringify(fields, null, 2)}\n`;
 }
 
-/** undefined for what is torn, edited beyond use, or of a later format: as if it were not there. */
+/** undefined if it is incomplete, not valid, or of a later format. */
 export function decodeMetadata(text: string): StoredVersion | undefined {
   const fields = parseJsonObject(text);
   if (fields?.["format"] !== FORMAT) return undefined;
@@ -96,7 +98,6 @@ export function decodeMetadata(text: string): StoredVersion | undefined {
 
 const PATTERN = new RegExp(VERSION_ID);
 
-/** It has no earlier one. */
 export const FIRST_VERSION = "v1";
 
 /** Version ids become folder names. */

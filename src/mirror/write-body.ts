@@ -6,12 +6,12 @@ import type { Observed } from "../contracts/ledger.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 
 /**
- * Up to here a body is gathered and written at once, with tiny synchronous calls: most files are small, and as promises
- * these calls would cost more than the download itself.
+ * A body up to this size is collected and written with a few synchronous calls: most files are small, and as promises
+ * these calls would cost more than the download.
  */
 const SMALL_BYTES = 256 * 1024;
 
-/** Writes a new file with the source's time. Throws when the body does; nothing is left behind then. */
+/** Writes a new file with the source's time. If the body throws, nothing is left behind. */
 export async function writeBody(
   path: string,
   body: AsyncIterable<Uint8Array>,
@@ -75,7 +75,7 @@ function writeSmall(path: string, gathered: readonly Uint8Array[], modifiedAt: s
   }
 }
 
-/** Folders are nearly always there already, so they are made only when one turns out to be missing. */
+/** Runs `work`; creates the folder and tries again if it is missing, which is rare. */
 export function inFolder<T>(folder: string, work: () => T): T {
   try {
     return work();

@@ -12,15 +12,15 @@ export interface DetectPolicy {
   readonly maxBytes: number;
   readonly limits: RemovalLimits;
   readonly confirmDeletes: boolean;
-  /** Where only what was heard of is judged: how many items stood for something before. */
+  /** Number of items with a file or document before; given if only reported items are judged. */
   readonly heldBefore?: number;
-  /** Asked when something is missing: how many left in other looks a moment ago. */
+  /** Returns how many items went missing in recent runs; called only if something is missing. */
   readonly justLeft?: () => Promise<number>;
 }
 
-/** What is remembered of the source; `items` may leave out what was neither listed nor heard of. */
+/** The known items of a source; `items` may leave out those that were neither listed nor reported. */
 interface KnownItems extends Pick<Ledger, "getMany" | "items"> {
-  /** How many there are. */
+  /** Number of known items. */
   count(): Promise<{ readonly items: number }>;
 }
 
@@ -28,15 +28,15 @@ export interface Detected {
   readonly completeness: Completeness;
   readonly unreadable: readonly Unreadable[];
   readonly listed: number;
-  /** Those of them that the source says are not to be taken. */
+  /** Listed items that are not to be indexed. */
   readonly withheld: readonly ItemId[];
-  /** Why removals are held; "" when none are. */
+  /** Why removals are held, or "". */
   readonly heldBecause: string;
 }
 
 /**
- * The plan, in pages: one change for every item that was listed or is known. Touches nothing; a dry run prints what this yields.
- * Absence counts as deletion only where the listing was complete.
+ * Yields one change for every listed or known item, in pages. Changes nothing; a dry run prints the result. Absence
+ * counts as deletion only if the listing was complete.
  */
 export async function* detectChanges(
   listing: AsyncIterator<readonly Listed[], Completeness>,
@@ -59,12 +59,12 @@ export async function* detectChanges(
   };
   let step = await listing.next();
   for (; !step.done; step = await listing.next()) {
-    for (const each of step.value) if (each.kind === "sighting" && each.withheld) state.withheld.push(each.itemId);
-    const sightings = step.value.filter((each) => each.kind === "sighting");
-    for (const each of step.value) {
-      if (each.kind === "unreadable") state.unreadable.push(each);
-      if (each.kind === "departed") state.departed.set(each.itemId, each);
-      if (each.kind === "undecided") state.undecided.set(each.itemId, each.reason);
+    for (const item of step.value) if (item.kind === "sighting" && item.withheld) state.withheld.push(item.itemId);
+    const sightings = step.value.filter((item) => item.kind === "sighting");
+    for (const item of step.value) {
+      if (item.kind === "unreadable") state.unreadable.push(item);
+      if (item.kind === "departed") state.departed.set(item.itemId, item);
+      if (item.kind === "undecided") state.undecided.set(item.itemId, item.reason);
     }
     const entries = await ledger.getMany(sightings.map(({ itemId }) => itemId));
     yield sightings.map((sighting, i) => judgeListed(sighting, entries[i], state, disk, policy));
@@ -75,24 +75,24 @@ export async function* detectChanges(
   return { completeness, unreadable, listed: listed.size, withheld, heldBecause };
 }
 
-/** What the listing has said so far. */
+/** The listing so far. */
 interface ListingState {
   completeness: Completeness;
   readonly unreadable: Unreadable[];
   readonly listed: Set<ItemId>;
   readonly withheld: ItemId[];
-  /** How many of the listed ones there was an entry for, and how many of these stood for something. */
+  /** Listed items with an entry, and those of them with a file or document. */
   entries: number;
   known: number;
-  /** Indexed once, listed still, wanted no more: these leave like removed ones, under the same guard. */
+  /** Indexed and still listed, but no longer wanted: removed under the same guard. */
   readonly unwantedNow: Map<ItemId, string>;
-  /** Gone by the source's own word. */
+  /** Reported as gone by the source. */
   readonly departed: Map<ItemId, Departed>;
-  /** To be kept by the source's own word, and why. */
+  /** Undecided by the source, and why: they stay. */
   readonly undecided: Map<ItemId, string>;
-  /** Whether the site is where it was; undefined until a known item tells. */
+  /** Whether the site has the same address; undefined until a known item shows it. */
   address: "same" | "other" | undefined;
-  /** Server paths are paths below the source's root, with nothing above it. */
+  /** Server paths begin at the source's root. */
   atHostRoot: boolean;
 }
 
@@ -115,7 +115,7 @@ function judgeListed(
   return { kind: "skipped", itemId, sighting, entry, reason: unwanted };
 }
 
-/** A site that moved to another address changes every link and no file. One item that is known tells for all. */
+/** A site that moved to another address changes every link and no file. The first known item decides for all. */
 function withAddress(change: ListedChange, state: ListingState): ListedChange {
   const before = state.address === undefined ? change.entry?.seen?.rawUrl : undefined;
   if (before) state.address = isSameOrigin(before, change.sighting.rawUrl) ? "same" : "other";
@@ -135,7 +135,7 @@ export function whyUnwanted(sighting: Sighting, policy: Pick<DetectPolicy, "acce
   return "";
 }
 
-/** Does the entry stand for something on disk or in the index? An entry that was only ever seen does not. */
+/** Whether the entry has a file or a document. An entry that was only listed has neither. */
 function isHeld(entry: LedgerEntry | undefined): boolean {
   return entry !== undefined && (entry.mirrored !== null || entry.indexed !== null);
 }
@@ -162,9 +162,9 @@ async function* judgeAbsent(
   const replaced = findReplaced(gone, state);
   const missing = gone.filter((change) => isHeld(change.entry) && !replaced.has(change)).length;
   const listed = state.listed.size - state.unwantedNow.size;
-  const unheard = Math.max(0, (policy.heldBefore ?? known) - known);
+  const unreported = Math.max(0, (policy.heldBefore ?? known) - known);
   const justLeft = missing > 0 ? await policy.justLeft?.() : undefined;
-  const loss = { missing, justLeft: justLeft ?? 0, known: known + unheard, listed: listed + unheard };
+  const loss = { missing, justLeft: justLeft ?? 0, known: known + unreported, listed: listed + unreported };
   const because = heldBecause(loss, policy);
   const judged = gone.map((change) => (replaced.has(change) ? change : hold(change, because)));
   yield [...kept, ...judged];
@@ -172,8 +172,8 @@ async function* judgeAbsent(
 }
 
 /**
- * What moved is not lost: its successor comes in the same run. One for each successor; that many pages have become one and the
- * same is no move, and looks like a site that leads everybody to its sign-in page.
+ * Returns the items that a listed successor replaces: they are not lost. One per successor: many pages that became one
+ * are no move, and look like a site that redirects everything to its sign-in page.
  */
 function findReplaced(gone: readonly AbsentChange[], state: ListingState): ReadonlySet<AbsentChange> {
   const bySuccessor = new Map<ItemId, AbsentChange>();
@@ -189,11 +189,11 @@ function hold(change: AbsentChange, because: string): AbsentChange {
   return because && isHeld(change.entry) ? { ...change, kind: "held", reason: because } : change;
 }
 
-/** The entries whose items were not listed, or not wanted; and how many entries stand for something in all. */
+/** Returns the entries that were not listed or not wanted, and the number of all entries with a file or document. */
 async function findAbsent(ledger: KnownItems, state: ListingState): Promise<{ absent: LedgerEntry[]; known: number }> {
   const absent: LedgerEntry[] = [];
   let known = state.known;
-  // Everything that was listed is known and wanted, and nothing else is known.
+  // All listed items are known and wanted, and there are no other entries.
   const isAllKnown = state.unwantedNow.size === 0 && state.entries === state.listed.size;
   if (isAllKnown && (await ledger.count()).items === state.entries) return { absent, known };
   for await (const items of ledger.items()) {
@@ -213,11 +213,11 @@ function whyKept(entry: LedgerEntry, state: ListingState): string {
   if (undecided !== undefined) return undecided;
   if (state.completeness === "partial") return "the listing was incomplete";
   const path = entry.mirrored?.serverPath ?? entry.seen?.serverPath ?? "";
-  // Where something unknown lies above the root, it is better to keep too much than to miss what is below the hole.
-  const isCovered = (hole: string): boolean =>
-    state.atHostRoot ? `${path}/`.startsWith(`/${hole}/`) : `${path}/`.includes(`/${hole}/`);
+  // If the source's root is not the host's, rather keep too much than lose what is below an unreadable folder.
+  const isCovered = (folder: string): boolean =>
+    state.atHostRoot ? `${path}/`.startsWith(`/${folder}/`) : `${path}/`.includes(`/${folder}/`);
   const cover = state.unreadable.find(
-    (hole) => hole.path === "" || hole.itemId === entry.itemId || isCovered(hole.path),
+    (unreadable) => unreadable.path === "" || unreadable.itemId === entry.itemId || isCovered(unreadable.path),
   );
   return cover ? `not readable: ${cover.reason}` : "";
 }

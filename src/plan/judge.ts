@@ -7,22 +7,22 @@ import type { Sighting } from "../contracts/source.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 
 /*
- * What becomes of one item, judged step by step. Pure: what is known goes in, the outcome and its reason come out.
+ * Decides what each step does with one item. Pure functions: from the known state to an outcome with a reason.
  *
  *     download  judgeFile       added, changed: fetch   moved: same bytes elsewhere       unchanged
  *     process   judgeText       added, changed: extract moved: same text elsewhere        unchanged: only the manifest is behind
  *     embed     judgeDocument   put: embed              relabel: same bytes, other label  adopt: only our row is behind   remove   none
  *
- * Whether an item that is not listed leaves is decided in detect-changes.ts, for all of them together.
+ * Whether items that are not listed are removed is decided in detect-changes.ts, for all of them together.
  */
 
-/** What the disk holds at a path of ours, undefined when nothing. */
+/** Returns the file at a path of the mirror; undefined: none. */
 export type DiskLookup = (file: string) => { readonly size: number; readonly mtimeMs: number } | undefined;
 
 /** File systems keep modified times with different precision. */
 export const MTIME_TOLERANCE_MS = 2;
 
-/** What becomes of the file of a listed item. `disk` says what lies at the path that the ledger has. */
+/** Judges the file of a listed item. `disk` looks up the path that the ledger has. */
 export function judgeFile(
   sighting: Sighting,
   entry: LedgerEntry | undefined,
@@ -51,14 +51,14 @@ function whyAltered(
   { contentHash }: Pick<Sighting, "contentHash">,
 ): string {
   if (!known.observed) return "";
-  // As after a ledger was built again from exports that are older than the mirror.
+  // As after a ledger was rebuilt from exports that are older than the mirror.
   if (contentHash && known.observed.sha256 !== contentHash) return "altered on disk: other content";
   if (onDisk.size !== known.observed.size) return "altered on disk: another size";
   if (Math.abs(onDisk.mtimeMs - known.observed.mtimeMs) > MTIME_TOLERANCE_MS) return "altered on disk: another time";
   return "";
 }
 
-/** Listing against listing, never against bytes on disk. Times compare with !==: a restored version may be older. */
+/** Compares two listings, never bytes on disk. Times compare with !==: a restored version may be older. */
 function whyChanged(sighting: Sighting, known: Mirrored): string {
   const now = sighting.fingerprint;
   const was = known.fingerprint;
@@ -66,33 +66,33 @@ function whyChanged(sighting: Sighting, known: Mirrored): string {
   const isAsWas = sighting.dateIsLabel && was.contentVersion !== "" && now.contentVersion === was.contentVersion;
   if (now.modifiedAt !== was.modifiedAt && !isAsWas) return `modified ${now.modifiedAt}`;
   if (fileTypeOf(sighting.name) !== fileTypeOf(known.name)) return "another file type";
-  // The ETag changes with every touch, a rename or a property too; the content version tells whether the bytes did.
-  // What we do not remember (a lost `.lockstep/`) is no evidence of a change.
+  // The ETag changes with every touch, even a rename or a property; the content version only with the bytes. An unknown
+  // earlier value (a lost `.lockstep/`) is no evidence of a change.
   if (was.contentVersion && now.contentVersion) {
     return now.contentVersion === was.contentVersion ? "" : "another content version";
   }
-  // Nor is what the source does not tell just now, of the published version below a draft for one.
+  // Nor is a value that the source does not give now, for example of the published version below a draft.
   if (was.contentVersion) return "";
   const touched = was.etag !== "" && now.etag !== "" && now.etag !== was.etag;
   return touched ? "another ETag" : "";
 }
 
-/** What becomes of the text of a file; undefined: nothing. */
+/** What to do with the text of a file; undefined: nothing. */
 export type TextChange = "added" | "changed" | "moved" | "unchanged";
 
-/** The current text of a file, as the knowledge base has it. */
+/** The current text of a file in the knowledge base. */
 interface StoredText {
-  /** Of the bytes it was made from. */
+  /** Hash of the bytes it was made from. */
   readonly hash: string;
   readonly fileType: string;
   readonly path: string;
   /** Revision of the extractor that made it. */
   readonly extractor: string;
-  /** Why there is no text; "" when there is one. */
+  /** Why there is no text, or "". */
   readonly error: string;
 }
 
-/** A text is made again when bytes, type or extractor changed, or, if that is wanted, when it failed. */
+/** A text is made again if bytes, type or extractor changed, or on request if it failed. */
 export function judgeText(
   { path, contentHash, versions }: Pick<ManifestEntry, "path" | "contentHash" | "versions">,
   stored: StoredText | undefined,
@@ -106,8 +106,8 @@ export function judgeText(
 }
 
 /**
- * - put: embed the file. relabel: same bytes, new name or path. adopt: the index has it already and only our row does
- *   not say so (a run was killed between commit and row). remove: no file stands for it any more.
+ * - put: embed the file. relabel: same bytes, new name or path. adopt: the index has it already, but our row is
+ *   missing (a run was killed between commit and row). remove: it has no file any more.
  */
 export type IndexChange =
   | { readonly kind: "put" | "remove"; readonly reason: string }
@@ -115,19 +115,19 @@ export type IndexChange =
   | { readonly kind: "relabel" }
   | { readonly kind: "none" };
 
-/** What disk, ledger and index say of one item. */
+/** The state of one item in mirror, ledger and index. */
 export interface IndexState {
   readonly store: VectorStoreId;
   readonly mode: "full" | "incremental";
   readonly held: IndexedRef | undefined;
-  /** The file could not be embedded before and waits in `03_failed/`. */
+  /** The file failed before and is in `03_failed/`. */
   readonly failed: boolean;
-  /** It is an original that waits for the process step: what is held of it stays until its document is there. */
+  /** An original that waits for the process step: its indexed version stays until the document is there. */
   readonly waiting: boolean;
-  /** What a label made now would say; "" where that is not known. */
+  /** Path and URL of a label made now; "" if unknown. */
   readonly path: string;
   readonly url: string;
-  /** The source was seen to have it no more. Without that, a row missing from a map file is no reason to remove anything. */
+  /** The source no longer has it. A row that is only missing from a map file is no reason to remove anything. */
   readonly mayRemove: boolean;
   /** The download found it at another path or address. */
   readonly hasMoved: boolean;
@@ -135,10 +135,10 @@ export interface IndexState {
 
 const NONE: IndexChange = { kind: "none" };
 
-/** What the index needs for one item. */
+/** Judges the document of one item. */
 export function judgeDocument(entry: LedgerEntry, state: IndexState): IndexChange {
   const change = judgeContent(entry, state);
-  // A site under another address: nothing of the file changed, but where results lead did.
+  // The site has another address: the file is unchanged, but the URL is not.
   return change.kind === "none" && state.hasMoved && entry.indexed?.fileId ? { kind: "relabel" } : change;
 }
 
@@ -162,21 +162,21 @@ function judgeContent({ mirrored, indexed }: LedgerEntry, state: IndexState): In
   return isNewLabel(mirrored, mine) || isOutdated(held, state) ? { kind: "relabel" } : NONE;
 }
 
-/** Our rows know of the move, but the index went back to before it (a rollback). */
+/** The index has an older path or URL than our rows (after a rollback). */
 function isOutdated({ path, url }: IndexedRef, state: IndexState): boolean {
   const differs = (held: string | undefined, now: string): boolean => held !== undefined && now !== "" && held !== now;
   return differs(path, state.path) || differs(url, state.url);
 }
 
-/** The same bytes, read as the same type: another one would give another text. */
+/** Whether bytes and file type are the same: another type would give another text. */
 function isSameDocument({ sha256, fileType }: IndexedRef, { file, observed }: Mirrored): boolean {
   const sameType = fileType === undefined || fileType === fileTypeOf(file);
   return sameType && sha256 !== "" && sha256 === observed?.sha256;
 }
 
 /**
- * The store itself says best what it holds: our hash is lost with `.lockstep/`, and the map of another store has none. Where
- * nobody knows a hash, size and time decide, as the specification says.
+ * The store's own hash is the most reliable: ours is lost with `.lockstep/`, and the map of another store has none.
+ * Without any hash, size and time decide, as the specification says.
  */
 function isNewContent(mirrored: Mirrored, mine: Indexed, held: IndexedRef): boolean {
   // The same bytes read as another type give another text.

@@ -1,9 +1,9 @@
 import type { RemovalLimits } from "../contracts/domain.ts";
 
 export interface RemovalCase {
-  /** Items that are known and were not listed. */
+  /** Known items that were not listed. */
   readonly missing: number;
-  /** Items that left in other looks a moment ago, where one deletion may be seen in many small pieces. */
+  /** Items that went missing in recent runs: watch mode may see one deletion in many small pieces. */
   readonly justLeft?: number;
   /** Items that were known before this run. */
   readonly known: number;
@@ -11,24 +11,24 @@ export interface RemovalCase {
   readonly listed: number;
 }
 
-/** Below this an emptied source is believed: somebody tidied up. */
+/** With fewer items, an empty source is accepted. */
 const EMPTY_IS_SUSPECT_FROM = 3;
 
 export interface RemovalPolicy {
   readonly limits: RemovalLimits;
-  /** A person has seen what would leave, and wants it. */
+  /** The user has confirmed the removals. */
   readonly confirmDeletes: boolean;
 }
 
 /**
- * The one decision whether items may leave: why their removal waits for a person, "" when it may be carried out. A source that answers
- * half of what it has looks exactly like a source from which half was deleted; only the size of the loss tells.
+ * The only decision whether items may be removed: returns why the removal needs confirmation, or "". A source that
+ * lists only half of its items looks exactly like one from which half was deleted; only the size of the loss shows it.
  */
 export function heldBecause(loss: RemovalCase, { limits, confirmDeletes }: RemovalPolicy): string {
-  return confirmDeletes ? "" : (suspect(loss, limits) ?? "");
+  return confirmDeletes ? "" : (whySuspicious(loss, limits) ?? "");
 }
 
-function suspect(run: RemovalCase, limits: RemovalLimits): string | undefined {
+function whySuspicious(run: RemovalCase, limits: RemovalLimits): string | undefined {
   if (run.missing === 0) return undefined;
   if (run.listed === 0 && run.known >= EMPTY_IS_SUSPECT_FROM && !limits.allowEmpty) {
     return `the source lists nothing that is wanted, although ${run.known} items are known`;

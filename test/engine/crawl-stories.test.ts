@@ -342,7 +342,7 @@ test("a download that ends early without a sign of it is noticed and made good b
   await world.fault({ url: String(uniqueId), times: "always" }, { truncateAfterBytes: 100, ending: "clean" });
   const short = await world.crawl();
   assert.match(short.job.result?.error ?? "", /could not be brought up to date/);
-  assert.match(short.log, /100 bytes came instead of the 950 listed/);
+  assert.match(short.log, /100 bytes instead of the 950 listed/);
   await world.control("DELETE", "faults");
   assert.equal((await world.crawl()).job.result?.error, "");
   assert.deepEqual(await world.found("capybara"), ["long.txt"]);

@@ -190,7 +190,7 @@ test("a domain whose ledger is damaged is deleted all the same, and its addresse
   await apply((line) => void log.push(line));
   assert.match(
     log.join("\n"),
-    /WARNING: Which addresses it had is not known: The ledger of domain 'INGEST' is damaged/,
+    /WARNING: Its registered addresses could not be read, so they stay in the registry: The ledger of domain 'INGEST' is damaged/,
   );
   stage.later(2);
   await stage.sweep();

@@ -22,7 +22,7 @@ test("what was heard of is judged, everything else is known to be in order, and 
   await stage.remove("f2/2.md");
   await stage.write("f3/new.md", "Nobody has written anything like this newcomer before.");
   const { log, source } = await stage.crawl();
-  assert.match(log, /Listed 40 items by what changed since the last look/);
+  assert.match(log, /Listed 40 items by what changed since the last crawl/);
   const { added, changed, moved, removed, unchanged } = source.download;
   assert.deepEqual([added, changed, moved, removed, unchanged], [1, 1, 1, 1, FILES - 3]);
   assert.deepEqual(await stage.found("edited0"), ["f0/0.md"]);
@@ -30,7 +30,10 @@ test("what was heard of is judged, everything else is known to be in order, and 
   assert.deepEqual(await stage.found("number2"), []);
   assert.deepEqual(await stage.found("newcomer"), ["f3/new.md"]);
   const again = await stage.crawl();
-  assert.match(again.log, /Nothing changed since the last look, neither at the source nor in the mirror: 40 unchanged/);
+  assert.match(
+    again.log,
+    /Nothing changed since the last crawl, neither at the source nor in the mirror: 40 unchanged/,
+  );
   assert.match(again.log, /Integrity check passed: 40 files verified/);
 });
 
@@ -50,7 +53,7 @@ test("looks at what a watch tells of never compare everything; the next look at 
   for (let i = 0; i < 12; i++) {
     await stage.write("f0/0.md", `Text watched${i} of many.`);
     const { log } = await stage.crawl({ gathered: true, onlyFolders: new Map([[DOCS, new Set(["f0"])]]) });
-    assert.match(log, /Listed 40 items by what changed since the last look: 1 changed/);
+    assert.match(log, /Listed 40 items by what changed since the last crawl: 1 changed/);
     assert.deepEqual(await stage.found(`watched${i}`), ["f0/0.md"]);
   }
   assert.ok(!existsSync(lost));

@@ -33,7 +33,7 @@ async function documents(): Promise<Map<string, string>> {
 test("with manifest.json lost, nothing is, and it is written again", async () => {
   await rm(join(stage.folder, "manifest.json"));
   const { log } = await stage.crawl();
-  assert.match(log, /Nothing changed since the last look/);
+  assert.match(log, /Nothing changed since the last crawl/);
   const written = JSON.parse(await readFile(join(stage.folder, "manifest.json"), "utf8")) as { files: object };
   assert.equal(Object.keys(written.files).length, FILES);
 });
@@ -49,8 +49,8 @@ test("with the ledger lost and nothing else changed, every file is the document 
   const facts = (entries: typeof was) => entries.map(({ path, docId, versions }) => ({ path, docId, versions }));
   assert.deepEqual(facts(await stage.manifest()), facts(was));
   const { log } = await stage.crawl();
-  assert.match(log, /Nothing changed since the last look/);
-  assert.doesNotMatch(log, /cannot be told for sure/);
+  assert.match(log, /Nothing changed since the last crawl/);
+  assert.doesNotMatch(log, /Change feed unusable/);
 });
 
 test("with the ledger lost, what was edited, moved, added and removed meanwhile is told apart, and search says what the folder says", async () => {

@@ -8,7 +8,7 @@ import { Mirror } from "../../src/mirror/mirror.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 
 const FILES = 8;
-const NOTHING_CHANGED = /Nothing changed since the last look, neither at the source nor in the mirror/;
+const NOTHING_CHANGED = /Nothing changed since the last crawl, neither at the source nor in the mirror/;
 
 /** Somebody is at the mirror just when a file comes to its place. */
 function whilePlacing(t: TestContext, deed: () => void): void {
@@ -36,7 +36,7 @@ describe("the mirror of a folder is compared with the ledger in every run:", () 
     await stage.rename("f1", "f10");
     await stage.remove("here/for/now.md");
     const { log } = await stage.crawl();
-    assert.match(log, /by what changed since the last look: 2 moved, 1 removed/);
+    assert.match(log, /by what changed since the last crawl: 2 moved, 1 removed/);
     assert.deepEqual((await readdir(join(stage.folder, "02_embedded"))).sort(), ["f0", "f10", "f2", "f3"]);
     assert.match((await stage.crawl()).log, NOTHING_CHANGED);
   });

@@ -9,7 +9,7 @@ import { FOLDERS, FolderStage } from "./folder-stage.ts";
 
 const NOTES =
   "The aardvark has notes of its own, and keeps them in a folder with a capital letter, where nobody else writes.";
-const BY_FEED = /by what changed since the last look/;
+const BY_FEED = /by what changed since the last crawl/;
 
 let stage: FolderStage;
 before(async () => {
@@ -75,7 +75,7 @@ test("of two that were in the way of each other's name, one gets the plain one w
   assert.deepEqual(await found("bobolink"), ["docs/notes.md"]);
   assert.deepEqual(await found("capybara"), ["DOCS/NOTES.md"]);
   const again = await stage.crawl();
-  assert.match(again.log, /Nothing changed since the last look/);
+  assert.match(again.log, /Nothing changed since the last crawl/);
 });
 
 test("a file and a folder that differ by case alone are both there", async () => {

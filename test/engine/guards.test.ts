@@ -12,7 +12,7 @@ import type { JobContext } from "../../src/contracts/job.ts";
 import type { Mirrored } from "../../src/contracts/ledger.ts";
 import type { Index } from "../../src/contracts/search-index.ts";
 import type { SourceRun } from "../../src/contracts/source-kind.ts";
-import { markOf, recordCommit } from "../../src/engine/commit-plan.ts";
+import { recordCommit, versionMark } from "../../src/engine/commit-plan.ts";
 import type { EngineParts } from "../../src/engine/engine-parts.ts";
 import { emptyPlan } from "../../src/engine/plan-index.ts";
 import { noCounts } from "../../src/engine/tally.ts";
@@ -123,7 +123,7 @@ async function refuse(mirror: Mirror, run: SourceRun, meanwhile: (file: string) 
   assert.ok(entry?.mirrored);
   const outcome = {
     plan: { ...emptyPlan(), put: new Map([[entry.itemId, "added" as const]]) },
-    marks: new Map([[entry.itemId, markOf(entry.mirrored)]]),
+    putVersions: new Map([[entry.itemId, versionMark(entry.mirrored)]]),
     doubtful: new Set<ItemId>(),
     ready: [],
     failed: [{ itemId: "a" as ItemId, reason: "broken", permanent: true }],

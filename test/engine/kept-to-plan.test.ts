@@ -39,7 +39,7 @@ test("a file that was altered since is found again by the next run", async () =>
   await writeFile(file, (await readFile(file, "utf8")).replace("oneword", "badword"));
   await utimes(file, atime, mtime);
   const { log } = await stage.crawl({ ...PLAN, checksum: true });
-  assert.match(log, /left alone: 'one.md', download: altered on disk/);
+  assert.match(log, /left unchanged: 'one.md', download: altered on disk/);
   await stage.crawl();
   assert.match(await readFile(file, "utf8"), /oneword/);
 });
@@ -83,10 +83,12 @@ test("what lies in the mirror and is not planned is named and not embedded; so i
   await stage.crawl({ steps: ["download"] });
   const { log, source } = await stage.crawl(PLAN);
   for (const name of ["five.md", "six.md", "two.md", "eins.md", "three.md"]) {
-    const named = log.match(new RegExp(`Not as planned, so it is left alone: '${name}', \\w+: [^\\n]+`, "g"));
+    const named = log.match(
+      new RegExp(`Not in the approved plan, so it is left unchanged: '${name}', \\w+: [^\\n]+`, "g"),
+    );
     assert.equal(named?.length, 1, `${name} ${log}`);
   }
-  assert.match(log, /left alone: 'six.md', embed: new/);
+  assert.match(log, /left unchanged: 'six.md', embed: new/);
   assert.equal(source.embed.added + source.embed.changed + source.embed.moved + source.embed.removed, 0);
   for (const word of ["otherword", "sixword", "zweiword"]) assert.deepEqual(await stage.found(word), [], word);
   assert.deepEqual(await stage.found("oneword"), ["one.md"]);
@@ -122,7 +124,7 @@ test("a page that waits and is not planned is named and not processed; a planned
     await world.crawl({ steps: ["download"] });
     const { log, job } = await world.crawl(PLAN);
     assert.equal(job.result?.error, "", log);
-    assert.match(log, /left alone: '[^']*Late[^']*', process: waits to be processed/);
+    assert.match(log, /left unchanged: '[^']*Late[^']*', process: waits to be processed/);
     assert.deepEqual([await found("quoll"), await found("bilby"), await found("numbat")], [true, false, true], log);
     await world.crawl();
     assert.ok(await found("bilby"));
@@ -143,7 +145,7 @@ test("pages whose server tells no dates are still as planned when they are read 
     story.site.set("/e", html("About numbat"));
     await story.crawl({ ...PLAN, dryRun: true });
     const { log } = await story.crawl(PLAN);
-    assert.doesNotMatch(log, /left alone/);
+    assert.doesNotMatch(log, /left unchanged/);
     assert.equal((await story.found("tapir")).length, 1, log);
     assert.equal((await story.found("numbat")).length, 1, log);
   } finally {

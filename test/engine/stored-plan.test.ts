@@ -66,11 +66,11 @@ test("a folder: applied by another process, it gives what a crawl gives", async 
     assert.deepEqual(await outcome(planned), before, "a dry run changes nothing");
     assert.deepEqual(dry.source.download, source.download);
     const log = await inAnotherProcess(planned, PLAN);
-    assert.doesNotMatch(log, /left alone|not to be done/);
+    assert.doesNotMatch(log, /left unchanged|no longer needed/);
     assert.deepEqual(await outcome(planned), await outcome(direct));
     const again = await planned.crawl();
     assert.equal(again.source.download.unchanged, 7, again.log);
-    assert.match(again.log, /Nothing changed since the last look/);
+    assert.match(again.log, /Nothing changed since the last crawl/);
   } finally {
     await direct.close();
     await planned.close();
@@ -84,7 +84,7 @@ test("a plan of the download only, applied with all steps, leaves nothing of wha
     await direct.crawl();
     await planned.tryCrawl({ ...PLAN, steps: ["download"] }, { dryRun: true });
     const { log } = await planned.crawl(PLAN);
-    assert.doesNotMatch(log, /left alone/);
+    assert.doesNotMatch(log, /left unchanged/);
     assert.deepEqual(await outcome(planned), await outcome(direct));
   } finally {
     await direct.close();
@@ -101,7 +101,7 @@ test("killed after the download, the same plan applied once more comes to the sa
     await inAnotherProcess(planned, PLAN, { dieBefore: "Index:" });
     assert.deepEqual(await planned.found("quoll"), [], "it was killed before the commit");
     const { log } = await planned.crawl(PLAN);
-    assert.doesNotMatch(log, /left alone/);
+    assert.doesNotMatch(log, /left unchanged/);
     assert.deepEqual(await outcome(planned), await outcome(direct));
   } finally {
     await direct.close();
@@ -122,9 +122,9 @@ test("what moved since is named and left alone, and done by the next crawl", asy
     await stage.write("four.md", `# four\n\nAbout the four of them, ${"word ".repeat(40)}`);
     const log = await inAnotherProcess(stage, PLAN);
     for (const name of ["late.md", "five.md", "two.md", "six.md", "four.md"]) {
-      assert.match(log, new RegExp(`Not as planned, so it is left alone: '${name}'`));
+      assert.match(log, new RegExp(`Not in the approved plan, so it is left unchanged: '${name}'`));
     }
-    assert.match(log, /Planned, and not to be done any more: 'drei.md'/);
+    assert.match(log, /Planned, but no longer needed: 'drei.md'/);
     assert.deepEqual(await stage.found("quoll"), ["new.md"], "what is still as planned is done");
     assert.deepEqual(await stage.found("numbat"), ["deeper/below.md"]);
     for (const word of ["bilby", "potoroo", "dunnart"]) assert.deepEqual(await stage.found(word), [], word);
@@ -157,7 +157,10 @@ test("a plan whose dry run was killed is refused with a sentence, and nothing is
     await inAnotherProcess(stage, PLAN, { dryRun: true, dieBefore: "  INDEX" });
     const before = await outcome(stage);
     const { job } = await stage.tryCrawl(PLAN);
-    assert.match(job.result?.error ?? "", /Plan 'plan_1' of domain 'FOLDERS' is incomplete: its dry run has not come/);
+    assert.match(
+      job.result?.error ?? "",
+      /Plan 'plan_1' of domain 'FOLDERS' is incomplete: its dry run did not finish/,
+    );
     assert.deepEqual(await outcome(stage), before);
     await stage.tryCrawl(PLAN, { dryRun: true });
     await stage.crawl(PLAN);
@@ -211,7 +214,7 @@ test("a library, a list and pages: stored, and applied after a restart", async (
     await world.reopen();
     const applied = await world.crawl(PLAN);
     assert.equal(applied.job.result?.error, "", applied.log);
-    assert.match(applied.log, /Not as planned, so it is left alone: 'late.txt'/);
+    assert.match(applied.log, /Not in the approved plan, so it is left unchanged: 'late.txt'/);
     for (const [at, { download }] of dry.result.sources.entries()) {
       const { skipped: _skipped, ...done } = applied.result.sources[at]?.download ?? assert.fail();
       const { skipped: _left, ...planned } = download;

@@ -102,7 +102,7 @@ describe("a backend that refuses the key", () => {
         ["Vector store"],
       );
       assert.match(problems[0]?.detail ?? "", /the key was refused \(401\)/);
-      assert.match(problems[0]?.remedy ?? "", /whoever owns the account/);
+      assert.match(problems[0]?.remedy ?? "", /the owner of the account/);
       assert.doesNotMatch(JSON.stringify(findings), /sk-very-secret/);
     } finally {
       await world.close();

@@ -12,7 +12,7 @@ const KINDS = [
 const SAMPLED = /^Read \d+ files? to the last byte/;
 
 /** Which shortcut a look at a source took: the change log, a digest, or none. */
-const LOOKED = /^(Listed \d+ items?( by [a-z ]+)?|Nothing changed since the last look, [a-z ]+):/;
+const LOOKED = /^(Listed \d+ items?( by [a-z ]+)?|Nothing changed since the last crawl, [a-z ]+):/;
 
 export function linesInOrder(lines: readonly string[]): string[] {
   const runs: { kind: number; lines: string[] }[] = [];

@@ -86,7 +86,7 @@ test("deleted it is missing and out of search at once; restored it is the same d
   for (const called of [url("otters.md"), url("otters%2Emd"), "docs/otters.md", "otters.md"]) {
     assert.match(await story.explained(called, "Otters"), /^It is missing since .* it was at 'otters\.md'/);
   }
-  const outside = /It lies in none of this domain's places full of files/;
+  const outside = /It lies in none of this domain's folders and containers/;
   assert.match(await story.explained(`${world.container.url}/otters.md`, "Otters"), outside);
   assert.doesNotMatch(await story.explained(url("nobody.md"), "Otters"), outside);
   await world.put("docs/otters.md", "Otters hold hands while they sleep.");

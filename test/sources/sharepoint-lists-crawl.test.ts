@@ -62,7 +62,7 @@ describe("a list is crawled", () => {
   it("an unchanged list costs nothing, and a renamed lookup is noticed", async () => {
     assert.match(
       await crawl(),
-      /Nothing changed since the last look, neither at the source nor in the mirror: 4 unchanged/,
+      /Nothing changed since the last crawl, neither at the source nor in the mirror: 4 unchanged/,
     );
     await world.change("update-item", { list: CITIES, id: 1, values: { Title: "Oslo" } });
     assert.match(await crawl(), /Listed 4 items: 3 changed, 1 unchanged/);

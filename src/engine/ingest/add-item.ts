@@ -33,17 +33,20 @@ export async function addUrl(
   return await addItem(identity, request, parts, options);
 }
 
-/** What links hold is dropped; whoever writes an address down learns that it would not be the one that is asked. */
+/** Refuses a URL with a secret: the secret would be dropped, and another URL would be fetched than the user gave. */
 function refuseSecrets(address: string): void {
   const url = URL.parse(address);
   const secret = url && findAddressSecret(url);
   if (!secret) return;
   throw new BadInputError(
-    `The address holds ${secret}, which is neither kept nor used. Give it without, if it can be read so. A blob of Azure Storage is registered as a file.`,
+    `The address holds ${secret}, which is neither kept nor used. Register it without that, if it can be read so. A blob of Azure Storage is registered as a file.`,
   );
 }
 
-/** The same address twice is one record and one member, however it was written, and one message while nobody has begun with it. */
+/**
+ * Registers an item. The same address, however it is spelled, is one record and one member, and one queue message until
+ * a worker takes it.
+ */
 export async function addItem(
   identity: Identity,
   request: Omit<AddRequest, "url">,
@@ -58,7 +61,7 @@ export async function addItem(
     const found = await registry.get(identity.id);
     const at = now();
     const item = afterRegistration(found?.item ?? newItem(identity, at), { ...request, identity }, at);
-    if (options.dryRun) return told(item, domainId, { isNew: !found });
+    if (options.dryRun) return toRegistered(item, domainId, { isNew: !found });
     isSent &&= isQueued(item, at);
     try {
       await registry.put(isSent ? item : asQueued(item, at), found?.version ?? null);
@@ -67,14 +70,14 @@ export async function addItem(
       throw error;
     }
     const status = await addMember(item, domainId, parts);
-    // Whoever saw the record before its member may have taken it away, or off the timer's hands.
+    // Check again: a purge that saw the record without a member may have deleted it, or ended its watch.
     if (!(await registry.get(item.id))?.item.watched) continue;
     if (!isSent) await sendItem(item, parts);
-    return told({ ...item, status }, domainId, { isNew: !found });
+    return toRegistered({ ...item, status }, domainId, { isNew: !found });
   }
 }
 
-/** What another domain has indexed already, this one has not: then it is Crawled again. */
+/** Adds the item to the domain. If only another domain has indexed it, its status goes back to Crawled. */
 async function addMember(item: IngestItem, domainId: DomainId, records: ItemRecords): Promise<IngestItem["status"]> {
   let isNew = false;
   await records.members.change([newMember(domainId, REGISTERED_SOURCE, item.id)], (known, added) => {
@@ -87,13 +90,13 @@ async function addMember(item: IngestItem, domainId: DomainId, records: ItemReco
   return withIndexStatus(item, await records.members.of(item.id)).status;
 }
 
-export function told(item: IngestItem, domainId: DomainId, { isNew }: { readonly isNew: boolean }): Registered {
+export function toRegistered(item: IngestItem, domainId: DomainId, { isNew }: { readonly isNew: boolean }): Registered {
   const { id, normalizedSource, displaySource, status, reindexGeneration } = item;
   const { nextCrawlAt } = item.scheduling;
   return { id, normalizedSource, displaySource, domainId, status, nextCrawlAt, reindexGeneration, isNew, note: "" };
 }
 
-/** An address that leads to another item stands for that one. */
+/** An alias stands for the item it leads to. */
 export async function reindexItem(
   wanted: WantedItem,
   parts: OpenIngestParts,
@@ -109,7 +112,7 @@ export async function reindexItem(
   const requested = dryRun
     ? afterForce(item, parts.now())
     : ((await requestVisit(item.id, parts, { force: true })) ?? item);
-  return told(requested, domainId, { isNew: false });
+  return toRegistered(requested, domainId, { isNew: false });
 }
 
 function identityOf(
@@ -119,7 +122,7 @@ function identityOf(
   return findIdentity(source, { ...parts, domainId: domainId ?? parts.defaultDomain });
 }
 
-/** It is due now, and queued unless it is already. undefined: it is not registered any more. */
+/** Makes the item due and queues it unless it is queued already. undefined: it is no longer registered. */
 export async function requestVisit(
   id: ItemId,
   parts: Pick<OpenIngestParts, "registry" | "queue" | "now">,
@@ -147,9 +150,9 @@ interface SourceParts {
 }
 
 /**
- * The domain has a source for registered addresses when this resolves. NotFoundError for a domain that does not exist; only
- * the default one is made. BadInputError when something else has the source's name. The source has a
- * folder from then on: taken out before its first crawl, it leaves with all it had like any other.
+ * Makes sure that the domain has a source for registered addresses. NotFoundError for an unknown domain; only the
+ * default one is created. BadInputError if another source has its name. Also creates the source's folder: a source that
+ * is removed from the domain before its first crawl is then retired like any other.
  */
 async function ensureSource(
   domainId: DomainId,
@@ -174,7 +177,7 @@ function registeredSource({ kinds }: DomainStore): SourceConfig {
 
 async function createWithSource(domainId: DomainId, registered: SourceConfig, domains: DomainStore): Promise<void> {
   await domains.create(newDomain(domainId, registered)).catch(async (error: unknown) => {
-    // Somebody else made it in the same moment.
+    // Another process created it at the same time.
     const found = error instanceof BadInputError && (await unlessMissing(domains.get(domainId), true));
     if (!found || !hasSource(found)) throw error;
   });

@@ -43,9 +43,9 @@ interface IngestParts {
   readonly defaultDomain: DomainId;
   /** How long the record of a gone item is kept. */
   readonly keepGoneDays: number;
-  /** How many items of one host are looked at in this process at a time; as many as there are workers when left out. */
+  /** How many items of one host this process fetches at a time; no limit when left out. */
   readonly visitsPerHost?: number;
-  /** A worker that gives no sign of life for so long has lost what it took from the queue. */
+  /** A worker that does not renew its claim for this long loses it. */
   readonly lockMs?: number;
   readonly now?: () => Date;
 }
@@ -61,7 +61,7 @@ export function createIngest(given: IngestParts): Ingest {
     domainId && (await members.idsIn(domainId));
   const wet = { dryRun: false };
   const hosts = new HostSemaphore(parts.visitsPerHost ?? Number.POSITIVE_INFINITY);
-  const isTimeFor = { goneOnes: everyMs(HOUR_MS), strayOnes: everyMs(24 * HOUR_MS) };
+  const isTimeFor = { purgeGone: everyMs(HOUR_MS), purgeStray: everyMs(24 * HOUR_MS) };
   return {
     add: (request, options = wet) => addUrl(request, parts, options),
     addFile: (request, options = wet) => addFile(request, parts, options),
@@ -80,16 +80,16 @@ export function createIngest(given: IngestParts): Ingest {
     summary: async (domainId) => registry.summary(toUtcMicros(now()), await among(domainId)),
     async sweep(signal) {
       const queued = await sweepItems(parts, signal);
-      const troubles: string[] = [];
-      const warn = (sentence: string): void => void troubles.push(sentence);
-      if (isTimeFor.goneOnes(now())) await purgeGone(parts, signal, warn);
-      if (isTimeFor.strayOnes(now())) {
+      const failures: string[] = [];
+      const warn = (sentence: string): void => void failures.push(sentence);
+      if (isTimeFor.purgeGone(now())) await purgeGone(parts, signal, warn);
+      if (isTimeFor.purgeStray(now())) {
         await purgeStray(parts, signal, warn);
         await parts.documents.removeOld(now()).catch((error: unknown) => {
           warn(`Old documents and snapshots could not all be deleted: ${explain(error)}`);
         });
       }
-      if (troubles.length > 0) throw new RemoteError(troubles.join(" "));
+      if (failures.length > 0) throw new RemoteError(failures.join(" "));
       return queued;
     },
     workOne: (worker, signal) => workOne(worker, { ...parts, hosts }, signal),
@@ -97,12 +97,12 @@ export function createIngest(given: IngestParts): Ingest {
   };
 }
 
-/** As items know it: in ASCII, without the port that goes without saying. */
+/** Returns the host as items store it: in ASCII, without the default port. */
 function hostOf(text: string): string {
   return URL.parse(`http://${text.trim()}`)?.host ?? text;
 }
 
-/** true the first time, and then whenever so much time has passed. */
+/** Returns a function that is true the first time, and then once per `ms`. */
 function everyMs(ms: number): (now: Date) => boolean {
   let lastMs: number | undefined;
   return (now) => {
@@ -115,7 +115,7 @@ function everyMs(ms: number): (now: Date) => boolean {
 const SIGNATURE_DROPPED =
   "What follows the question mark in its address was dropped: a signature is neither kept nor used. The blob is read with INGEST_BLOB_CREDENTIAL, with the managed identity of the machine, or as anybody reads it.";
 
-/** As an address is registered; the file is not looked at, but must lie where files may be read. */
+/** Registers a file without reading it; it must lie where files may be read. */
 async function addFile(
   { source, domainId, force }: AddFileRequest,
   parts: AddParts & Pick<OpenIngestParts, "files">,
@@ -128,7 +128,7 @@ async function addFile(
   return { ...(await addItem(identity, request, parts, options)), note: isSigned ? SIGNATURE_DROPPED : "" };
 }
 
-/** Run again after it was interrupted, it finds most of them queued already. */
+/** Repeatable: after an interruption most items are queued already. */
 async function rebuildItems(
   request: RebuildRequest,
   parts: OpenIngestParts,
@@ -149,12 +149,12 @@ async function rebuildItems(
   for (const source of sources) {
     const { kind } = source;
     if (!kind.abilities.registersAddresses || kind.holdsRegistered?.(source)) continue;
-    job.log(`Source '${source.sourceId}' is a web site: its pages are looked at when it is crawled (scope web).`);
+    job.log(`Source '${source.sourceId}' is a web site: its pages are fetched when it is crawled (scope web).`);
   }
   return { domainId, queued };
 }
 
-/** A message for everything that is due and has none that is believed in. Returns how many. */
+/** Queues every due item that has no live message. Returns how many. */
 async function sweepItems(
   { registry, queue, now }: Pick<OpenIngestParts, "registry" | "queue" | "now">,
   signal: AbortSignal,
@@ -168,7 +168,7 @@ async function sweepItems(
       try {
         await registry.put(asQueued(item, now()), version);
       } catch (error) {
-        // Somebody is at it.
+        // Another process changed it.
         if (error instanceof ConflictError) continue;
         throw error;
       }
@@ -185,7 +185,7 @@ interface BehindParts extends ItemRecords {
   readonly domains: Pick<DomainStore, "get">;
 }
 
-/** Sites are crawled when somebody wishes it; only a request for one of their pages is a wish. */
+/** Returns the sources to crawl. Web sites are crawled by schedule or request; only a requested page makes one due. */
 async function findBehind(parts: BehindParts): Promise<readonly Behind[]> {
   const { registry } = parts;
   const counts = new Map<string, Behind>();
@@ -199,7 +199,7 @@ async function findBehind(parts: BehindParts): Promise<readonly Behind[]> {
     await forEachConcurrent(page, WRITES_AT_ONCE, async ({ item }) => {
       const members = known.get(item.id) ?? [];
       if (withIndexStatus(item, members) === item) members.filter((one) => lacks(one, item)).forEach(count);
-      // The index got it while somebody looked at it.
+      // It was indexed while it was being fetched.
       else await syncMembers(item.id, item.id, parts);
     });
   }
@@ -217,7 +217,7 @@ function lacks(member: Member, item: IngestItem): boolean {
   return member.indexedGeneration < Math.min(item.requestedGeneration, item.processedGeneration);
 }
 
-/** In whatever order they are met. */
+/** XOR of hashes: the order of the items does not matter. */
 function withItem(which: string, id: ItemId): string {
   return (BigInt(which) ^ BigInt(`0x${createHash("sha256").update(id).digest("hex")}`)).toString();
 }

@@ -16,12 +16,12 @@ interface ItemFetcherParts extends ItemRecords {
   readonly visitor: ItemVisitor;
   readonly documents: RekeyParts["documents"];
   readonly rules: IdentityRules;
-  /** Whoever gives no sign of life for so long has lost the item. */
+  /** A worker that does not renew its lock for this long loses the item. */
   readonly lockMs?: number;
   readonly now?: () => Date;
 }
 
-/** Read, lock with the version that was read, visit, unlock: of several that want the same item, one has it. */
+/** Reads the item, locks it by its version, visits and unlocks it: of several workers, one gets it. */
 export function createItemFetcher(parts: ItemFetcherParts): ItemFetcher {
   return { fetch: (id, options) => fetchItem(id, options, { lockMs: LOCK_MS, now: () => new Date(), ...parts }) };
 }
@@ -31,7 +31,7 @@ async function fetchItem(
   options: ItemVisitOptions,
   parts: Required<ItemFetcherParts>,
 ): Promise<ItemVisitResult> {
-  // Of its own for every look: the loops of one worker are rivals, too.
+  // Unique per visit: the loops of one worker compete, too.
   const token = `${options.worker} ${randomBytes(4).toString("hex")}`;
   const begun = await begin(id, token, options, parts);
   if (begun.kind !== "begun") return begun;
@@ -46,7 +46,7 @@ async function fetchItem(
     const visit = await parts.visitor.visit(item, {
       force: options.force || isForced(item),
       includeImages: item.includeImages,
-      // Whoever registers an address wants what is behind it, wherever that is. A page that is known stays on its site.
+      // A new address may redirect anywhere. A known page must stay on its site.
       ...(item.content.contentHash === "" && { inScope: () => true }),
       ...(options.tell && { tell: options.tell }),
       signal: AbortSignal.any([options.signal, held.lost]),
@@ -55,7 +55,7 @@ async function fetchItem(
     return { kind: "visited", visit };
   } catch (error) {
     if (!held.lost.aborted) throw error;
-    throw new ConflictError(`look at ${item.displaySource}: it took too long, and is somebody else's now`, {
+    throw new ConflictError(`fetch ${item.displaySource}: it took too long, and another worker took it over`, {
       cause: error,
     });
   } finally {
@@ -72,7 +72,7 @@ interface Locked {
   readonly locked: readonly ItemId[];
 }
 
-/** An address that is known to lead to another item is looked at together with that one. */
+/** Locks the item. An alias is locked together with the item it leads to. */
 async function begin(
   id: ItemId,
   token: string,
@@ -109,19 +109,19 @@ async function lockOne(
   }
 }
 
-/** What cannot be unlocked now is free when the lock ends. */
+/** A lock that cannot be released now expires. */
 async function release(ids: readonly ItemId[], token: string, { registry }: Required<ItemFetcherParts>): Promise<void> {
   for (const id of ids) await changeItem(registry, id, (item) => unlock(item, token)).catch(() => undefined);
 }
 
 interface HeldLocks {
-  /** Aborts when they belong to somebody else, or may do so because nobody could be told for too long. */
+  /** Aborts when another worker has the locks, or may have them because they could not be renewed in time. */
   readonly lost: AbortSignal;
-  /** Resolves when nothing of this will be written any more. */
+  /** Stops renewing; resolves when no write is under way any more. */
   end(): Promise<void>;
 }
 
-/** Renews the locks until their end. */
+/** Renews the locks until `end`. */
 function keepLocks(
   ids: readonly ItemId[],
   token: string,
@@ -141,10 +141,10 @@ function keepLocks(
     return await heartbeat();
   };
   const timer = setInterval(() => {
-    const askedAtMs = performance.now();
+    const startedAtMs = performance.now();
     renewing = renewing.then(renew).then(
       (held) => {
-        if (held) renewedAtMs = askedAtMs;
+        if (held) renewedAtMs = startedAtMs;
         else lost.abort();
       },
       () => {

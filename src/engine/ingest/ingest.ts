@@ -16,29 +16,28 @@ export interface AddRequest {
 }
 
 export interface AddFileRequest extends Pick<AddRequest, "domainId" | "force"> {
-  /** An absolute path or `file:` address on this machine, or the address of a blob. */
+  /** An absolute path or `file:` URL on this machine, or the URL of a blob. */
   readonly source: string;
 }
 
-/** What a request came to. */
+/** The result of a registration. */
 export interface Registered {
   readonly id: ItemId;
-  /** Under what the address is known, for programs and for people. */
+  /** The address as it is stored, and as it is shown to users. */
   readonly normalizedSource: string;
   readonly displaySource: string;
   readonly domainId: DomainId;
   readonly status: IngestStatus;
   readonly nextCrawlAt: string;
   readonly reindexGeneration: number;
-  /** It was not in the registry before. */
   readonly isNew: boolean;
-  /** What whoever asked should know, "" for nothing. */
+  /** A note for the caller, or "". */
   readonly note: string;
 }
 
 export interface RebuildRequest {
   readonly domainId: DomainId | undefined;
-  /** Bypasses what is known of every item. */
+  /** Fetches every item without conditional requests. */
   readonly force: boolean;
 }
 
@@ -48,43 +47,49 @@ export interface ItemView {
   readonly images: readonly StoredImage[];
 }
 
-/** A source of a domain whose index is behind its registry. */
+/** A source whose index lacks changes that the registry has. */
 export interface Behind {
   readonly domainId: DomainId;
   readonly sourceId: SourceId;
   readonly items: number;
-  /** The same for the same items. */
+  /** A checksum of the items: the same set gives the same value. */
   readonly which: string;
 }
 
 export type WantedItem = { readonly id: ItemId } | { readonly source: string; readonly domainId?: DomainId };
 
-/** The registry as a product: what CLI, HTTP and pages call. */
+/** The operations of the registry for CLI, HTTP and pages. */
 export interface Ingest {
-  /** BadInputError for what is no address that may be asked; nothing is fetched here. */
+  /** Registers a URL; fetches nothing. BadInputError for an invalid or forbidden one. */
   add(request: AddRequest, options?: { readonly dryRun: boolean }): Promise<Registered>;
-  /** A file or a blob. BadInputError for what must not be read; nothing is read here. */
+  /** Registers a file or blob; reads nothing. BadInputError for one that must not be read. */
   addFile(request: AddFileRequest, options?: { readonly dryRun: boolean }): Promise<Registered>;
-  /** By id, or by address and domain (otherwise the usual one). NotFoundError when it is not registered. */
+  /** By id, or by address and domain (or the default one). NotFoundError if it is not registered. */
   reindex(wanted: WantedItem, options?: { readonly dryRun: boolean }): Promise<Registered>;
-  /** Inside a job: every item of the domain is due at once, and queued. */
+  /** Makes every item of the domain due and queues it. Runs inside a job. */
   rebuild(request: RebuildRequest, job: JobContext): Promise<{ readonly domainId: DomainId; readonly queued: number }>;
-  /** Takes it out of the domain; its record stays while another domain has it. */
+  /** Removes the item from the domain; its record stays while another domain has it. */
   remove(id: ItemId, domainId: DomainId, options?: { readonly dryRun: boolean }): Promise<void>;
   /**
-   * Under which an address, or the path of a file, is known in a domain (otherwise the usual one), or would be. BadInputError
-   * for what is none.
+   * Returns the id that an address or file path has, or would have, in a domain (or the default one). BadInputError if
+   * it is neither.
    */
   idOf(source: string, domainId?: DomainId): Promise<ItemId>;
   items(query: Omit<ItemQuery, "among"> & { readonly domainId?: DomainId | undefined }): Promise<ItemPage>;
-  /** NotFoundError. */
+  /** Throws NotFoundError. */
   item(id: ItemId): Promise<ItemView>;
   images: Pick<WebImages, "of" | "read">;
   summary(domainId?: DomainId): Promise<RegistrySummary>;
-  /** The timer's work: queues what is due, purges what is gone long enough. Returns how many were queued; RemoteError, when all is done, for what could not be deleted. */
+  /**
+   * Called by the timer: queues what is due and purges what has been gone long enough. Returns how many were queued. At
+   * the end, throws RemoteError if something could not be deleted.
+   */
   sweep(signal: AbortSignal): Promise<number>;
-  /** Takes one queued item and looks at it. false: there was none, or none whose host has room. Throws what is not the item's fault. Never two at once at the same item, whoever asks. */
+  /**
+   * Claims one queued item and fetches it. false: none was queued, or none whose host has a free slot. Throws errors
+   * that are not the item's fault. The same item is never fetched twice at once, in any process.
+   */
   workOne(worker: string, signal: AbortSignal): Promise<boolean>;
-  /** Sources whose index does not have what the registry says. */
+  /** Sources whose index lacks changes that the registry has. */
   behind(): Promise<readonly Behind[]>;
 }

@@ -21,12 +21,15 @@ interface WorkParts {
 
 const RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 10 * 60_000;
-/** An item that takes its worker down each time is left alone for a while. */
+/** An item that crashes its worker each time is given up for a while. */
 const MOST_ATTEMPTS = 20;
-/** Clocks of machines differ: what is due so soon was meant to be looked at. */
+/** Clocks of machines differ: an item that is due so soon counts as due. */
 const ALMOST_DUE_MS = 60_000;
 
-/** false: nothing that could be begun. Throws what was not the item's fault; its message comes back after a while. */
+/**
+ * Claims and fetches one item; false if there was none to start. Throws errors that are not the item's fault; its
+ * message comes back later.
+ */
 export async function workOne(worker: string, parts: WorkParts, signal: AbortSignal): Promise<boolean> {
   const { queue, lockMs, hosts } = parts;
   while (!signal.aborted) {
@@ -36,7 +39,7 @@ export async function workOne(worker: string, parts: WorkParts, signal: AbortSig
     if (!message) return await queue.complete(task);
     const permit = hosts.tryAcquire(message.host, task.id);
     if (permit === "acquired") return await workOn(task, message, worker, parts, signal);
-    // Those that wait for other hosts go first.
+    // Items of other hosts go first.
     await queue.handBack(task, permit.waitMs);
   }
   return false;
@@ -51,7 +54,7 @@ async function workOn(
 ): Promise<true> {
   const { queue, hosts } = parts;
   try {
-    await attend(task, id, worker, parts, signal);
+    await fetchClaimed(task, id, worker, parts, signal);
   } catch (error) {
     if (!signal.aborted) {
       await queue.fail(task, { error: explain(error), delayMs: retryMs(task, LONGEST_RETRY_MS) });
@@ -64,7 +67,7 @@ async function workOn(
   return true;
 }
 
-async function attend(
+async function fetchClaimed(
   task: ClaimedTask,
   id: ItemId,
   worker: string,
@@ -74,14 +77,14 @@ async function attend(
   const { queue, itemFetcher, lockMs } = parts;
   if (task.attempts > MOST_ATTEMPTS) await giveUp(id, task, parts);
   const heartbeat = (): Promise<boolean> => queue.renew(task, lockMs);
-  const looked = await itemFetcher.fetch(id, { worker, when: "due", force: false, signal, heartbeat });
-  if (looked.kind === "busy") {
-    const leftMs = Date.parse(looked.until) - parts.now().getTime();
-    // Whoever has it may have begun before the last request was made, or be dead: somebody has to look again.
+  const result = await itemFetcher.fetch(id, { worker, when: "due", force: false, signal, heartbeat });
+  if (result.kind === "busy") {
+    const leftMs = Date.parse(result.until) - parts.now().getTime();
+    // Keep the message: the other worker may have started before the last request, or be dead.
     const delayMs = Math.max(Math.min(leftMs, retryMs(task, lockMs / 4)), 0);
-    return void (await queue.fail(task, { error: "Somebody else is looking at it.", delayMs }));
+    return void (await queue.fail(task, { error: "Another worker is fetching it.", delayMs }));
   }
-  const dueInMs = looked.kind === "not due" ? await takeOff(id, parts) : undefined;
+  const dueInMs = result.kind === "not due" ? await dropMessage(id, parts) : undefined;
   if (dueInMs === undefined) await queue.complete(task);
   else await queue.fail(task, { error: "It is not due yet.", delayMs: dueInMs });
 }
@@ -91,17 +94,17 @@ function retryMs({ attempts }: ClaimedTask, longestMs: number): number {
 }
 
 /**
- * The message of an item that is not due is not needed, and the record says so first: whoever asks for it from now on sends
- * another. undefined when that is done; otherwise how long the message has to wait.
+ * Marks the item as not queued before its message is deleted, so a later request sends a new one. Returns undefined, or
+ * how long the message has to wait because the item is due soon.
  */
-async function takeOff(id: ItemId, { registry, now }: WorkParts): Promise<number | undefined> {
+async function dropMessage(id: ItemId, { registry, now }: WorkParts): Promise<number | undefined> {
   let waitMs: number | undefined;
   await changeItem(registry, id, (item) => {
     const { queuedUntil, nextCrawlAt } = item.scheduling;
     const leftMs = Math.max(Date.parse(nextCrawlAt) - now().getTime(), 0);
     waitMs = queuedUntil !== "" && leftMs < ALMOST_DUE_MS ? leftMs : undefined;
-    const isTold = queuedUntil === "" || waitMs !== undefined;
-    return isTold ? item : withoutMessage(item);
+    const isUnchanged = queuedUntil === "" || waitMs !== undefined;
+    return isUnchanged ? item : withoutMessage(item);
   });
   return waitMs;
 }
@@ -111,41 +114,47 @@ async function giveUp(
   { attempts, error }: ClaimedTask,
   { registry, policy, now }: WorkParts,
 ): Promise<void> {
-  const why = error || "each time the worker ended before it did.";
+  const why = error || "the worker ended each time before the item was done.";
   const reason = `Given up for now after ${attempts} attempts: ${why}`;
   await changeItem(registry, id, (item) =>
     isDue(item, now()) ? afterFailure(item, beginVisit(item, now()), { reason }, policy) : item,
   );
 }
 
-/** The kind of its messages in the queue. */
+/** The task kind of items in the queue. */
 export const ITEM_TASK = "ingest";
 
-/** A message that nobody has begun with by then may be lost: unless it may still wait in a long line, the timer sends another. */
+/**
+ * How long a message counts as queued. After that it may be lost: unless it may still wait in a long queue, the timer
+ * sends another.
+ */
 const BELIEVED_MS = 15 * 60_000;
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** The item as it is put before its message is sent: killed in between, the timer sends one when nobody believes in this one any more. */
+/**
+ * The item as it is stored before its message is sent. After a kill in between, the timer sends a message when this one
+ * has expired.
+ */
 export function asQueued(item: IngestItem, now: Date): IngestItem {
   const queuedUntil = toUtcMicros(new Date(now.getTime() + BELIEVED_MS));
   return { ...item, scheduling: { ...item.scheduling, queuedUntil } };
 }
 
-/** Is there a message that nobody has begun with? Whoever takes it sees everything asked for until then. */
+/** Whether a message waits that no worker has taken. The worker that takes it sees every request made until then. */
 export function isQueued({ scheduling }: IngestItem, now: Date): boolean {
   return scheduling.queuedUntil > toUtcMicros(now);
 }
 
 /**
- * The same of a message that is old: is it still in the line? `waitingSince` tells when the first one there was put there, so
- * whatever was sent later may be behind it.
+ * Whether an expired message may still be in the queue. `waitingSince` is the age of the queue's oldest message; later
+ * ones are behind it.
  */
 export function mayStillWait({ scheduling }: IngestItem, waitingSince: Date | undefined): boolean {
   if (!waitingSince || scheduling.queuedUntil === "") return false;
   return Date.parse(scheduling.queuedUntil) - BELIEVED_MS >= waitingSince.getTime() - CLOCKS_DIFFER_MS;
 }
 
-/** The record says already that it is queued; if that does not work out, it says so no longer. */
+/** Sends the message of an item that is marked as queued; takes the mark back if that fails. */
 export async function sendItem(
   item: IngestItem,
   { queue, registry }: { readonly queue: TaskQueue; readonly registry: Registry },
@@ -164,28 +173,28 @@ export function withoutMessage(item: IngestItem): IngestItem {
   return { ...item, scheduling: { ...item.scheduling, queuedUntil: "" } };
 }
 
-/** undefined: no message of ours. */
+/** undefined: not a message of this kind. */
 function readMessage({ payload }: Pick<ClaimedTask, "payload">): { id: ItemId; host: string } | undefined {
   const { id, host, partitionKey } = (payload ?? {}) as { readonly [field: string]: unknown };
-  // Of earlier versions, and of other programs, the partition has to do.
+  // Messages of earlier releases and other programs have no host: use the partition.
   return typeof id === "string" && id !== "" ? { id: id as ItemId, host: String(host ?? partitionKey) } : undefined;
 }
 
-/** Before the first look at the host ended. */
+/** Until the first fetch from the host has ended. */
 const LEAST_PACE_MS = 10;
-/** A host may be quicker than it was. */
+/** The host may have become faster. */
 const LONGEST_WAIT_MS = 60_000;
 
 interface Host {
   taken: number;
-  /** Those that were told to wait and have not been back. */
+  /** Tasks that were sent back and have not returned yet. */
   readonly waiting: Set<Task["id"]>;
-  /** How long it took until the last permit was free again. */
+  /** Time between the last two releases. */
   paceMs: number;
   leftAtMs: number;
 }
 
-/** Hosts are asked at their own pace, so whoever looks at an item may have to wait: not all of a process for the same host. */
+/** Limits how many workers of this process fetch from one host: slow hosts must not occupy all workers. */
 export class HostSemaphore {
   readonly #most: number;
   readonly #hosts = new Map<string, Host>();
@@ -194,7 +203,7 @@ export class HostSemaphore {
     this.#most = most;
   }
 
-  /** Otherwise, how long the task should wait: for as long as the host takes for those that wait already. */
+  /** Returns "acquired", or how long the task should wait: the host's pace times the tasks that wait already. */
   tryAcquire(host: string, task: Task["id"]): "acquired" | { readonly waitMs: number } {
     const nowMs = performance.now();
     const found = this.#hosts.get(host) ?? { taken: 0, waiting: new Set(), paceMs: 0, leftAtMs: nowMs };

@@ -8,13 +8,13 @@ import { withIndexStatus } from "../../plan/web/item-transitions.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
 import type { ItemRecords } from "./remove-items.ts";
 
-/** So often in a row somebody else is faster only when something is wrong. */
+/** So many conflicts in a row mean that something is wrong. */
 const MOST_TRIES = 50;
 
 /**
- * Reads, changes and puts; once more when somebody was faster. Given back the very same item, it puts nothing. Returns the
- * record as it then is; undefined when there is none. A change that goes by the members reads them itself, after the record:
- * whoever changes a member looks at the record afterwards, so of two at once one sees what the other did.
+ * Reads, changes and puts the record; retries on conflict. If `change` returns the same object, nothing is put. Returns
+ * the current record, or undefined if there is none. A change that depends on the members reads them itself, after the
+ * record: a writer of members reads the record afterwards, so of two concurrent writers one sees the other's change.
  */
 export async function changeItem(
   registry: Pick<Registry, "get" | "put">,
@@ -35,15 +35,15 @@ export async function changeItem(
 }
 
 /**
- * After a look at `address`, which turned out to be `item`: the domains in which the one was registered have the other, and
- * it is Crawled as long as one of them is behind.
+ * After a visit of `address`, which turned out to be `item`: adds `item` to the domains of `address`. Its status is
+ * Crawled as long as one of them has not indexed it.
  */
 export async function syncMembers(address: ItemId, item: ItemId, records: ItemRecords): Promise<void> {
   if (address !== item) await addFollowers(address, item, records);
   await changeItem(records.registry, item, async (now) => withIndexStatus(now, await records.members.of(item)));
 }
 
-/** Nobody asked for these themselves: they are there while an address that somebody asked for leads to them. */
+/** Adds members with `wanted: "led"`: nobody registered them; they stay while a registered address leads to them. */
 async function addFollowers(address: ItemId, item: ItemId, { members }: ItemRecords): Promise<void> {
   const isWanted = (one: Member): boolean => one.sourceId === REGISTERED_SOURCE && one.wanted !== "no";
   const wanted = (await members.of(address)).filter(isWanted);
@@ -57,13 +57,12 @@ interface IdentityParts {
   readonly registry: Pick<Registry, "get">;
   readonly members: Pick<Members, "of">;
   readonly rules: IdentityRules;
-  /** Where it was registered, if anywhere. */
   readonly domainId: DomainId;
 }
 
 /**
- * Of an address, or of the path of a file. An address may be that of a page and of a blob: the one that is registered in the
- * domain is meant, then one that is there otherwise, then one that is known at all, and of equals the page.
+ * Returns the identity of an address or file path. An address may be a page and a blob: prefers the one registered in
+ * the domain, then one in the domain, then one in the registry, and otherwise the page.
  */
 export async function findIdentity(source: string, parts: IdentityParts): Promise<Identity> {
   if (!/^\s*https?:/i.test(source)) return identifyFile(source);
@@ -73,7 +72,7 @@ export async function findIdentity(source: string, parts: IdentityParts): Promis
   return (await nearnessOf(blob.id, parts)) > (await nearnessOf(page.id, parts)) ? blob : page;
 }
 
-/** undefined: no blob can have this address. */
+/** undefined: not a possible blob address. */
 function identifyBlob(source: string): Identity | undefined {
   try {
     return identifyFile(source);

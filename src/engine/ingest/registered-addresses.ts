@@ -21,8 +21,8 @@ const UNREGISTERED =
   "the registry does not know it any more: register it again, or crawl with confirm_deletes=true to take it out of the index";
 
 /**
- * Registered addresses that the index has and the registry has lost, with what they were called at the source. One that was
- * taken out is no such thing: it stays a member, marked as nobody's, until the index has nothing of it.
+ * Returns registered addresses that the index has and the registry has lost, with their names at the source. An address
+ * that was removed is not lost: it stays a member with `wanted: "no"` until the index has nothing of it.
  */
 export async function findUnregistered(
   run: SourceRun,
@@ -46,7 +46,10 @@ export async function findUnregistered(
 
 type RegistryParts = Pick<EngineParts, "itemRepository" | "domains" | "backend">;
 
-/** The same source, with a word for what the registry lost: only what somebody took out, or confirms, leaves the index. */
+/**
+ * Wraps the source: addresses that the registry lost are listed as unreadable, so they stay in the index until their
+ * removal is confirmed.
+ */
 export function keepUnregistered(
   source: Source,
   { run, request, ledger, job }: Pick<SourceStep, "run" | "request" | "ledger" | "job">,
@@ -70,8 +73,8 @@ export function keepUnregistered(
 }
 
 /**
- * When the ledger was lost, its members were, too: addresses that the index has and the registry knows are members again, and those
- * that no domain has, if this is the only one in which addresses are registered.
+ * Restores members after the ledger was lost: addresses that the index and the registry have; and all watched
+ * addresses, if this is the only domain with registered addresses.
  */
 async function restoreMembers(
   { domainId, config }: SourceRun,
@@ -115,13 +118,13 @@ interface NoteTools {
   readonly mirror: Pick<Mirror, "isFailed">;
   readonly repository: ItemRepository;
   readonly warn: Warn;
-  /** What the registry had lost before this run indexed anything: nobody has taken it out. */
+  /** Addresses that the registry had lost before this run. */
   readonly unregistered: ReadonlyMap<ItemId, unknown>;
 }
 
 /**
- * After a web source was embedded: its members and their records say what the index has. Only what differs is written, so
- * a run that is killed here is made up for by the next.
+ * Updates members and records after a web source was embedded. Writes only differences, so the next run completes one
+ * that was killed.
  */
 export async function noteIndexed(
   { domainId, config }: { readonly domainId: DomainId; readonly config: Pick<SourceRun["config"], "sourceId"> },
@@ -141,19 +144,19 @@ export async function noteIndexed(
       before.delete(entry.itemId);
       if (!isSame(note.member, known)) notes.push(note);
     }
-    await writeDown(notes, members);
-    await forEachConcurrent(notes, WRITES_AT_ONCE, (note) => tellItem(note, tools.repository));
+    await writeMembers(notes, members);
+    await forEachConcurrent(notes, WRITES_AT_ONCE, (note) => updateItem(note, tools.repository));
   }
   await noteLeft([...before.values()].filter(hasLeft), tools);
 }
 
 interface Note {
   readonly member: Member;
-  /** Why the index will never have it as it is; "" otherwise. */
+  /** Why this version cannot be indexed, or "". */
   readonly failure: string;
 }
 
-/** undefined: nothing of it is, or will be, in the index. */
+/** undefined: it is not in the index, and will not be. */
 function noteOf({ mirrored, indexed }: LedgerEntry, known: Member, mirror: NoteTools["mirror"]): Note | undefined {
   if (!mirrored || !indexed) return undefined;
   const [listedHash = "", generation = "0"] = mirrored.fingerprint.contentVersion.split("#");
@@ -167,15 +170,15 @@ function noteOf({ mirrored, indexed }: LedgerEntry, known: Member, mirror: NoteT
   if (indexed.fileId === "") return undefined;
   const contentHash = indexed.sha256 ? `sha256:${indexed.sha256}` : listedHash;
   const held = { contentHash, lastIndexedDocId: indexed.fileId, lastIndexed: indexed.embeddedAt };
-  // A new version that could not be embedded yet stays owed.
+  // A new version that could not be embedded yet is still due.
   return { member: { ...known, ...held, ...(indexed.embeddingError === "" && served) }, failure: "" };
 }
 
 /**
- * What the index has, and nothing else: whether somebody wants it is not known here. One that the index has and that is no
- * member any more was taken out while it was being indexed.
+ * Writes what the index has and keeps `wanted`, which is not known here. A document without a member was removed from
+ * the domain while it was being indexed.
  */
-async function writeDown(notes: readonly Note[], members: Members): Promise<void> {
+async function writeMembers(notes: readonly Note[], members: Members): Promise<void> {
   const noted = notes.map(({ member }) => member);
   await members.change(noted, (known, member) => {
     const isTakenOut = !known && member.sourceId === REGISTERED_SOURCE && member.lastIndexedDocId !== "";
@@ -192,7 +195,7 @@ function isSame(a: Member, b: Member): boolean {
   );
 }
 
-async function tellItem({ member, failure }: Note, { registry, members: all }: ItemRecords): Promise<void> {
+async function updateItem({ member, failure }: Note, { registry, members: all }: ItemRecords): Promise<void> {
   const { contentHash, indexedGeneration: generation, lastIndexedDocId: docId } = member;
   const at = new Date();
   await changeItem(registry, member.itemId, async (item) => {
@@ -207,12 +210,15 @@ async function tellItem({ member, failure }: Note, { registry, members: all }: I
   });
 }
 
-/** Of members that the index has nothing of: those of which it had something, or should have nothing. */
+/** Whether a member without a document had one before, or was removed. */
 function hasLeft({ sourceId, lastIndexedDocId, wanted }: Member): boolean {
   return lastIndexedDocId !== "" || (sourceId === REGISTERED_SOURCE && wanted === "no");
 }
 
-/** Registered addresses stay members for as long as somebody wants them, whatever the index has; those that the registry lost do not. */
+/**
+ * Updates members whose document left the index. Registered addresses stay members while they are wanted, unless the
+ * registry lost them.
+ */
 async function noteLeft(left: readonly Member[], { repository, warn }: NoteTools): Promise<void> {
   const records = await repository.registry.getMany(left.map(({ itemId }) => itemId));
   const recorded = new Set(records.flatMap((record) => record?.item.id ?? []));
@@ -225,24 +231,24 @@ async function noteLeft(left: readonly Member[], { repository, warn }: NoteTools
     (known?.wanted === "no" ? takenOut : dropped).add(itemId);
     return undefined;
   });
-  for (const { itemId } of left) await tellLeft(itemId, repository);
+  for (const { itemId } of left) await updateLeft(itemId, repository);
   await dropItems(dropped, repository, { keepLeft: true, warn });
   await dropItems(takenOut, repository, { keepLeft: false, warn });
 }
 
-async function tellLeft(id: ItemId, { registry, members: all }: ItemRecords): Promise<void> {
+async function updateLeft(id: ItemId, { registry, members: all }: ItemRecords): Promise<void> {
   await changeItem(registry, id, async (item) => {
     const members = await all.of(id);
     const held = members.find(({ lastIndexedDocId }) => lastIndexedDocId !== "")?.lastIndexedDocId ?? "";
-    const told = withIndexStatus(item, members);
-    if (told.linkage.lastIndexedDocId === held) return told;
-    return { ...told, linkage: { ...told.linkage, lastIndexedDocId: held } };
+    const updated = withIndexStatus(item, members);
+    if (updated.linkage.lastIndexedDocId === held) return updated;
+    return { ...updated, linkage: { ...updated.linkage, lastIndexedDocId: held } };
   });
 }
 
 const MAX_NAMED = 5;
 
-/** Records of a web source that are damaged, and registered addresses that the registry does not know any more. */
+/** Reports damaged records of a web source, and registered addresses that the registry lost. */
 export async function* examineRecords(
   run: SourceRun,
   { itemRepository, ledgers }: Pick<EngineParts, "itemRepository" | "ledgers">,
@@ -268,14 +274,18 @@ function sayDamaged(addresses: readonly string[]): Finding {
   const more = addresses.length > MAX_NAMED ? ` and ${addresses.length - MAX_NAMED} more` : "";
   const whose = addresses.length === 1 ? "The record" : "The records";
   const detail = `${whose} of ${named.join(", ")}${more} in the registry cannot be read.`;
-  return { subject: "Registry", outcome: "problem", detail, remedy: "Crawl the source: each look makes one anew." };
+  return {
+    subject: "Registry",
+    outcome: "problem",
+    detail,
+    remedy: "Crawl the source: each fetch writes a new record.",
+  };
 }
 
-/** After the registry was lost. */
 export function sayUnregistered(documents: number): Pick<Finding, "detail" | "remedy"> {
   const are = plural(documents, "document", "documents");
   return {
-    detail: `The index has ${are} of addresses that the registry does not know, so nobody looks whether they change.`,
+    detail: `The index has ${are} of addresses that the registry does not know, so changes of these addresses are not noticed.`,
     remedy:
       "Register the addresses again, those in the column url of the source's sharepoint_map.csv; a crawl with confirm_deletes=true then takes the documents of all others out of the index.",
   };

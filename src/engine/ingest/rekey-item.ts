@@ -19,9 +19,10 @@ export interface RekeyParts extends ItemRecords {
 }
 
 /**
- * Returns the id that the item's address has by today's rules of what is a secret or a tracker. Where that is another one, the
- * item goes on under it, with its document; the old record becomes its alias without what the address held, and a member only
- * where an index has its document. The secret goes last, so a call that was interrupted is finished by the next.
+ * Returns the id of the item's address by the current rules for secrets and tracking parameters. If it is another one,
+ * the item continues under it, with its document; the old record becomes an alias without the dropped parameters, and
+ * stays a member only where an index has its document. The secret is removed last, so the next call finishes an
+ * interrupted one.
  */
 export async function rekeyItem(item: IngestItem, parts: RekeyParts): Promise<ItemId> {
   const identity = identityNow(item, parts.rules);
@@ -70,7 +71,7 @@ async function carryOver(
   await changeItem(registry, identity.id, (known) => withWatchOf(known, item));
 }
 
-/** Read anew: whether the address shows the same without what it held is not known. */
+/** Fetched again: the address may show something else without the dropped parameters. */
 function successorOf(item: IngestItem, identity: Identity, now: Date): IngestItem {
   const { http, linkage, scheduling } = item;
   const url = URL.parse(item.foundSource);

@@ -9,21 +9,21 @@ import { REGISTERED_SOURCE } from "./ingest.ts";
 import { changeItem, syncMembers } from "./item-records.ts";
 import { rekeyItem } from "./rekey-item.ts";
 
-/** What is known of addresses, and which sources have them. */
+/** Records of addresses, and the sources that have them. */
 export interface ItemRecords {
   readonly registry: Registry;
   readonly members: Members;
 }
 
-/** Where items are kept. */
+/** Records with their documents and images. */
 export interface ItemRepository extends ItemRecords {
   readonly documents: Pick<WebDocuments, "delete">;
   readonly images: Pick<WebImages, "delete">;
 }
 
 /**
- * Forgets those of the items that are in no domain now, with their documents and pictures; those that are not registered now
- * are not looked after. What is known of pages that left (Gone, OutOfScope) may be kept for a while: they may come back.
+ * Deletes items that are in no domain, with their documents and images; stops watching those that are not registered.
+ * `keepLeft` keeps records of pages that left (Gone, OutOfScope): they may come back.
  */
 export async function dropItems(
   ids: Iterable<ItemId>,
@@ -43,10 +43,10 @@ export async function dropItems(
   }
 }
 
-/** Told what could not be deleted of an item that was. */
+/** Called with what could not be deleted of a deleted item. */
 export type Warn = (sentence: string) => void;
 
-/** The record first: one that somebody changed meanwhile stays, with all it has. false: it stays. */
+/** Deletes the record first: one that changed meanwhile stays, with all it has. Returns false if it stays. */
 export async function deleteItem(
   id: ItemId,
   version: string,
@@ -67,7 +67,7 @@ export async function deleteItem(
   return true;
 }
 
-/** Of all web sources of a domain, or of one. */
+/** Deletes the members of these sources, and items that are in no domain then. */
 export async function forgetMembers(
   domainId: DomainId,
   sources: Iterable<SourceId>,
@@ -83,8 +83,8 @@ export async function forgetMembers(
 }
 
 /**
- * Takes an address out of a domain, together with those that lead to it and what only it leads to. What the index has of them
- * leaves with the next crawl of the source; until then the members stay, marked as nobody's.
+ * Removes an address from a domain, with the aliases that lead to it and the pages that only it leads to. Indexed ones
+ * are removed by the next crawl of the source; until then their members stay, with `wanted: "no"`.
  */
 export async function removeItem(
   id: ItemId,
@@ -101,19 +101,19 @@ export async function removeItem(
     );
   }
   if (dryRun) return;
-  const leaving = await allOf(id, domainId, parts);
-  for (const itemId of leaving) await leave({ domainId, sourceId: REGISTERED_SOURCE, itemId }, parts);
-  const troubles: string[] = [];
-  await dropItems(leaving, parts, { keepLeft: false, warn: (sentence) => troubles.push(sentence) });
-  if (troubles.length > 0) throw new RemoteError(troubles.join(" "));
+  const leaving = await findLeaving(id, domainId, parts);
+  for (const itemId of leaving) await markRemoved({ domainId, sourceId: REGISTERED_SOURCE, itemId }, parts);
+  const failures: string[] = [];
+  await dropItems(leaving, parts, { keepLeft: false, warn: (sentence) => failures.push(sentence) });
+  if (failures.length > 0) throw new RemoteError(failures.join(" "));
 }
 
 function registeredFirst(a: Member, b: Member): number {
   return Number(b.sourceId === REGISTERED_SOURCE) - Number(a.sourceId === REGISTERED_SOURCE);
 }
 
-/** Left alone, an address that leads to it would bring it back; what only it leads to is there for nobody. */
-async function allOf(
+/** Returns the item, its aliases (one of them would bring it back) and the pages that only it leads to. */
+async function findLeaving(
   id: ItemId,
   domainId: DomainId,
   { registry, members }: OpenIngestParts,
@@ -130,7 +130,7 @@ async function allOf(
     for (const { itemId, wanted } of page) if (wanted !== "asked") followers.add(itemId);
   }
   const addresses = [...leadsTo.keys()];
-  // Some lead on, and are nobody's any more.
+  // Some aliases lead on to items that are no members.
   for (let met = 0; met < leadsTo.size; ) {
     met = leadsTo.size;
     await follow([...new Set(leadsTo.values())].filter((one) => !leadsTo.has(one) && !followers.has(one)));
@@ -148,8 +148,10 @@ function chainFrom(id: ItemId, leadsTo: ReadonlyMap<ItemId, ItemId>): ReadonlySe
   return chain;
 }
 
-/** The index may have more of it than the member says, unless nothing was ever read. */
-async function leave(member: MemberKey, parts: OpenIngestParts): Promise<void> {
+/**
+ * Deletes the member if nothing was ever fetched; otherwise the index may have it, even if the member does not say so.
+ */
+async function markRemoved(member: MemberKey, parts: OpenIngestParts): Promise<void> {
   const wasRead = (await parts.registry.get(member.itemId))?.item.content.contentHash !== "";
   await parts.members.change([member], (known) =>
     known && (wasRead || known.lastIndexedDocId !== "") ? { ...known, wanted: "no" } : undefined,
@@ -159,7 +161,10 @@ async function leave(member: MemberKey, parts: OpenIngestParts): Promise<void> {
 
 const DAY_MS = 24 * 3600_000;
 
-/** Forgets what has been gone for long enough, wherever it was registered. Not while an index still has it: there somebody has to confirm that it goes. */
+/**
+ * Deletes items that have been gone long enough, from all domains. Not while an index has them: that removal needs a
+ * crawl.
+ */
 export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
   const { registry, members: all } = parts;
   let purged = 0;
@@ -172,7 +177,7 @@ export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal, war
       if (members.some(({ lastIndexedDocId }) => lastIndexedDocId !== "")) continue;
       await all.change(members, () => undefined);
       if (await deleteItem(id, found.version, parts, warn)) purged += 1;
-      // Somebody asked for it meanwhile.
+      // It was requested meanwhile.
       else await all.change(members, (known, member) => known ?? member);
     }
   }
@@ -180,9 +185,9 @@ export async function purgeGone(parts: OpenIngestParts, signal: AbortSignal, war
 }
 
 /**
- * Forgets what no domain has and nobody has looked at for as long: pages that were once followed and led nowhere. What is
- * looked after although nobody has it registered, as a kill may leave it, is not looked after any more. What has another id by
- * today's rules gets it. While a ledger that was lost may still have to learn which addresses its domain has, nothing else is done.
+ * Deletes records that are in no domain and were not fetched for as long: pages that were followed once and led
+ * nowhere. Stops watching items that are not registered (left by a kill). Gives items the id that the current rules
+ * say. If a lost ledger may still have to restore its members, only the last is done.
  */
 export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, warn: Warn): Promise<number> {
   const isWhole = await areMembersWhole(parts);
@@ -194,7 +199,7 @@ export async function purgeStray(parts: OpenIngestParts, signal: AbortSignal, wa
       const { id, watched } = found.item;
       const members = known.get(id) ?? [];
       const idNow = await rekeyItem(found.item, parts).catch((error: unknown) => {
-        warn(`Address '${id}' could not be given the id it has now: ${explain(error)}`);
+        warn(`Address '${id}' could not be moved to its new id: ${explain(error)}`);
         return id;
       });
       if (idNow !== id) await dropItems([id], parts, { keepLeft: false, warn });

@@ -20,20 +20,20 @@ import { folderOfRun, withLedger } from "../with-ledger.ts";
 import { type FreedKind, type FreedThing, type MaintenanceResult, MaintenanceTally } from "./maintenance-result.ts";
 
 export interface MaintenanceRequest {
-  /** undefined: all of them, and what belongs to none. */
+  /** undefined: all domains, and what belongs to none. */
   readonly domainId: DomainId | undefined;
-  /** Uploads of ours that no vector store holds go, too. */
+  /** Also delete our uploads that are in no vector store. */
   readonly unreferenced: boolean;
-  /** Removals beyond the limits of a source are carried out instead of held. */
+  /** Do removals beyond the limits of a source instead of holding them. */
   readonly confirmDeletes: boolean;
 }
 
 export interface MaintenanceParts extends EngineParts {
-  /** Takes away what is older than it is kept and belongs to no domain alone: jobs, reports, files of killed processes. */
+  /** Deletes expired jobs, reports and files of killed processes, which belong to no domain. */
   removeOld(tally: MaintenanceTally, options: { readonly dryRun: boolean }): Promise<void>;
 }
 
-/** What one run of it works with. */
+/** The context of one run. */
 interface Maintenance {
   readonly request: MaintenanceRequest;
   readonly parts: MaintenanceParts;
@@ -43,16 +43,19 @@ interface Maintenance {
 
 /** The index of a domain, as far as maintenance may touch it. */
 interface MaintainedIndex {
-  /** undefined: there is none, so it holds nothing. */
+  /** undefined: there is none. */
   readonly index: Index | undefined;
-  /** false: it cannot be opened, or somebody rolled it back; then nothing that it may hold is purged. Asked when it matters: they may do so any time. */
+  /**
+   * false: it cannot be opened, or is rolled back; then nothing that it may hold is purged. Checked each time: a
+   * rollback may happen at any time.
+   */
   isUsable(): Promise<boolean>;
 }
 
 /**
- * Takes away what nobody needs any more, source by source under the lease of its download step, so a crawl and this take
- * turns. Where manifest or map files cannot be relied on, nothing of their source is removed. Killed anywhere, it is
- * simply done again. A dry run tells the very same and changes nothing.
+ * Removes unneeded data, source by source under the lease of its download step, so it never runs during a crawl of the
+ * source. If manifest or map files are unreliable, nothing of their source is removed. Repeatable after a kill. A dry
+ * run reports the same and changes nothing.
  */
 export async function maintain(
   request: MaintenanceRequest,
@@ -85,7 +88,7 @@ async function domainsOf({ request, parts, job, tally }: Maintenance): Promise<r
   return domains.map(({ domainId }) => domainId);
 }
 
-/** Whoever maintains all of them does not miss one that somebody was deleting just then. */
+/** When all domains are maintained, skips one that is deleted meanwhile. */
 async function unlessDeleted(domainId: DomainId, { request, parts, job }: Maintenance): Promise<Domain | undefined> {
   try {
     return await readDomain(domainId, parts, job);
@@ -112,7 +115,7 @@ async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise
   maintenance.tally.addMany("index_leftovers", documents + texts, bytes);
 }
 
-/** One that fails does not keep the others. */
+/** A failure does not stop the rest. */
 async function attempt(what: string, { tally }: Maintenance, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -127,11 +130,12 @@ async function openIndex(domain: Domain, { parts, job, tally }: Maintenance): Pr
   if (vectorStoreId === "") return { index: undefined, isUsable: async () => true };
   try {
     const index = await parts.backend.openIndex(vectorStoreId, domainId, job.signal);
-    let said = false;
+    let isReported = false;
     const isUsable = async (): Promise<boolean> => {
       if (!(await index?.generations?.state())?.pinned) return true;
-      if (!said) tally.leave(`Domain '${domainId}' is rolled back: until it is released, nothing leaves its index.`);
-      said = true;
+      if (!isReported)
+        tally.leave(`Domain '${domainId}' is rolled back: until it is released, nothing leaves its index.`);
+      isReported = true;
       return false;
     };
     return { index, isUsable };
@@ -153,13 +157,13 @@ async function sweepUploads({ parts, job, tally }: Maintenance): Promise<void> {
     tally.add({ kind: "uploads", domain_id: "", source_id: "", what: fileId, bytes });
   }
   if (unknown > 0) {
-    tally.leave(`${unknown} further uploads are in no vector store; nobody can tell whose they are, so they stay.`);
+    tally.leave(`${unknown} further uploads are in no vector store and of unknown origin, so they stay.`);
   }
 }
 
 const ASKED_AT_ONCE = 1000;
 
-/** What is kept of the files of one tree without need, in manifest, knowledge base and index. */
+/** Removes unneeded data of one tree from manifest, knowledge base and index. */
 async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance: Maintenance): Promise<void> {
   const { parts, job, tally } = maintenance;
   if (!(await isKnown(run, parts))) {
@@ -173,13 +177,13 @@ async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance
     const work: MaintainedTree = { ...maintenance, job: tree.job, tree };
     const isUsable = await opened.isUsable();
     const expired = isUsable ? await expiredOf(tree, parts) : [];
-    // First of all: whatever else changes the knowledge base tidies up there, too.
+    // First: every other change of the knowledge base clears the staging folder, too.
     await sweepStaging(work);
     await pruneEntries(work);
     await sweepFolders(work);
     await pruneVersions(work, new Set(expired.map(({ docId }) => docId)));
     if (isUsable && opened.index) await sweepIndex(opened.index, work);
-    // Last, so that everything before is judged by what was found, as in a dry run.
+    // Last, so that the steps before see the same state as in a dry run.
     await purgeExpired(expired, opened.index, work);
   });
   if (!job.dryRun) await parts.ledgers.exportManifest(run);
@@ -203,7 +207,7 @@ async function sizesOf(expired: readonly ManifestEntry[], { knowledge, job }: Op
   return sizes;
 }
 
-/** Until then a file that comes back has its old identity. */
+/** Drops expired entries of deleted files. Until then a file that returns keeps its id. */
 async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
   const beforeMs = parts.now().getTime() - parts.retention.deletedMs;
   const isOver = ({ status, deletedAt }: ManifestEntry) => status === "deleted" && Date.parse(deletedAt) < beforeMs;
@@ -218,7 +222,7 @@ async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promis
   if (!job.dryRun) await manifest.flush();
 }
 
-/** Whoever has the lease knows that nobody is at work there. */
+/** The lease guarantees that no run uses the staging folder. */
 async function sweepStaging({ tree, job, tally }: MaintainedTree): Promise<void> {
   const staging = join(tree.folder, ".staging");
   const left = await namesIn(staging);
@@ -246,7 +250,10 @@ async function sweepFolders({ tree, request, job, tally }: MaintainedTree): Prom
   }
 }
 
-/** Of what leaves altogether they need not be told apart. The manifest first: killed in between, what it does not name any more is removed next time. */
+/**
+ * Deletes expired versions, except of files that are purged anyway. The manifest first: after a kill, the next run
+ * deletes versions that it no longer names.
+ */
 async function pruneVersions({ tree, parts, job, tally }: MaintainedTree, leaving: ReadonlySet<ItemId>): Promise<void> {
   const now = parts.now();
   const isPruned = ({ docId, status, versions }: ManifestEntry): boolean =>
@@ -270,8 +277,8 @@ async function pruneVersions({ tree, parts, job, tally }: MaintainedTree, leavin
 }
 
 /**
- * Documents of a tree that no manifest entry stands for: readers see them although a crawl would not know them, or they are kept in case a
- * file returns that nobody could recognise.
+ * Removes documents without a manifest entry: visible ones that a crawl would not know, and retained ones whose file
+ * could not be recognised if it returned.
  */
 async function sweepIndex(index: Index, work: MaintainedTree): Promise<void> {
   const { tree, request, tally } = work;
@@ -299,7 +306,7 @@ interface Orphans {
   readonly known: number;
 }
 
-/** What has a file in the mirror is the next crawl's to judge. */
+/** Documents with a file in the mirror are left for the next crawl. */
 async function visibleOrphans(index: Index, { tree, job }: MaintainedTree): Promise<Orphans> {
   const items: ItemId[] = [];
   let known = 0;
@@ -328,8 +335,8 @@ async function hiddenOrphans(index: Index, { tree, job }: MaintainedTree): Promi
 }
 
 /**
- * As a crawl would: in one commit, under the lease of the embed step, and out of the map file. It counts as part of the last crawl, so
- * that it pushes none of the generations out that are kept.
+ * Removes visible documents like a crawl: in one commit, under the lease of the embed step, and from the map file.
+ * Counts as part of the last crawl, so that no kept generation is dropped for it.
  */
 async function removeVisible(index: Index, items: readonly ItemId[], work: MaintainedTree): Promise<void> {
   const { tree, request, parts } = work;
@@ -348,18 +355,18 @@ async function removeVisible(index: Index, items: readonly ItemId[], work: Maint
   });
 }
 
-/** A tree that is maintained: nobody else changes it meanwhile. */
+/** A tree under its lease. */
 interface MaintainedTree extends Maintenance {
   readonly tree: OpenTree;
 }
 
-/** Those of which there is no file, nor may be one again. */
+/** Returns documents without a file that is present or may return. */
 async function orphansOf(docIds: readonly ItemId[], { ledger }: OpenTree): Promise<readonly ItemId[]> {
   const known = await ledger.manifest.find(docIds);
   return docIds.filter((docId) => (known.get(docId)?.status ?? "deleted") === "deleted");
 }
 
-/** As when a listing loses much at once: a manifest that was restored from a backup looks exactly like that. "" if not. */
+/** Returns why the removal is held, or "": a manifest restored from a backup looks like a mass deletion. */
 function whyHeld(
   missing: number,
   known: number,

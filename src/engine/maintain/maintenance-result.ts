@@ -1,7 +1,7 @@
 import type { JobContext } from "../../contracts/job.ts";
 import { plural } from "../../lib/text.ts";
 
-/** What maintenance takes away, in the words people read, in the order it is told. */
+/** What maintenance removes, as shown to users, in this order. */
 export const FREED = {
   purged_documents: "documents that were missing for too long",
   manifest_entries: "manifest entries of documents that were purged long ago",
@@ -39,20 +39,20 @@ export interface MaintenanceResult {
   /** "": all domains, and what belongs to none. */
   readonly domain_id: string;
   readonly dry_run: boolean;
-  /** By kind; kinds of which there was nothing are left out. */
+  /** By kind; empty kinds are left out. */
   readonly freed: readonly Freed[];
-  /** One by one, as far as they fit; the log has more. */
+  /** Limited; the log has more. */
   readonly things: readonly FreedThing[];
   readonly things_more: number;
-  /** What was left alone although it may be of no use, one sentence each. */
+  /** What was kept although it may be unneeded, one sentence each. */
   readonly left: readonly string[];
-  /** What did not go well, one sentence each; empty means ok. */
+  /** One sentence per problem; empty means ok. */
   readonly problems: readonly string[];
 }
 
 const SHOWN = 1000;
 
-/** Hears of everything that is taken away, or in a dry run would be. */
+/** Collects everything that is removed, or would be in a dry run. */
 export class MaintenanceTally {
   readonly left: string[] = [];
   readonly problems: string[] = [];
@@ -72,10 +72,10 @@ export class MaintenanceTally {
       return;
     }
     this.#things.push(thing);
-    this.#job.log(`${this.#verb} ${place(thing)}${thing.what}`);
+    this.#job.log(`${this.#verb} ${whereOf(thing)}${thing.what}`);
   }
 
-  /** Things that are not told one by one. */
+  /** Counts items that are not listed one by one. */
   addMany(kind: FreedKind, count: number, bytes: number): void {
     const sum = this.#sums.get(kind) ?? { count: 0, bytes: 0 };
     this.#sums.set(kind, { count: sum.count + count, bytes: sum.bytes + bytes });
@@ -116,7 +116,7 @@ export class MaintenanceTally {
   }
 }
 
-function place({ kind, domain_id, source_id }: FreedThing): string {
+function whereOf({ kind, domain_id, source_id }: FreedThing): string {
   const where = source_id ? `${domain_id}/${source_id}: ` : "";
   return `[${kind.replaceAll("_", " ")}] ${where}`;
 }

@@ -9,15 +9,15 @@ import { parseJsonObject } from "../../lib/json-object.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { STORE_FOLDERS } from "./earlier-store.ts";
 
-/** A copy of a store as it was before it was migrated, `backup/<stamp>/` in the folder of its source. */
+/** A copy of a store before its migration, `backup/<stamp>/` in the source's folder. */
 export interface Backup {
   /** Absolute. */
   readonly folder: string;
-  /** Another folder that the store came from; "" when it was in the source's own. */
+  /** The folder that the store came from; "" if it was the source's own. */
   readonly from: string;
   /** SHA-256 of the manifest in it. */
   readonly manifestHash: string;
-  /** SHA-256 of the manifest that was made of it; "" while there is none. */
+  /** SHA-256 of the migrated manifest; "" while there is none. */
   readonly migratedHash: string;
 }
 
@@ -26,7 +26,7 @@ const PARTIAL = ".partial";
 const LEFT_BY_UNDOING = /\.(undone|replaced)$/;
 const STAMP = /^\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(-\d+)?$/;
 
-/** Of the last one that was made and not undone. */
+/** Returns the last backup that was not undone. */
 export async function lastBackup(sourceFolder: string): Promise<Backup | undefined> {
   const top = join(sourceFolder, "backup");
   const names = (await namesIn(top)).filter((name) => STAMP.test(name)).sort();
@@ -37,7 +37,7 @@ export async function lastBackup(sourceFolder: string): Promise<Backup | undefin
   return undefined;
 }
 
-/** Copies what makes up a store and compares every copy with what it is of. Killed, it leaves nothing that is taken for a backup. */
+/** Copies a store and verifies every copy. After a kill, nothing is left that counts as a backup. */
 export async function makeBackup(
   store: string,
   sourceFolder: string,
@@ -59,7 +59,7 @@ export async function makeBackup(
   }
 }
 
-/** Manifest last: where there is one, the rest is there, too. */
+/** Copies the manifest last: if it exists, the copy is complete. */
 export async function copyStore(from: string, to: string, job: JobContext): Promise<void> {
   await mkdir(to, { recursive: true });
   for (const name of STORE_FOLDERS) {
@@ -90,7 +90,7 @@ async function copyVerified(from: string, to: string): Promise<void> {
   }
 }
 
-/** No backup has it, nor had one that was undone: what undoing leaves is called after the backup. */
+/** Returns a name that no backup has or had: leftovers of undoing are named after the backup. */
 async function freeName(top: string, stamp: string): Promise<string> {
   const taken = new Set((await namesIn(top)).map((name) => name.replace(LEFT_BY_UNDOING, "")));
   let name = stamp;
@@ -98,7 +98,7 @@ async function freeName(top: string, stamp: string): Promise<string> {
   return join(top, name);
 }
 
-/** What a backup that was killed left behind. */
+/** Deletes partial backups of killed runs. */
 export async function dropPartialBackups(sourceFolder: string): Promise<void> {
   const top = join(sourceFolder, "backup");
   for (const name of await namesIn(top)) {

@@ -8,12 +8,12 @@ import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-o
 import { toUtcMicros } from "../../lib/time.ts";
 import { byAge, isVersionId } from "../../mirror/stored-version.ts";
 
-/** What a store of an earlier layout consists of, beside its manifest; `knowledge_base` may hold the other ones. */
+/** The folders of a store of an earlier layout, beside its manifest; `knowledge_base` may hold the other ones. */
 export const STORE_FOLDERS = ["documents", "versions", "staging", "knowledge_base"] as const;
 
-/** The text of a document and its earlier versions, wherever they lie. */
+/** A document with its earlier versions. */
 export interface EarlierDocument extends EarlierMetadata {
-  /** Later than all of its earlier ones. */
+  /** Higher than all earlier ones. */
   readonly version: number;
   /** The folder with `content.md`. */
   readonly folder: string;
@@ -26,16 +26,16 @@ export interface EarlierStore {
   readonly documents: ReadonlyMap<string, EarlierDocument>;
 }
 
-/** A manifest of an earlier layout, and what is kept beside it. BadInputError when it is none. */
+/** Reads a store of an earlier layout. BadInputError if it is none. */
 export async function readEarlierStore(folder: string): Promise<EarlierStore> {
   const files = await readEarlierManifest(join(folder, MANIFEST_FILE));
   const documents = new Map<string, EarlierDocument>();
-  for (const place of [folder, join(folder, "knowledge_base")]) {
-    for (const { name } of await foldersIn(join(place, "documents"))) {
-      const document = join(place, "documents", name);
+  for (const base of [folder, join(folder, "knowledge_base")]) {
+    for (const { name } of await foldersIn(join(base, "documents"))) {
+      const document = join(base, "documents", name);
       if (!(await pathExists(join(document, "content.md")))) continue;
       const metadata = await readEarlierMetadata(join(document, "metadata.json"));
-      const versions = await versionsIn(join(place, "versions", name));
+      const versions = await versionsIn(join(base, "versions", name));
       const latest = Number([...versions.keys()].at(-1)?.slice(1) ?? 0);
       const version = Math.max(metadata.version, latest + 1);
       documents.set(name, { ...metadata, version, folder: document, versions });
@@ -58,7 +58,7 @@ async function foldersIn(folder: string): Promise<readonly { readonly name: stri
   return (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isDirectory());
 }
 
-/** A file as manifests told of it before they had a layout: keyed by absolute path, by whatever wrote them. */
+/** A file in a manifest without a layout: keyed by absolute path. */
 export interface EarlierFile {
   readonly path: string;
   /** "" when it was never ingested. */
@@ -66,7 +66,7 @@ export interface EarlierFile {
   /** SHA-256, or "" when it is none. */
   readonly contentHash: string;
   readonly size: number;
-  /** ISO 8601 UTC; "" when nobody can tell. */
+  /** ISO 8601 UTC; "" if unknown. */
   readonly modifiedAt: string;
   readonly status: FileStatus;
   readonly retryCount: number;
@@ -74,7 +74,7 @@ export interface EarlierFile {
 
 const HEAD = /^\s*\{\s*"layout"\s*:\s*(\d+)/;
 
-/** ConflictError for a layout that is yet to come. */
+/** ConflictError for a later layout. */
 export async function layoutOf(path: string): Promise<"none" | "earlier" | "current"> {
   const head = await readHead(path);
   if (head === undefined) return "none";
@@ -98,7 +98,7 @@ async function readHead(path: string): Promise<string | undefined> {
   }
 }
 
-/** BadInputError when it is no manifest. */
+/** BadInputError if it is not a manifest. */
 export async function readEarlierManifest(path: string): Promise<readonly EarlierFile[]> {
   const manifest = parseJsonObject((await readFileIfExists(path))?.toString("utf8") ?? "");
   const files = manifest?.["files"];
@@ -123,7 +123,7 @@ function decodeFile(path: string, value: JsonObject): EarlierFile {
   };
 }
 
-/** What `metadata.json` of an ingested document told. */
+/** The `metadata.json` of an ingested document. */
 interface EarlierMetadata {
   readonly sourcePath: string;
   readonly title: string;
@@ -132,7 +132,7 @@ interface EarlierMetadata {
   readonly modifiedAt: string;
 }
 
-/** Nothing in it is needed. */
+/** All fields are optional. */
 async function readEarlierMetadata(path: string): Promise<EarlierMetadata> {
   const value = parseJsonObject((await readFileIfExists(path))?.toString("utf8") ?? "") ?? {};
   const text = (field: string): string => (typeof value[field] === "string" ? value[field] : "");

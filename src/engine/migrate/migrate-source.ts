@@ -28,7 +28,7 @@ import type { EarlierFolder } from "./migrate.ts";
 
 const SHOWN = 20;
 
-/** A source whose folder nobody else writes to now. */
+/** A source under its leases. */
 export interface MigratedSource {
   readonly domainId: DomainId;
   readonly config: EarlierFolder;
@@ -38,7 +38,7 @@ export interface MigratedSource {
   readonly job: JobContext;
 }
 
-/** What was done, or would be. */
+/** The result of a migration, done or planned. */
 interface Migration {
   readonly backup: string;
   readonly files: number;
@@ -48,15 +48,15 @@ interface Migration {
   readonly versions: number;
 }
 
-/** What a migration makes, and what it takes the place of, until it is done. */
+/** The working folder of a migration: the new store, and the replaced one, until it is done. */
 function migrationFolder(folder: string): string {
   return join(folder, PRIVATE_FOLDER, "migration");
 }
 
 /**
- * Brings a store of an earlier layout, in the source's folder or in another one, into the current layout, after a backup. The
- * manifest is exchanged last: killed before, the source still has its earlier one, which no crawl works with, and migrating again
- * goes on from the backup. undefined: there is nothing to do.
+ * Converts a store of an earlier layout, in the source's folder or in another one, to the current layout, after a
+ * backup. The manifest is replaced last: after a kill before that, the source still has its earlier one, which no crawl
+ * accepts, and migrating again continues from the backup. undefined: nothing to do.
  */
 export async function migrateSource(source: MigratedSource, from: string): Promise<Migration | undefined> {
   const { folder, job } = source;
@@ -71,10 +71,10 @@ export async function migrateSource(source: MigratedSource, from: string): Promi
   const store = from || folder;
   await readEarlierManifest(join(store, MANIFEST_FILE));
   const isBackedUp = before?.manifestHash === (await hashFile(join(store, MANIFEST_FILE)));
-  if (job.dryRun) return tell(await plan(source, isBackedUp ? before.folder : store), undefined, source);
+  if (job.dryRun) return summarize(await plan(source, isBackedUp ? before.folder : store), undefined, source);
   const backup = isBackedUp ? before : await makeBackup(store, folder, { from, now: source.parts.now() }, job);
   job.log(`Backup: ${backup.folder}`);
-  return await carryOut(source, backup);
+  return await applyMigration(source, backup);
 }
 
 async function checkOrigin(
@@ -88,7 +88,7 @@ async function checkOrigin(
   }
   const { config, folder, parts } = source;
   const isResumed = layout === "earlier" && before?.from === from;
-  // A large manifest may not have been written yet.
+  // A large manifest may not have been exported yet.
   const { isKnown } = (await parts.ledgers.open(source, { readOnly: true })).manifest;
   if ((layout !== "none" && !isResumed) || (layout === "none" && isKnown)) {
     throw new ConflictError(
@@ -111,7 +111,7 @@ async function plan({ config, parts, job }: MigratedSource, store: string): Prom
   return planned;
 }
 
-async function carryOut(source: MigratedSource, backup: Backup): Promise<Migration> {
+async function applyMigration(source: MigratedSource, backup: Backup): Promise<Migration> {
   const { folder, parts, job } = source;
   const planned = await plan(source, backup.folder);
   const made = migrationFolder(folder);
@@ -124,7 +124,7 @@ async function carryOut(source: MigratedSource, backup: Backup): Promise<Migrati
   await noteMigrated(backup, await hashFile(join(made, MANIFEST_FILE)));
   await job.checkpoint();
   await exchange(folder, made, backup);
-  return { ...tell(planned, backup, source), documents, versions };
+  return { ...summarize(planned, backup, source), documents, versions };
 }
 
 /** Whoever is killed in here leaves an earlier manifest, so no crawl begins with half of a store. */
@@ -141,7 +141,7 @@ async function exchange(folder: string, made: string, backup: Backup): Promise<v
   await rm(made, { recursive: true, force: true });
 }
 
-function tell(planned: EntryPlan, backup: Backup | undefined, { job }: MigratedSource): Migration {
+function summarize(planned: EntryPlan, backup: Backup | undefined, { job }: MigratedSource): Migration {
   const { entries, renamed, leftOut } = planned;
   for (const { path, reason } of leftOut.slice(0, SHOWN)) job.log(`WARNING: '${path}' is left out: ${reason}.`);
   if (leftOut.length > SHOWN) job.log(`... and ${leftOut.length - SHOWN} more.`);
@@ -162,8 +162,8 @@ function tell(planned: EntryPlan, backup: Backup | undefined, { job }: MigratedS
 }
 
 /**
- * Makes `knowledge_base/` below a folder of its own, from documents that stay where they are. The texts are those of another
- * extractor, so the next crawl makes the current ones again; earlier ones stay as they were.
+ * Builds `knowledge_base/` in a separate folder, from copies of the documents. The texts are of another extractor, so
+ * the next crawl makes the current ones again; earlier ones stay.
  */
 async function migrateDocuments(
   folder: string,
@@ -197,7 +197,7 @@ async function migrateDocuments(
   return { documents, versions };
 }
 
-/** An entry of the current layout, and the document that was kept of it. */
+/** An entry of the current layout, and its document. */
 interface PlannedEntry {
   readonly entry: ManifestEntry;
   readonly document: EarlierDocument | undefined;
@@ -205,19 +205,19 @@ interface PlannedEntry {
 
 interface EntryPlan {
   readonly entries: readonly PlannedEntry[];
-  /** Files that get another id than they had. */
+  /** Files that get a new id. */
   readonly renamed: readonly { readonly path: string; readonly from: string; readonly to: ItemId }[];
-  /** Files that do not come along. */
+  /** Files that are not migrated. */
   readonly leftOut: readonly { readonly path: string; readonly reason: string }[];
 }
 
 interface PlanOptions {
-  /** Absolute: where the source is, by all its names. */
+  /** All names of the source's root, absolute. */
   readonly roots: readonly string[];
   readonly now: string;
 }
 
-/** What becomes of every file of the store. Files keep their ids, as far as these can be names of folders and are theirs alone. */
+/** Plans every file of the store. Files keep their ids, if these are valid folder names and unique. */
 function planEntries({ files, documents }: EarlierStore, options: PlanOptions): EntryPlan {
   const entries: PlannedEntry[] = [];
   const renamed: EntryPlan["renamed"][number][] = [];
@@ -243,8 +243,8 @@ function planEntries({ files, documents }: EarlierStore, options: PlanOptions): 
 }
 
 /**
- * Of several files with one id, the one with the best right to it first. One that is there comes before one that is not: that is
- * where it was before it was renamed. Then the one that the text was made from, then one with the same content.
+ * Sorts files by their claim to an id: present ones before missing ones (the path before a rename), then the one that
+ * the text was made from, then one with the same content.
  */
 function byRight(files: readonly EarlierFile[], documents: EarlierStore["documents"]): readonly EarlierFile[] {
   const madeFrom = new Map<string, EarlierFile>();
@@ -261,7 +261,7 @@ function isAbsent({ status }: EarlierFile): boolean {
   return status === "missing" || status === "deleted";
 }
 
-/** "" when it comes along. */
+/** "" if it is migrated. */
 function reasonToLeaveOut(
   file: EarlierFile,
   { isBelow, isTwice, isTaken }: { readonly isBelow: boolean; readonly isTwice: boolean; readonly isTaken: boolean },
@@ -271,20 +271,20 @@ function reasonToLeaveOut(
   return isTaken && isAbsent(file) ? "it is gone, and another file has its document now" : "";
 }
 
-/** The same whenever it is asked for: undone and migrated again, a file is the same document. */
+/** Deterministic: undone and migrated again, a file gets the same id. */
 function newId({ docId, path, contentHash }: EarlierFile): ItemId {
   const name = JSON.stringify([docId, path, contentHash]);
   return `doc_${createHash("sha256").update(name).digest("hex").slice(0, 32)}` as ItemId;
 }
 
-/** `/`-separated; "" when it is not below. */
+/** `/`-separated; "" if it is not below the root. */
 function pathBelow(root: string, path: string): string {
   const below = relative(root, resolve(root, path));
   const isOutside = below === ".." || below.startsWith(`..${sep}`) || isAbsolute(below);
   return isOutside ? "" : below.split(sep).join("/");
 }
 
-/** Its stamp is unknown, so the next crawl reads it once, and finds by path and hash that it is the same. */
+/** Without a stamp, so the next crawl reads the file once, and recognises it by path and hash. */
 function entryOf(file: EarlierFile, docId: ItemId, document: EarlierDocument | undefined, now: string): ManifestEntry {
   const { path, contentHash, size, modifiedAt, status, retryCount } = file;
   const hash = document && isOf(document, file) ? contentHash : "";
@@ -302,14 +302,14 @@ function entryOf(file: EarlierFile, docId: ItemId, document: EarlierDocument | u
   };
 }
 
-/** Was the text made from the content that the manifest knows? A file that was edited later may not have been ingested again. */
+/** Whether the text was made from the content in the manifest: a file edited later may not have been ingested again. */
 export function isOf(document: EarlierDocument, { modifiedAt }: Pick<EarlierFile, "modifiedAt">): boolean {
   return modifiedAt !== "" && document.modifiedAt === modifiedAt;
 }
 
 /**
- * Puts the store back as it was before the last migration. What takes its place is kept beside the backup, so nothing is lost.
- * Killed anywhere, it is simply done again. undefined: there is nothing to undo. ConflictError when a crawl has written since.
+ * Restores the store as it was before the last migration. The replaced store is kept beside the backup, so nothing is
+ * lost. Repeatable after a kill. undefined: nothing to undo. ConflictError if a crawl has written since.
  */
 export async function undoMigration(
   source: MigratedSource,
@@ -333,12 +333,15 @@ export async function undoMigration(
   return { backup: `${backup.folder}.undone`, replaced };
 }
 
-/** Of a store that came from elsewhere no manifest is left here, while maps, mirror and index still have the documents of the crawl. */
+/**
+ * For a store from another folder: no manifest is left here, but maps, mirror and index still have the crawled
+ * documents.
+ */
 function whatFollows({ from }: Backup): string {
   return `A crawl then recalls the documents from the mirror, with their current texts only; to go on with all their versions, migrate again first, with --from ${from}.`;
 }
 
-/** migrated: as it was then. written: somebody changed it. undone: it is back already, or was never exchanged. */
+/** migrated: unchanged since. written: changed since. undone: restored already, or never replaced. */
 async function stateOf(folder: string, backup: Backup): Promise<"migrated" | "written" | "undone"> {
   const manifest = join(folder, MANIFEST_FILE);
   if (!(await pathExists(manifest))) return "undone";
@@ -355,7 +358,7 @@ async function keepReplaced(source: MigratedSource, state: string, replaced: str
   await copyFile(join(folder, MANIFEST_FILE), join(replaced, MANIFEST_FILE));
 }
 
-/** The earlier manifest first: no crawl works with it. */
+/** The earlier manifest first: no crawl accepts it. */
 async function putBack(source: MigratedSource, backup: Backup, replaced: string): Promise<void> {
   const { folder, job, parts } = source;
   const wasHere = backup.from === "";

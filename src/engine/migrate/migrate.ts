@@ -15,10 +15,10 @@ export interface MigrateRequest {
   readonly domainId: DomainId | undefined;
   /** undefined: every folder of the domain. */
   readonly sourceId: SourceId | undefined;
-  /** The folder of a store that is to become that of the source, absolute; "": what is in the source's own folder. */
+  /** The folder of a store to import, absolute; "": the source's own folder. */
   readonly from: string;
   readonly undo: boolean;
-  /** Undoes although a crawl has written since. */
+  /** Undo even if a crawl has written since. */
   readonly force: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface MigratedSourceResult {
   readonly domain_id: string;
   readonly source_id: string;
   readonly outcome: "migrated" | "undone" | "nothing_to_do";
-  /** Where what was there before is. */
+  /** Where the earlier store is. */
   readonly backup: string;
   readonly files: number;
   readonly new_ids: number;
@@ -39,11 +39,11 @@ export interface MigratedSourceResult {
 export interface MigrateResult {
   readonly dry_run: boolean;
   readonly sources: readonly MigratedSourceResult[];
-  /** What did not go well, one sentence each; empty means ok. */
+  /** One sentence per problem; empty means ok. */
   readonly problems: readonly string[];
 }
 
-/** Upgrades what earlier layouts left in the folders of sources, each under its leases. One that fails does not keep the others. */
+/** Migrates stores of earlier layouts, each source under its leases. A failure does not stop the others. */
 export async function migrate(request: MigrateRequest, parts: EngineParts, job: JobContext): Promise<MigrateResult> {
   await finishRenames(parts, waitingJob(job), request.domainId);
   const sources: MigratedSourceResult[] = [];

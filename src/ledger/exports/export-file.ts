@@ -17,7 +17,7 @@ export const NEVER_EXPORTED = {
   pending_sha256: "",
 };
 
-/** A file as we last wrote it from the ledger. */
+/** An exported file as last written. */
 export interface ExportRow extends Readonly<typeof NEVER_EXPORTED> {
   readonly name: string;
 }
@@ -35,8 +35,8 @@ export async function noteExport(writer: SqlDatabase | undefined, sourceNo: numb
 }
 
 /**
- * Of a file with another stamp: what is noted of it from now on, if it still has bytes that we wrote, perhaps killed before we could say so.
- * undefined: somebody edited it.
+ * Checks a file with another stamp: returns its updated row if it still has bytes that we wrote, perhaps in a killed
+ * run. undefined: it was edited.
  */
 export async function recognise(path: string, exported: ExportRow | undefined): Promise<ExportRow | undefined> {
   const stamp = await fileStamp(path);
@@ -47,23 +47,23 @@ export async function recognise(path: string, exported: ExportRow | undefined): 
   return { ...NEVER_EXPORTED, name: exported.name, rev: exported.pending_rev, stamp, size, sha256 };
 }
 
-/** What a file is to say. */
+/** The content of an export. */
 interface ExportContent {
-  /** The revision that it says, if this is the same before and after the pieces. */
+  /** The revision of the content, if it is the same before and after the pieces. */
   revNow(): Promise<number>;
   pieces(): AsyncIterable<Uint8Array>;
-  /** The stamp of the predecessor when it was last read; with another one it stays in its place. */
+  /** The stamp of the old file when it was last read; a file with another stamp is not replaced. */
   readonly stampBefore?: string | undefined;
-  /** The right to write it, where it can be lost meanwhile. */
+  /** The lease for writing, if it can be lost meanwhile. */
   readonly lease?: Pick<Lease, "stillHeld">;
 }
 
-/** Somebody else may write while a file is written; then it is written again, so often. */
+/** If the ledger changes while a file is written, it is written again, up to this often. */
 const TRIES = 5;
 
 /**
- * Puts a file in the place of its predecessor: written beside, flushed, its hash noted as pending, renamed over, noted as written. Returns
- * the revision that it says; undefined where somebody changed the predecessor meanwhile, which then stays.
+ * Replaces an exported file: written beside, flushed, its hash recorded as pending, renamed, recorded as written.
+ * Returns its revision; undefined if the old file was edited meanwhile, which then stays.
  */
 export async function replaceExport(
   db: SqlDatabase,
@@ -78,9 +78,9 @@ export async function replaceExport(
     const written = await writeUntilSteady(temporary, content);
     const { rev, sha256 } = written;
     if (content.lease && !(await content.lease.stillHeld())) {
-      throw new ConflictError(`write ${name}: this process was out of action for too long, and another one took over`);
+      throw new ConflictError(`write ${name}: this process was suspended for too long, and another one took over`);
     }
-    // It keeps its stamp when it is renamed: one taken afterwards might be that of a file which somebody saved at once.
+    // Before the rename, which keeps the stamp: afterwards it might be that of a file that a user saved at once.
     const stamp = await fileStamp(temporary);
     await noteExport(db, sourceNo, { ...NEVER_EXPORTED, name, ...exported, pending_rev: rev, pending_sha256: sha256 });
     if (content.stampBefore !== undefined && (await fileStamp(path)) !== content.stampBefore) return undefined;

@@ -14,28 +14,28 @@ import {
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 
-/** The lines between entries. Displaced ones stand first: of two entries with one path the later one has it. */
-const BETWEEN_SHELVES = '},"files":{';
+/** The lines between sections. Displaced entries come first: of two entries with one path the later one has it. */
+const BETWEEN_SECTIONS = '},"files":{';
 const AFTER_ENTRIES = "}}";
-/** How every file of this layout begins. */
+/** Every file of this layout begins so. */
 const HEAD_START = `{"layout":${MANIFEST_LAYOUT},`;
-/** One that is not ours line by line has to be parsed as a whole. */
+/** Limit for a file without one entry per line, which must be parsed as a whole. */
 const MAX_PARSED_BYTES = 256 * 1024 * 1024;
 const LINES_AT_ONCE = 1000;
 
 interface WrittenManifest {
   readonly look?: ScanRecord | undefined;
-  /** Their paths belong to others. */
+  /** Entries whose path belongs to another entry. */
   readonly displaced: readonly ManifestEntry[];
   readonly pages: AsyncIterable<readonly ManifestEntry[]> | Iterable<readonly ManifestEntry[]>;
 }
 
-/** One entry a line, so that a million of them can be read without holding all. */
+/** One entry per line, so that a million of them can be streamed. */
 export async function* encodeManifest({ look, displaced, pages }: WrittenManifest): AsyncGenerator<Buffer, void> {
   const head = { layout: MANIFEST_LAYOUT, updated_at: toUtcMicros(new Date()), look, displaced: {} };
   let text = `${JSON.stringify(head).slice(0, -AFTER_ENTRIES.length)}\n`;
   text += displaced.map((entry) => encodeEntry(entry, "displaced")).join(",\n");
-  yield Buffer.from(`${text}${displaced.length > 0 ? "\n" : ""}${BETWEEN_SHELVES}\n`);
+  yield Buffer.from(`${text}${displaced.length > 0 ? "\n" : ""}${BETWEEN_SECTIONS}\n`);
   let separator = "";
   for await (const page of pages) {
     if (page.length === 0) continue;
@@ -45,7 +45,7 @@ export async function* encodeManifest({ look, displaced, pages }: WrittenManifes
   yield Buffer.from(`${separator && "\n"}${AFTER_ENTRIES}\n`);
 }
 
-/** `section`: under which key an entry stands, its path, or its document when the path belongs to another file. */
+/** `section`: the key of an entry is its path, or its document id if the path belongs to another file. */
 export function encodeEntry(entry: ManifestEntry, section: "files" | "displaced" = "files"): string {
   const key = section === "files" ? entry.path : entry.docId;
   return `${JSON.stringify(key)}:${JSON.stringify({
@@ -73,7 +73,7 @@ export function encodeEntry(entry: ManifestEntry, section: "files" | "displaced"
   })}`;
 }
 
-/** In pages. DamagedError when it cannot be read to its end, ConflictError for another layout. */
+/** In pages. DamagedError if it cannot be read completely, ConflictError for another layout. */
 export async function* readManifest(path: string): AsyncGenerator<ManifestEntry[], void> {
   const documents = new Set<string>();
   const check = (entries: readonly (readonly [string, unknown])[]): ManifestEntry[] =>
@@ -93,7 +93,7 @@ export async function* readManifest(path: string): AsyncGenerator<ManifestEntry[
       for (const line of lines.slice(isFirst ? 1 : 0)) {
         if (isWhole && line !== "") throw new Error("something stands behind its end");
         if (line === AFTER_ENTRIES) isWhole = true;
-        else if (line !== "" && line !== BETWEEN_SHELVES) entries.push(...entriesIn(line));
+        else if (line !== "" && line !== BETWEEN_SECTIONS) entries.push(...entriesIn(line));
       }
       isFirst = false;
       yield check(entries);
@@ -120,7 +120,7 @@ function entriesIn(line: string): [string, unknown][] {
   }
 }
 
-/** Somebody may have formatted it. */
+/** Parses a file that was reformatted. */
 async function parseWhole(path: string): Promise<[string, unknown][]> {
   if ((await stat(path)).size > MAX_PARSED_BYTES) throw new Error("it does not have one entry a line any more");
   let found: unknown;
@@ -140,7 +140,7 @@ async function parseWhole(path: string): Promise<[string, unknown][]> {
   );
 }
 
-/** Lines end with a line feed alone: names may have everything else that ends lines elsewhere. */
+/** Splits at line feeds only: names may contain all other line separators. */
 export async function* linesOf(path: string): AsyncGenerator<string[], void> {
   let rest = "";
   let lines: string[] = [];
@@ -155,7 +155,7 @@ export async function* linesOf(path: string): AsyncGenerator<string[], void> {
   yield [...lines, rest];
 }
 
-/** Throws when it is none. */
+/** Throws if it is not an entry. */
 export function decodeEntry(key: string, value: unknown): ManifestEntry {
   if (!isJsonObject(value)) throw new Error(`'${key}' is no entry`);
   const docId = value["doc_id"];

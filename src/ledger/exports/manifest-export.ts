@@ -11,19 +11,19 @@ import { type ExportRow, noteExport, readExports, recognise, replaceExport } fro
 import { encodeEntry, encodeManifest, readManifest } from "./manifest-codec.ts";
 import { withMapsLock } from "./map-exports.ts";
 
-/** Where `manifest.json` of a tree is. */
+/** The location of `manifest.json` of a tree. */
 export interface ManifestPlace {
   /** The source's folder, absolute. */
   readonly folder: string;
-  /** undefined: nothing is written, and what was edited is seen by this ledger alone. */
+  /** undefined: read-only; edits are only overlaid on this ledger. */
   readonly writer?: SqlDatabase | undefined;
 }
 
 const PUTS_PER_FLUSH = 5000;
 
 /**
- * Takes over what somebody did to `manifest.json` since it was written, where the ledger knows nothing newer. One that is missing is
- * just written again, and so is one that cannot be read, which is set aside. ConflictError for one of another layout.
+ * Imports users' edits of `manifest.json`, unless the ledger has newer data. A missing file is written again, and so is
+ * an unreadable one, which is set aside first. ConflictError for another layout.
  */
 export async function readManifestBack(ledger: SqlLedger, db: Sql, { folder, writer }: ManifestPlace): Promise<void> {
   const path = join(folder, MANIFEST_FILE);
@@ -41,7 +41,7 @@ export async function readManifestBack(ledger: SqlLedger, db: Sql, { folder, wri
     if (known) return await noteExport(writer, source_no, known);
     try {
       await takeEntries(ledger, path, exported);
-      // What the last look saw was about other entries.
+      // The last scan saw other entries.
       if (ledger.manifest.lastScan) ledger.manifest.overlayScan({ ...ledger.manifest.lastScan, id: "" });
     } catch (error) {
       if (!(error instanceof DamagedError)) throw error;
@@ -51,7 +51,7 @@ export async function readManifestBack(ledger: SqlLedger, db: Sql, { folder, wri
       ledger.problems.push(`${error.problem} It is set aside as ${aside}, and written anew`);
     }
     await ledger.flush();
-    // What it says is in the ledger now. Written anew at once, it can be edited again.
+    // Its content is in the ledger now. Write it again at once, so that it can be edited again.
     if (writer && !(await replaceManifest(ledger, writer, folder, { exported, stampBefore: stamp }))) await read();
   };
   if (await isAsWritten()) return;
@@ -90,12 +90,12 @@ async function takeEntries(ledger: SqlLedger, path: string, exported: ExportRow 
   }
 }
 
-/** When it was last seen is known better by now. */
+/** Ignores `lastSeenAt`, which the ledger knows better. */
 function isSame(a: ManifestEntry, b: ManifestEntry): boolean {
   return encodeEntry({ ...a, lastSeenAt: "" }) === encodeEntry({ ...b, lastSeenAt: "" });
 }
 
-/** Writes `manifest.json` unless it says what the ledger says. What somebody did to it meanwhile waits for the next run. */
+/** Writes `manifest.json` unless it is up to date. Edits made meanwhile are imported by the next run. */
 export async function exportManifest(ledger: SqlLedger, db: SqlDatabase, folder: string): Promise<void> {
   await withMapsLock(folder, async () => {
     const exported = (await readExports(db, ledger.source.source_no)).get(MANIFEST_FILE);
@@ -107,7 +107,10 @@ export async function exportManifest(ledger: SqlLedger, db: SqlDatabase, folder:
   });
 }
 
-/** Whatever is in it: it was taken over. To be called with the lock. false: it has another stamp by now, and was left as it is. */
+/**
+ * Replaces the file, whose content was imported. The caller holds the lock. false: its stamp changed, and it was left
+ * as it is.
+ */
 export async function replaceManifest(
   ledger: SqlLedger,
   db: SqlDatabase,

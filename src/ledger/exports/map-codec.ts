@@ -5,7 +5,7 @@ import { toUnixSeconds } from "../../lib/time.ts";
 
 export type Row = readonly string[];
 
-/** The columns of a map file, and which of them has the id of the item. */
+/** The columns of a map file, and the index of the item id. */
 export interface TableShape {
   readonly columns: readonly string[];
   readonly key: number;
@@ -15,7 +15,7 @@ function columnsOf(names: string): readonly string[] {
   return names.split(/,\s+/);
 }
 
-/** Columns and order are those of the specification: people and scripts read these files. */
+/** Columns and order are specified: users and scripts read these files. */
 export const SEEN_TABLE: TableShape = {
   columns:
     columnsOf(`sharepoint_listitem_id, sharepoint_unique_file_id, filename, file_type, file_size, url, raw_url, server_relative_url,

@@ -16,12 +16,12 @@ import { type ExportRow, NEVER_EXPORTED, noteExport, readExports, recognise, rep
 import { decodeIndexed, decodeMirrored, decodeSeen, type Row } from "./map-codec.ts";
 import { CorruptMapError, encodeMap, FACETS, mapFile, readMap, rowOf, SHAPES } from "./map-files.ts";
 
-/** Where the map files of a source are. */
+/** The location of a source's map files. */
 export interface MapPlace {
   /** The source's folder, absolute. */
   readonly folder: string;
   readonly store: VectorStoreId | "";
-  /** undefined: nothing is written. */
+  /** undefined: read-only. */
   readonly writer?: SqlDatabase | undefined;
 }
 
@@ -29,7 +29,7 @@ const FACET_REV = { seen: "seen_rev", mirrored: "mirrored_rev", indexed: "indexe
 const FACET_ROWS = { seen: "item", mirrored: "file", indexed: "indexed" } as const;
 const ROWS_PER_FLUSH = 5000;
 
-/** Do the map files say what they said when they were written? Somebody may have edited, restored or deleted one. */
+/** Whether the map files are unchanged since they were written. Users may edit, restore or delete them. */
 export async function areMapsUntouched(sql: Sql, sourceNo: number, { folder, store }: MapPlace): Promise<boolean> {
   const exported = await readExports(sql, sourceNo);
   for (const facet of FACETS) {
@@ -39,7 +39,7 @@ export async function areMapsUntouched(sql: Sql, sourceNo: number, { folder, sto
   return true;
 }
 
-/** Takes over what somebody did to the map files since they were written, where the ledger knows nothing newer. */
+/** Imports users' edits of the map files, unless the ledger has newer data. */
 export async function readMapsBack(ledger: SqlLedger, db: Sql, place: MapPlace): Promise<void> {
   const readAll = async (): Promise<void> => {
     const exported = await readExports(db, ledger.source.source_no);
@@ -49,11 +49,11 @@ export async function readMapsBack(ledger: SqlLedger, db: Sql, place: MapPlace):
     }
   };
   if (!place.writer) return await readAll();
-  // Somebody who writes them just now is waited for: what was read of them before would look like an edit.
+  // Wait for a writer: a half-written file would look like an edit.
   if (!(await areMapsUntouched(db, ledger.source.source_no, place))) await withMapsLock(place.folder, readAll);
 }
 
-/** Whoever writes map files, or takes them over, is alone. */
+/** Exclusive for writers and importers of map files. */
 export async function withMapsLock(folder: string, work: () => Promise<void>): Promise<void> {
   await mkdir(join(folder, ".lockstep"), { recursive: true });
   await withFileLock(join(folder, ".lockstep", "maps.lock"), work);
@@ -62,7 +62,7 @@ export async function withMapsLock(folder: string, work: () => Promise<void>): P
 interface MapToRead extends MapPlace {
   readonly facet: Facet;
   readonly name: string;
-  /** undefined: we never wrote it. */
+  /** undefined: never written by us. */
   readonly exported: ExportRow | undefined;
 }
 
@@ -71,7 +71,7 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
   const path = join(folder, name);
   let stamp = await fileStamp(path);
   if (exported ? stamp === exported.stamp : stamp === "") return;
-  // Rows that a run appended are in the ledger, and what a killed one left half written is no edit.
+  // Appended rows are in the ledger, and a partial row of a killed run is no edit.
   if (exported?.appending && stamp !== "" && (await isBehind(path, exported))) return;
   const clear = (): Promise<number> => removeUnless(() => false, ledger, db, map);
   if (stamp === "") {
@@ -101,12 +101,12 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
   ledger.distrust();
   if (!writer) return;
   await ledger.flush();
-  // What it says is in the ledger now. Written anew at once, it can be edited again.
+  // Its content is in the ledger now. Write it again at once, so that it can be edited again.
   const anew = { ...map, exported: exported && { ...exported, stamp: "", appending: 0 } };
   if (!(await exportMap(ledger, writer, anew, stamp))) await readMapBack(ledger, db, map);
 }
 
-/** Begins the file with what we wrote last? */
+/** Whether the file begins with what we wrote last. */
 async function isBehind(path: string, { size, sha256 }: ExportRow): Promise<boolean> {
   if (size === 0) return true;
   const hash = createHash("sha256");
@@ -115,8 +115,8 @@ async function isBehind(path: string, { size, sha256 }: ExportRow): Promise<bool
 }
 
 /**
- * Appends rows to the map files while a step runs, so that people see how it goes: the first one at once, then so many at a time. Of
- * several rows of one item the last one counts; the end of the step writes the whole file anew.
+ * Appends rows to the map files while a step runs, so that users see its progress: the first one at once, then in
+ * batches. Of several rows of one item the last one counts; the end of the step writes the whole file again.
  */
 export class MapAppender {
   readonly #folder: string;
@@ -130,7 +130,7 @@ export class MapAppender {
     for (const facet of facets) this.#waiting.set(facet, []);
   }
 
-  /** Has this run appended to the file, and nobody changed it since? */
+  /** Whether this run appended to the file, and it was not changed since. */
   isOurs(facet: Facet, stamp: string): boolean {
     return this.#waiting.has(facet) && this.#begun.get(facet) === stamp;
   }
@@ -147,12 +147,12 @@ export class MapAppender {
       await appendFile(path, waiting.splice(0).join(""));
       this.#begun.set(facet, await fileStamp(path));
     } catch {
-      // The rows are in the ledger; people see them at the end of the step.
+      // The rows are in the ledger; users see them at the end of the step.
       this.#waiting.delete(facet);
     }
   }
 
-  /** What a killed run left behind the file is cut off; the header where there was no file. */
+  /** Truncates what a killed run appended; returns the header if there was no file. */
   async #begin(facet: Facet, path: string, ledger: SqlLedger, db: SqlDatabase): Promise<string[]> {
     const name = mapFile(facet);
     const known = (await readExports(db, ledger.source.source_no)).get(name) ?? { ...NEVER_EXPORTED, name };
@@ -161,7 +161,7 @@ export class MapAppender {
       await truncate(path, known.size);
       stamp = await fileStamp(path);
     }
-    // Somebody edited it meanwhile: the end of the step reads that, and writes the file anew.
+    // It was edited meanwhile: the end of the step imports that, and writes the file again.
     if ((await fileStamp(path)) !== stamp) throw new Error("it is not as we left it");
     await noteExport(db, ledger.source.source_no, { ...known, appending: 1 });
     this.#begun.set(facet, stamp);
@@ -177,7 +177,10 @@ async function takeRows(
 ): Promise<{ readonly fewer: number; readonly more: number; readonly other: number }> {
   const { facet, folder, name, exported } = map;
   const { columns, key } = SHAPES[facet];
-  /** Does the ledger know something newer of it? Asked once: what an earlier row of it said may be in the ledger by then. */
+  /**
+   * Whether the ledger has newer data of the item. Computed once: an earlier row of the item may be in the ledger by
+   * then.
+   */
   const found = new Map<ItemId, boolean>();
   let [more, other] = [0, 0];
   for await (const page of readMap(join(folder, name), { columns, key })) {
@@ -218,7 +221,7 @@ async function readCleared(
   return gone;
 }
 
-/** undefined: the ledger says the same. */
+/** undefined: no change. */
 function takeRow(row: Row, facet: Facet, known: EntryRow | undefined, isRepeated: boolean): Facets | undefined {
   const entry = known?.entry;
   const before = entry && rowOf(entry, facet);
@@ -228,13 +231,13 @@ function takeRow(row: Row, facet: Facet, known: EntryRow | undefined, isRepeated
   return { indexed: decodeIndexed(row, entry?.indexed) };
 }
 
-/** 0 without the facet. */
+/** 0 if the facet is missing. */
 function revOf(row: EntryRow, facet: Facet): number {
   if (facet === "seen") return row.entry.seen ? row.rev : 0;
   return (facet === "mirrored" ? row.f_rev : row.x_rev) ?? 0;
 }
 
-/** The facet goes where the map had a row when it was written, and has none any more. Returns how many went. */
+/** Clears the facet of items that had a row when the map was written, and have none now. Returns how many. */
 async function removeUnless(
   isThere: (item: ItemId) => boolean,
   ledger: SqlLedger,
@@ -260,7 +263,7 @@ async function removeUnless(
   return removed;
 }
 
-/** Writes those map files that do not say what the ledger says. What somebody did to them meanwhile is read first. */
+/** Writes outdated map files, after importing edits made meanwhile. */
 export async function exportMaps(
   ledger: SqlLedger,
   db: SqlDatabase,
@@ -275,7 +278,7 @@ export async function exportMaps(
   });
 }
 
-/** false: somebody changed the file meanwhile. */
+/** false: the file was edited meanwhile. */
 async function bringUpToDate(
   ledger: SqlLedger,
   db: SqlDatabase,
@@ -294,7 +297,7 @@ async function bringUpToDate(
   return await exportMap(ledger, db, { ...map, exported: await readExport() }, await fileStamp(path));
 }
 
-/** Whatever is in them: it was taken over. To be called with the lock. */
+/** Replaces the files, whose content was imported. The caller holds the lock. */
 export async function replaceMaps(ledger: SqlLedger, db: SqlDatabase, place: MapPlace): Promise<void> {
   for (const facet of FACETS) {
     const name = mapFile(facet, place.store);
@@ -302,7 +305,7 @@ export async function replaceMaps(ledger: SqlLedger, db: SqlDatabase, place: Map
   }
 }
 
-/** false: the file has not the stamp any more that it had when somebody last looked at it, and was left as it is. */
+/** false: the file's stamp changed since it was last read, and it was left as it is. */
 async function exportMap(ledger: SqlLedger, db: SqlDatabase, map: MapToRead, stampBefore?: string): Promise<boolean> {
   const { folder, name, facet, exported, store } = map;
   const path = join(folder, name);

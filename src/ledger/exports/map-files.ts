@@ -25,12 +25,12 @@ export const SHAPES: Readonly<Record<Facet, TableShape>> = {
 
 const NUMBERS = ["sharepoint_listitem_id", "file_size"];
 
-/** The file is not what we write: wrong header, wrong number of fields, cut in the middle. */
+/** The file is damaged: wrong header, wrong number of fields, or truncated. */
 export class CorruptMapError extends Error {
   override readonly name: string = "CorruptMapError";
 }
 
-/** What is indexed in a store that is not the domain's own has a map file of its own. */
+/** A store that is not the domain's own has a separate map file. */
 export function mapFile(facet: Facet, store: VectorStoreId | "" = ""): string {
   if (facet === "seen") return "sharepoint_map.csv";
   if (facet === "mirrored") return "files_map.csv";
@@ -59,7 +59,7 @@ export async function* encodeMap(
   }
 }
 
-/** In pages. Throws CorruptMapError; an empty file is one that was cut. */
+/** In pages. Throws CorruptMapError; an empty file counts as truncated. */
 export async function* readMap(path: string, { columns, key }: TableShape): AsyncGenerator<Row[], void> {
   const { size } = await stat(path);
   if (size === 0) throw new CorruptMapError("the header is missing");

@@ -35,7 +35,7 @@ import { type ExportRow, NEVER_EXPORTED, noteExport, readExports, recognise, rep
 const NAME = "files_metadata.json";
 const ENTRIES_AT_ONCE = 2000;
 
-/** The entries of all domains, and their file in the folder of each below `domainsFolder`. */
+/** The entries of all domains, and their files in the folders below `domainsFolder`. */
 export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, domainsFolder: string): FilesMetadata {
   const domainOf = async (domainId: DomainId): Promise<KnownDomain | undefined> => {
     const db = await databases.find(domainId);
@@ -63,16 +63,16 @@ export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, do
   };
   const readBack = async (domainId: DomainId): Promise<string> => {
     if (isUntouched(await domainOf(domainId), await fileStamp(fileOf(domainId).path))) return "";
-    return await withLease(domainId, takeBack);
+    return await withLease(domainId, importEdits);
   };
   return {
     readBack,
     async write(domainId) {
       if ((await fileStamp(fileOf(domainId).path)) === "" && !(await domainOf(domainId))) return [];
-      return await withLease(domainId, (db, file) => bringUpToDate(db, file));
+      return await withLease(domainId, (db, file) => writeFile(db, file));
     },
     async remove(domainId, which) {
-      return await withLease(domainId, (db, file) => bringUpToDate(db, file, which));
+      return await withLease(domainId, (db, file) => writeFile(db, file, which));
     },
     async find(domainId, fileIds) {
       const [wanted, file, known] = [new Set(fileIds), fileOf(domainId), await domainOf(domainId)];
@@ -96,7 +96,7 @@ export function openFilesMetadata(databases: LedgerDatabases, leases: Leases, do
 interface KnownDomain {
   readonly db: SqlDatabase;
   readonly domain: SourceRow;
-  /** undefined: we never wrote the file. */
+  /** undefined: never written by us. */
   readonly exported: ExportRow | undefined;
 }
 
@@ -106,17 +106,20 @@ interface MetadataFile {
   readonly path: string;
 }
 
-/** Nobody else writes it while the lease is held. */
+/** The file while its lease is held. */
 interface LeasedFile extends MetadataFile {
   readonly lease: Lease;
 }
 
-/** Nothing can be learnt from the file. One that is missing says nothing: it is written again. */
+/** Whether the file needs no import. A missing file is just written again. */
 function isUntouched(known: KnownDomain | undefined, stamp: string): boolean {
   return stamp === "" || (known?.domain.imported === IMPORTED && known.exported?.stamp === stamp);
 }
 
-/** Before the first embed step of this release: the file is all there is, and who only searches makes no database. None where it is damaged. */
+/**
+ * Before the first embed step of this release, reads the file itself: a search creates no database. Empty if it is
+ * damaged.
+ */
 async function findInFile(
   { path, domainId }: MetadataFile,
   wanted: ReadonlySet<string>,
@@ -137,7 +140,7 @@ async function findInFile(
   }
 }
 
-/** What a file that somebody edited says, by the keys of its entries; undefined: it says what the ledger says. */
+/** Returns the entries of an edited file, by key; undefined: not edited. */
 async function readEdited(
   { path, domainId }: MetadataFile,
   known: KnownDomain | undefined,
@@ -161,7 +164,7 @@ async function readEdited(
   return isBlank ? undefined : edited;
 }
 
-/** The row as the takeover of an edited file would leave it, and takes it out of what is left of that. */
+/** Returns the row as importing the edited file would leave it, and removes it from `edited`. */
 function editedRow(
   row: EmbeddedRow,
   edited: Map<string, EmbeddedFile>,
@@ -174,7 +177,7 @@ function editedRow(
 }
 
 /** Returns why the file cannot be read. */
-async function takeBack(db: SqlDatabase, file: LeasedFile): Promise<string> {
+async function importEdits(db: SqlDatabase, file: LeasedFile): Promise<string> {
   const domain = await openSource(db, domainKey(file.domainId));
   const exported = (await readExports(db, domain.source_no)).get(NAME);
   if (!isUntouched({ db, domain, exported }, await fileStamp(file.path))) {
@@ -190,11 +193,11 @@ async function takeBack(db: SqlDatabase, file: LeasedFile): Promise<string> {
   return "";
 }
 
-/** What somebody does to the file meanwhile is taken over, too; what is to leave does not return with it. */
-async function bringUpToDate(db: SqlDatabase, file: LeasedFile, leaving?: EntriesToRemove): Promise<readonly string[]> {
+/** Writes the file; imports edits made meanwhile, but not entries that are being removed. */
+async function writeFile(db: SqlDatabase, file: LeasedFile, leaving?: EntriesToRemove): Promise<readonly string[]> {
   const warnings: string[] = [];
   for (let isWritten = false; !isWritten; ) {
-    warnings.push(...(await takeBackOrSetAside(db, file)));
+    warnings.push(...(await importOrSetAside(db, file)));
     if (leaving) {
       const { source_no } = await openSource(db, domainKey(file.domainId));
       await db.write((sql) => removeEntries(sql, source_no, leaving));
@@ -204,13 +207,13 @@ async function bringUpToDate(db: SqlDatabase, file: LeasedFile, leaving?: Entrie
   return warnings;
 }
 
-/** A damaged file is never overwritten: what people wrote into it can still be rescued. */
-async function takeBackOrSetAside(db: SqlDatabase, file: LeasedFile): Promise<readonly string[]> {
-  const damage = await takeBack(db, file);
+/** A damaged file is set aside, never overwritten: users' properties in it can still be rescued. */
+async function importOrSetAside(db: SqlDatabase, file: LeasedFile): Promise<readonly string[]> {
+  const damage = await importEdits(db, file);
   if (damage === "") return [];
   const aside = `${file.path}.corrupt-${toFileStamp(new Date())}-${process.pid}`;
   await rename(file.path, aside);
-  await takeBack(db, file);
+  await importEdits(db, file);
   return [`${NAME} could not be read (${damage}); it was moved to '${aside}'.`];
 }
 
@@ -229,26 +232,29 @@ async function takeOver(known: KnownDomain, file: LeasedFile): Promise<string> {
     throw error;
   }
   if (domain.imported !== IMPORTED) await copyAside([file.path], join(file.folder, ".lockstep"));
-  // Without any text it says nothing. What says all that the ledger says may stay as people left it.
-  const rev = isBlank ? undefined : await new TakeOver(known, file.domainId).take(file.path);
+  // A blank file says nothing. A file that has everything may stay as users left it.
+  const rev = isBlank ? undefined : await new MetadataImport(known, file.domainId).take(file.path);
   if (rev === undefined) await exportMetadata(db, file, stamp);
   else await noteExport(db, domain.source_no, { ...NEVER_EXPORTED, name: NAME, rev, stamp, sha256 });
   return "";
 }
 
-/** Takes over the entries of a file, each where the ledger knows nothing newer than the file; of others the properties, which are the user's alone. */
-class TakeOver {
+/**
+ * Imports the entries of a file, unless the ledger has newer data; of those only the properties, which belong to the
+ * user.
+ */
+class MetadataImport {
   readonly #db: SqlDatabase;
   readonly #domainId: DomainId;
   readonly #source: number;
-  /** The revision that the file says, but for what was edited; 0: an earlier release wrote it, or the database was lost. */
+  /** The revision of the file, apart from edits; 0: an earlier release wrote it, or the database was lost. */
   readonly #exportedRev: number;
-  /** By what they are known by: does the ledger know something newer? Then only the properties are taken from the file. */
+  /** By key: whether the ledger has newer data. Then only the properties are taken from the file. */
   readonly #found = new Map<string, boolean>();
-  /** The number of the last one in the order of the file. */
+  /** Number of the last entry, in file order. */
   #last = 0;
   #rev: number;
-  /** The ledger says something that the file does not say. */
+  /** The ledger has something that is not in the file. */
   #isAhead: boolean;
 
   constructor({ db, domain, exported }: KnownDomain, domainId: DomainId) {
@@ -260,13 +266,13 @@ class TakeOver {
     this.#isAhead = domain.rev !== this.#exportedRev;
   }
 
-  /** The revision that the file says now; undefined: it does not say all. */
+  /** Returns the revision of the file; undefined: it is incomplete. */
   async take(path: string): Promise<number | undefined> {
     let files: EmbeddedFile[] = [];
     for await (const page of readJsonArray(path)) {
       for (const text of page) {
         const file = decodeEntry(text, this.#domainId);
-        // Written when the domain had another id.
+        // Written under another domain id.
         if (file.path?.[0] !== "/" && !text.includes(`"${this.#domainId}\\\\`)) this.#isAhead ||= file.path !== null;
         files.push(file);
       }
@@ -279,7 +285,7 @@ class TakeOver {
     return this.#isAhead ? undefined : this.#rev;
   }
 
-  /** In the order of the file. Of several entries with one id the last one counts, with the properties of all. */
+  /** In file order. Of several entries with one id the last one counts, with the properties of all. */
   async #put(files: readonly EmbeddedFile[]): Promise<void> {
     await this.#write(async (sql) => {
       const ids = new Set(files.map(({ file_id }) => file_id));
@@ -308,7 +314,10 @@ class TakeOver {
     });
   }
 
-  /** What the file had when it was written, and has not any more, goes. What was added since inherits what was edited. */
+  /**
+   * Deletes entries that were in the file when it was written and are not any more. Newer entries inherit edited
+   * properties.
+   */
   async #settleMissing(): Promise<void> {
     const isFound = (row: EmbeddedRow): boolean => this.#found.has(keyOf(row));
     const isAdded = (row: EmbeddedRow): boolean => row.rev > this.#exportedRev && !isFound(row);
@@ -333,7 +342,7 @@ function merged(before: string, after: string): string {
   return JSON.stringify({ ...(JSON.parse(before) as JsonObject), ...(JSON.parse(after) as JsonObject) });
 }
 
-/** false: since the file had this stamp, which is when it was last read or written, somebody changed it, and it was left as it is. */
+/** false: the file was edited since it had this stamp, and was left as it is. */
 async function exportMetadata(
   db: SqlDatabase,
   { domainId, path, lease }: LeasedFile,
@@ -350,7 +359,7 @@ async function exportMetadata(
     stampBefore: stamp,
     lease,
   });
-  // What was taken out of it is not to be found in the log behind the database either.
+  // Deleted entries must not be found in the database log either.
   await emptyLog(db);
   return written !== undefined;
 }
@@ -367,7 +376,7 @@ async function* formatAll(
   yield Buffer.from(before.startsWith("[") ? "[]\n" : "\n]\n");
 }
 
-/** Every other field of an entry is a property of the user. */
+/** All other fields of an entry belong to the user. */
 const STANDARD_FIELDS: ReadonlySet<string> = new Set([
   "sharepoint_listitem_id",
   "sharepoint_unique_file_id",
@@ -386,7 +395,7 @@ const STANDARD_FIELDS: ReadonlySet<string> = new Set([
   "source_type",
 ]);
 
-/** The element of the array; its numbers are as exact as `parse` makes them. */
+/** Returns the array element; numbers are as exact as `parse` makes them. */
 export function encodeEntry(file: EmbeddedFile, domainId: DomainId, parse: (text: string) => unknown): unknown {
   const properties = file.properties === NO_PROPERTIES ? {} : parse(file.properties);
   if (!isJsonObject(properties)) return properties;
@@ -412,12 +421,12 @@ export function encodeEntry(file: EmbeddedFile, domainId: DomainId, parse: (text
   return { ...entry, ...properties };
 }
 
-/** As it stands in the file, two spaces deep. */
+/** Formats an entry, indented by two spaces. */
 function formatEntry(file: EmbeddedFile, domainId: DomainId): string {
   return JSON.stringify(encodeEntry(file, domainId, parseExactly), null, 2).replaceAll("\n", "\n  ");
 }
 
-/** BadInputError when the element is not well-formed. Ids of older files may carry stray white space. */
+/** BadInputError if the element is malformed. Ids in older files may have stray white space. */
 export function decodeEntry(text: string, domainId: DomainId): EmbeddedFile {
   const json = parseExactly(text);
   if (!isJsonObject(json)) return { ...decodeEntry("{}", domainId), properties: JSON.stringify(json) };

@@ -3,10 +3,10 @@ import type { LineageEvent, ManifestEntry } from "../../contracts/manifest.ts";
 import { msToUtcMicros } from "../../lib/time.ts";
 import type { TracedFile } from "./trace-lineage.ts";
 
-/** So many events of a document are remembered. */
+/** Number of events stored per document. */
 const MAX_EVENTS = 20;
 
-/** What the manifest says of a file that is there and was read; `newDocId` is asked only for one that is new. */
+/** Returns the entry of a file that was read; `newDocId` is called only for a new one. */
 export function asSeen(traced: TracedFile, now: Date, newDocId: () => ItemId): ManifestEntry {
   const { path, size, modifiedAtMs, stamp, node } = traced.read.file;
   const { contentHash } = traced.read;
@@ -27,17 +27,17 @@ export function asSeen(traced: TracedFile, now: Date, newDocId: () => ItemId): M
   return event ? withEvent(entry, event) : entry;
 }
 
-/** It is there and cannot be read: it keeps everything. Of one that is active, or could not be read before. */
+/** A present file that cannot be read keeps everything. */
 export function asUnreadable(entry: ManifestEntry, reason: string): ManifestEntry {
   return { ...entry, status: "error", retryCount: entry.retryCount + 1, error: reason };
 }
 
-/** It can be read again, and is what it was. */
+/** A file that can be read again, unchanged. */
 export function asReadable(entry: ManifestEntry, now: Date): ManifestEntry {
   return { ...entry, ...present(now) };
 }
 
-/** The same entry, with one thing more that happened to it. */
+/** Adds an event. */
 function withEvent(entry: ManifestEntry, event: LineageEvent): ManifestEntry {
   return { ...entry, lineage: [...entry.lineage, event].slice(-MAX_EVENTS) };
 }
@@ -77,34 +77,34 @@ interface GraceRules {
   readonly graceMs: number;
 }
 
-/** A complete look did not find it, and it left search. */
+/** A file that a complete listing did not find for the first time. */
 export function asMissing(entry: ManifestEntry, now: Date): ManifestEntry {
   const at = now.toISOString();
   const missing = { status: "missing", missingSinceAt: at, missingRuns: 1, retryCount: 0, error: "" } as const;
   return withEvent({ ...entry, ...missing }, { event: "missing", from: "", certainty: 1, at });
 }
 
-/** It was missing already, and a complete look did not find it again. With a clock that went back, the time starts again. */
+/** A file that is still missing after another complete listing. If the clock went back, the time starts again. */
 export function stillMissing(entry: ManifestEntry, now: Date): ManifestEntry {
   const missingSinceAt = missingForMs(entry, now) >= 0 ? entry.missingSinceAt : now.toISOString();
   return { ...entry, missingSinceAt, missingRuns: entry.missingRuns + 1 };
 }
 
-/** Is the grace over, by looks and by time? Whatever the clock does, in doubt it is not. */
+/** Whether the grace period is over, by listings and by time. In doubt (a wrong clock) it is not. */
 export function isExpired(entry: ManifestEntry, { graceRuns, graceMs }: GraceRules, now: Date): boolean {
   if (entry.status !== "missing") return false;
   const ms = missingForMs(entry, now);
   return entry.missingRuns >= graceRuns && ms >= 0 && ms >= graceMs;
 }
 
-/** What was kept of it is purged. */
+/** A file whose texts and documents were purged. */
 export function asDeleted(entry: ManifestEntry, now: Date): ManifestEntry {
   const at = now.toISOString();
   const deleted = { status: "deleted", deletedAt: at, missingSinceAt: "", missingRuns: 0, versions: [] } as const;
   return withEvent({ ...entry, ...deleted }, { event: "deleted", from: "", certainty: 1, at });
 }
 
-/** NaN when nobody knows since when. */
+/** NaN if unknown. */
 function missingForMs({ missingSinceAt }: ManifestEntry, now: Date): number {
   return now.getTime() - Date.parse(missingSinceAt);
 }

@@ -2,12 +2,12 @@ import { fileTypeOf } from "../../lib/file-type.ts";
 import { compareText } from "../../lib/text.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
 
-/** Renamed and edited: from this similarity of their texts on, two files are one document. */
+/** From this similarity of their texts on, a new and a vanished file are one document that was renamed and edited. */
 const SIMILAR_ENOUGH = 0.5;
 
-/** Texts are read for so many comparisons of one file. */
+/** Maximum number of comparisons per file. */
 const MAX_CANDIDATES = 5;
-/** Of so many with the same name, of the same folder, of the nearest size. */
+/** Candidates per group: same name, same folder, nearest size. */
 const WINDOW = 12;
 /** A document may have grown or shrunk by this factor, and small ones by more. */
 const MAX_GROWTH = 4;
@@ -19,8 +19,8 @@ interface Candidate {
 }
 
 /**
- * For a file that appeared, the vanished ones worth comparing with, best first: of the same type and not too different in size;
- * those with the same name, then of the same folder, then nearest in size. A bounded number, found without looking at all.
+ * Returns, for a new file, the vanished ones to compare with, best first: of the same type and similar size; same name
+ * first, then same folder, then nearest size. Bounded, and found without scanning all.
  */
 export function candidateFinder<T extends Candidate>(vanished: readonly T[]): (appeared: Candidate) => readonly T[] {
   const ordered = vanished.toSorted((a, b) => a.size - b.size || compareText(a.path, b.path));
@@ -44,11 +44,11 @@ export function candidateFinder<T extends Candidate>(vanished: readonly T[]): (a
 export interface ScoredPair<A, B> {
   readonly appeared: A;
   readonly vanished: B;
-  /** As `similarityOf` tells. */
+  /** From `similarityOf`. */
   readonly score: number;
 }
 
-/** Which of the compared ones are one document: the most similar first, each at most once, none below SIMILAR_ENOUGH. */
+/** Pairs files that are one document: the most similar first, each at most once, none below SIMILAR_ENOUGH. */
 export function pairBest<A extends Candidate, B extends Candidate>(
   compared: readonly ScoredPair<A, B>[],
 ): readonly ScoredPair<A, B>[] {
@@ -71,7 +71,7 @@ export function pairBest<A extends Candidate, B extends Candidate>(
     });
 }
 
-/** The ones around a size, of those in order of size. */
+/** Returns the candidates around a size, from a list sorted by size. */
 function nearestInSize<T extends Candidate>(ordered: readonly T[], size: number): readonly T[] {
   let [low, high] = [0, ordered.length];
   while (low < high) {

@@ -4,13 +4,13 @@ import type { ManifestEntry } from "../../contracts/manifest.ts";
 import { compareText } from "../../lib/text.ts";
 import { hasInode } from "../../lib/tree-path.ts";
 
-/** A file whose bytes were read because its path is new or its stamp is another. */
+/** A file that was read because its path is new or its stamp changed. */
 export interface ReadFile {
   readonly file: TreeFile;
   readonly contentHash: string;
 }
 
-/** What happened to a file that is there now. `entry` is its document so far. */
+/** What happened to a present file. `entry` is its document so far. */
 export type TracedFile =
   | { readonly kind: "found" | "copied"; readonly read: ReadFile }
   | { readonly kind: "touched" | "edited"; readonly read: ReadFile; readonly entry: ManifestEntry }
@@ -24,26 +24,26 @@ export type TracedFile =
 export interface LineageInput {
   /** All files that were read in this scan. */
   readonly read: readonly ReadFile[];
-  /** Entries of paths that were read: what was there before. Those that are missing or deleted count as absent. */
+  /** Earlier entries at the paths that were read. Missing and deleted ones count as absent. */
   readonly before: ReadonlyMap<string, ManifestEntry>;
-  /** Active entries whose path is not there any more and was not hidden by something unreadable. */
+  /** Active entries whose path is gone and not below something unreadable. */
   readonly vanished: readonly ManifestEntry[];
   /** Missing and deleted entries. */
   readonly absent: readonly ManifestEntry[];
-  /** Is this content still at the path of some other active file that was not read? Then a new file with it is a copy. */
+  /** Whether another active file that was not read has this content: then a new file with it is a copy. */
   readonly existsElsewhere: (contentHash: string) => boolean;
 }
 
 export interface LineageResult {
-  /** Exactly one for each file that was read, by path; no entry twice. */
+  /** One per file that was read, by path; no entry twice. */
   readonly traced: readonly TracedFile[];
-  /** Vanished entries, and entries whose path belongs to another file now, that nothing stands for. */
+  /** Vanished entries, and entries whose path another file took, that match no file. */
   readonly lost: readonly ManifestEntry[];
 }
 
 /**
- * Matches files with documents, by content hash, node and path. What was renamed and edited at once is `found` here, and its entry `lost`:
- * `candidateFinder` and `pairBest` tell from their texts that they are one.
+ * Matches files with documents by content hash, node and path. A file that was renamed and edited at once is `found`
+ * here, and its entry `lost`: `candidateFinder` and `pairBest` match them by their texts.
  */
 export function traceLineage(input: LineageInput): LineageResult {
   const trace = new Trace(input);
@@ -55,7 +55,7 @@ export function traceLineage(input: LineageInput): LineageResult {
   return trace.answer();
 }
 
-/** A path that was read, and the document that was there before. */
+/** A path that was read, and its earlier document. */
 interface PathSlot {
   readonly path: string;
   readonly read: ReadFile;
@@ -76,8 +76,8 @@ class Trace {
   }
 
   /**
-   * The same content in the same node is the same file, wherever it is now: this tells `mv a b; cp b a` from a copy. The node
-   * of a file that is gone is given to another one, so it says nothing without the content.
+   * The same content in the same node is the same file, wherever it is now: this distinguishes `mv a b; cp b a` from a
+   * copy. Nodes of deleted files are reused, so a node alone proves nothing.
    */
   followNodes(): void {
     const keyOf = (node: string, hash: string): string | undefined => (hasInode(node) ? `${node} ${hash}` : undefined);
@@ -100,9 +100,9 @@ class Trace {
   }
 
   /**
-   * Content that left its path went where it is now. Of a path that has other content and whose file had a node, that is only
-   * said when another document took the path: the node is not where the content is, so the content was copied, and then its
-   * path edited. A known file that is empty now was emptied: all empty files are alike.
+   * Content that left its path moved to where it is now. For a path that has other content and whose file had a node,
+   * that holds only if another document took the path: the node is not where the content is, so the content was copied,
+   * and then its path edited. A known file that is empty now was emptied: all empty files are alike.
    */
   followContent(): void {
     const isEmptied = ({ read, before }: PathSlot): boolean => read.file.size === 0 && before !== undefined;
@@ -157,7 +157,7 @@ class Trace {
     this.#placed.add(before.docId);
   }
 
-  /** Gives seats to the entries that have the same key, one to one. Returns those that were taken. */
+  /** Pairs entries and slots with the same key, one to one. Returns the slots that were taken. */
   #claim(
     entries: readonly ManifestEntry[],
     slots: readonly PathSlot[],
@@ -194,10 +194,10 @@ interface HasPath {
 }
 
 /**
- * Equals, told apart by where they are: each `from` gets at most one `to`, until one side has none left. First the same path,
- * then the same name (with the most folders above it in common, then the most below the root), then the same folder, then the
- * most folders from the root on. Letter case and normal form do not count where the path is another anyway. The answer does
- * not depend on the order they come in, and the time grows with their number, not with its square.
+ * Pairs equal items by path: each `from` gets at most one `to`, until one side is empty. First the same path, then the
+ * same name (with the most common folders above it, then the most from the root), then the same folder, then the most
+ * common folders from the root. Case and Unicode normalisation are ignored unless the paths are equal. The result does
+ * not depend on the input order, and the time is not quadratic.
  */
 export function pairNearest<A extends HasPath, B extends HasPath>(
   from: readonly A[],
@@ -223,9 +223,9 @@ export function pairNearest<A extends HasPath, B extends HasPath>(
 
 interface PathParts<T> {
   readonly one: T;
-  /** From the root down, without the name. */
+  /** Folders from the root down. */
   readonly folders: readonly string[];
-  /** From the name up. */
+  /** Name and folders, from the name up. */
   readonly upwards: readonly string[];
 }
 
@@ -234,7 +234,7 @@ interface Sides<A, B> {
   readonly to: readonly PathParts<B>[];
 }
 
-/** Returns who is left. */
+/** Returns the unpaired ones. */
 type Pairing<A, B> = (both: Sides<A, B>) => Sides<A, B>;
 
 function pathPartsOf<T extends HasPath>(one: T): PathParts<T> {
@@ -246,7 +246,7 @@ function byPath(a: PathParts<HasPath>, b: PathParts<HasPath>): number {
   return compareText(a.one.path, b.one.path);
 }
 
-/** Those with the same key are paired among themselves. */
+/** Pairs items with the same key. */
 function pairGroups<A extends HasPath, B extends HasPath>(
   all: Sides<A, B>,
   keyOf: (parts: PathParts<A | B>) => string | undefined,
@@ -265,7 +265,7 @@ function pairGroups<A extends HasPath, B extends HasPath>(
   return left;
 }
 
-/** Who has the most parts in common comes first; `pairing` is for those that have equally many. */
+/** Pairs those with the most parts in common first; `pairing` handles ties. */
 function pairDeepest<A extends HasPath, B extends HasPath>(
   all: Sides<A, B>,
   partsOf: (parts: PathParts<A | B>) => readonly string[],

@@ -6,10 +6,10 @@ export type Dated = Pick<ContentState, "modifiedAt" | "modifiedFrom">;
 
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)\s?(Z|[+-]\d\d:?\d\d)?)?$/i;
 const HTTP = /^[A-Z][a-z]{2,8}, \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d:\d\d GMT$/;
-/** What is older is a date that somebody left empty. */
+/** Older dates are placeholders for an empty date. */
 const FIRST_YEAR = 1990;
 
-/** The first that is a date, and not still to come at `now`. A time without a zone is UTC. */
+/** Returns the first valid date that is not after `now`. A time without a zone is UTC. */
 export function chooseDate(dates: readonly PageDate[], now: Date): Dated {
   for (const { from, text } of dates) {
     const at = parse(text.trim());

@@ -1,10 +1,10 @@
-/** An address in which a date is written. */
+/** A URL that contains a date. */
 export interface DatedAddress {
-  /** The address with `*` for all parts of the date: the same for all that differ in nothing else. */
+  /** The URL with `*` for all parts of the date: the same for all that differ only in it. */
   readonly family: string;
-  /** Years, months, weeks and days that it names. */
+  /** The years, months, weeks and days in it. */
   readonly numbers: readonly number[];
-  /** The date is one of seconds or milliseconds, as those are that make an address another one each time. */
+  /** The date is a timestamp in seconds or milliseconds, which makes a URL different each time. */
   readonly isStamp: boolean;
 }
 
@@ -20,7 +20,7 @@ const MAX_SMALL = 53;
 const STAMP = /^(?:[6-9]\d{8}|[1-4]\d{9})(?:000|\d{3})?$/;
 const LATEST_STAMP_SECONDS = 4_102_444_800;
 
-/** undefined: nothing in it reads as a year or a time. Where something does, small numbers are its months, weeks and days. */
+/** undefined: it contains no year or time. If it does, small numbers are taken as months, weeks and days. */
 export function readDatedAddress(url: string): DatedAddress | undefined {
   const end = url.indexOf("/", "https://".length);
   if (end < 0 || !/\d{4}/.test(url)) return undefined;
@@ -42,7 +42,7 @@ export function readDatedAddress(url: string): DatedAddress | undefined {
   return { family: url.slice(0, end) + family, numbers: [...numbers, ...weekOf(numbers)], isStamp };
 }
 
-/** undefined: it is no part of a date. */
+/** undefined: not part of a date. */
 function partsOf(word: string): readonly number[] | undefined {
   if (YEAR.test(word)) return [Number(word)];
   if (SMALL.test(word)) return Number(word) <= MAX_SMALL ? [Number(word)] : undefined;
@@ -60,7 +60,7 @@ function dayOf(date: Date): readonly number[] {
   return [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()];
 }
 
-/** A year and one number may be a week: the days it has. */
+/** A year and one number may be a week: returns its days. */
 function weekOf(numbers: readonly number[]): readonly number[] {
   const [year = 0, week = 0] = numbers;
   if (numbers.length !== 2 || year < 1900 || week <= 12) return [];
@@ -72,7 +72,7 @@ function weekOf(numbers: readonly number[]): readonly number[] {
 /** Lower case, by language. */
 const names = new Map<string, ReadonlySet<string>>();
 const MAX_LANGUAGES = 100;
-/** Numbers that follow each other are those of days or weeks from so many on. */
+/** So many consecutive numbers are taken as days or weeks. */
 const DAYS_IN_A_ROW = 3;
 const SHORTEST_MONTH = 28;
 const WEEK = 7;
@@ -82,15 +82,16 @@ const WORDS = /[a-z]{3,}\d[a-z\d]*|[\p{L}\p{M}]+|\d+(?:[.,:/-]\d+)*|(?![\0-\x7f]
 
 interface Word {
   readonly text: string;
-  /** undefined: it is no whole number. */
+  /** undefined: not an integer. */
   readonly number: number | undefined;
-  /** One of the date's numbers or next to them, or beside a month or weekday. */
+  /** A number of the date or adjacent to one, or beside a month or weekday. */
   readonly isOfDate: boolean;
 }
 
 /**
- * What a page says beside its date: no names of months and weekdays, none of the date's numbers and their neighbours, and no days of a
- * month that are shown one like the other. Of two pages that differ in nothing else one says as much as the other.
+ * Returns the text of a page without its date: without names of months and weekdays, the date's numbers and adjacent
+ * ones, and the days of a month in a calendar with identical weeks. Pages that differ only in the date give the same
+ * text.
  */
 export function undatedText(markdown: string, language: string, dateNumbers: readonly number[]): string {
   const near = new Set(dateNumbers.flatMap(neighbours));
@@ -110,7 +111,7 @@ export function undatedText(markdown: string, language: string, dateNumbers: rea
 
 function neighbours(number: number): readonly number[] {
   const around = [number - 1, number, number + 1];
-  // The last and the first month, week or day are neighbours.
+  // The last and the first month, week or day are adjacent.
   if (number === 1) return [...around, 12, 28, 29, 30, 31, 52, 53];
   return number === 12 || (number >= SHORTEST_MONTH && number <= 53) ? [...around, 1] : around;
 }
@@ -152,37 +153,37 @@ function inAYear(language: string, options: Intl.DateTimeFormatOptions): string[
   }
 }
 
-/** Numbers that go on by one, whatever stands between: days of a month, or weeks. Their places in the text. */
+/** Finds runs of consecutive numbers (days of a month, or weeks), with any text between; returns their positions. */
 function rows(words: readonly Word[]): number[][] {
-  const open: { readonly places: number[]; last: number }[] = [];
+  const open: { readonly positions: number[]; last: number }[] = [];
   for (const [at, { number }] of words.entries()) {
     if (number === undefined || number < 1 || number > 53) continue;
-    const goesOn = open.findLast(({ last }) => number === last + 1 || (number === 1 && last >= SHORTEST_MONTH));
-    if (goesOn) {
-      goesOn.places.push(at);
-      goesOn.last = number;
-      open.push(...open.splice(open.indexOf(goesOn), 1));
+    const continued = open.findLast(({ last }) => number === last + 1 || (number === 1 && last >= SHORTEST_MONTH));
+    if (continued) {
+      continued.positions.push(at);
+      continued.last = number;
+      open.push(...open.splice(open.indexOf(continued), 1));
     } else {
-      open.push({ places: [at], last: number });
+      open.push({ positions: [at], last: number });
       if (open.length > 60) open.shift();
     }
   }
-  return open.map(({ places }) => places).filter((places) => places.length >= DAYS_IN_A_ROW);
+  return open.map(({ positions }) => positions).filter((positions) => positions.length >= DAYS_IN_A_ROW);
 }
 
-/** Days are left out when each week is like the one before: then they say which month it is, and nothing else. */
+/** Leaves out the days of a calendar if all weeks are alike: then they only show which month it is. */
 function withoutDays(words: readonly Word[]): readonly Word[] {
   const counted = rows(words);
   if (counted.length === 0) return words;
   const numbers = new Set(counted.flat());
-  const places = counted.reduce((longest, row) => (row.length > longest.length ? row : longest));
-  const cells = places.slice(0, -1).map((place, day) => {
-    const between = words.slice(place + 1, places[day + 1]).filter((_, i) => !numbers.has(place + 1 + i));
+  const positions = counted.reduce((longest, row) => (row.length > longest.length ? row : longest));
+  const cells = positions.slice(0, -1).map((start, day) => {
+    const between = words.slice(start + 1, positions[day + 1]).filter((_, i) => !numbers.has(start + 1 + i));
     return between.map(({ text }) => text).join(" ");
   });
   const period = cells.length < 2 * WEEK ? 1 : WEEK;
   if (cells.some((cell, day) => day > 0 && day + period < cells.length && cell !== cells[day + period])) return words;
-  const [first = 0, last = 0] = [places[0], places.at(-1)];
+  const [first = 0, last = 0] = [positions[0], positions.at(-1)];
   const outside = (at: number): boolean => (at < first || at > last) && !numbers.has(at);
   const same = [...new Set(cells)].sort().map((text) => ({ text, number: undefined, isOfDate: false }));
   return [

@@ -8,25 +8,25 @@ import { dropSecrets } from "../../lib/secret-parameters.ts";
 import { trimEnd } from "../../lib/text.ts";
 
 export interface IdentityRules {
-  /** Query parameters whose names begin so, in any case, are dropped. Lower-case: `utm_`, `gclid`. */
+  /** Name prefixes of query parameters that are dropped, in any case. Lower-case: `utm_`, `gclid`. */
   readonly trackingPrefixes: readonly string[];
 }
 
 export const USUAL_RULES: IdentityRules = { trackingPrefixes: ["utm_", "gclid", "fbclid", "msclkid"] };
 
-/** Under what an address is known, however it was written. */
+/** The identity of an address, however it was spelled. */
 export type Identity = Pick<
   IngestItem,
   "id" | "type" | "normalizedSource" | "displaySource" | "foundSource" | "sourceHost" | "contentGroupId"
 >;
 
-/** What most servers answer for the folder it is in: of the same group, which only says that they may be alike. */
+/** Index pages belong to the content group of their folder, which only means that they may be alike. */
 const INDEX_PAGE = /\/(?:index|default)\.(?:x?html?|php\d?|aspx?|jsp)$/i;
 
-/** Servers need not take more (RFC 9110), and a row of the registry has to hold it. */
+/** Servers need not accept more (RFC 9110), and it must fit into a row of the registry. */
 export const MAX_ADDRESS_CHARACTERS = 8000;
 
-/** BadInputError with a sentence for what is no http or https address. `base` resolves relative ones. */
+/** Returns the identity of a URL. BadInputError if it is not http or https. `base` resolves relative ones. */
 export function identifyUrl(address: string, rules: IdentityRules, base?: string): Identity {
   const url = parseAddress(address, base);
   const search = withoutTrackers(url.search.slice(1), rules.trackingPrefixes);
@@ -48,12 +48,12 @@ export function identifyUrl(address: string, rules: IdentityRules, base?: string
   };
 }
 
-/** An http or https address without user name, fragment and secrets, its host without the dot of the root. */
+/** Parses an http or https URL; removes user name, fragment, secrets and the trailing dot of the host. */
 export function parseAddress(address: string, base?: string): URL {
   const url = URL.parse(address, base);
   if (!url && /^\s*https?:\/\//i.test(address)) throw new BadInputError(sayWrongPart(address));
   if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    // The sentence never repeats the address: it may hold a password.
+    // The message never contains the address: it may hold a password.
     throw new BadInputError("This is no web address. Give one that begins with https:// or http://.");
   }
   const hostname = trimEnd(url.hostname, ".");
@@ -71,7 +71,7 @@ function sayWrongPart(address: string): string {
     : "The host in the address is wrong. Give one such as https://example.com/page; a host has no spaces.";
 }
 
-/** An address that may be written down and shown: what `parseAddress` leaves of it. "" for what is no web address. */
+/** Returns a URL that may be stored and shown: see `parseAddress`. "" if it is not a web address. */
 export function shownAddress(address: string): string {
   try {
     return parseAddress(address).href;
@@ -81,8 +81,8 @@ export function shownAddress(address: string): string {
 }
 
 /**
- * Have both the same registrable domain? Whoever gives names below its own domain to strangers, as github.io does, counts as
- * a registry, so two of those strangers differ. Addresses without such a domain (IP, localhost): the same host.
+ * Whether both have the same registrable domain. Domains that give names to strangers, such as github.io, count as
+ * registries, so two of those strangers differ. For addresses without such a domain (IP, localhost): the same host.
  */
 export function isSameSite(a: string, b: string): boolean {
   const site = siteOf(a);
@@ -101,9 +101,9 @@ function checkLength(address: string): string {
 }
 
 /**
- * The query (without `?`) by which an address is known: sorted by name, equal names in their order, without trackers and
- * empty pieces. `a` and `a=`, `+` and `%20` stay apart: most servers read them alike, but not all, and a page that is known
- * twice costs less than two that are taken for one.
+ * Returns the canonical query (without `?`): sorted by name, equal names in their order, without tracking parameters
+ * and empty parts. `a` and `a=`, `+` and `%20` stay different: most servers read them alike, but not all, and indexing
+ * a page twice costs less than merging two.
  */
 function canonicalQuery(query: string, trackingPrefixes: readonly string[]): string {
   return piecesOf(query)
@@ -114,7 +114,7 @@ function canonicalQuery(query: string, trackingPrefixes: readonly string[]): str
     .join("&");
 }
 
-/** The query as it was found, without trackers. */
+/** The query without tracking parameters, otherwise unchanged. */
 function withoutTrackers(query: string, trackingPrefixes: readonly string[]): string {
   const pieces = query.split("&");
   return pieces.filter((piece) => !isTracker(nameOf(piece), trackingPrefixes)).join("&");
@@ -133,8 +133,8 @@ function nameOf(piece: string): string {
 }
 
 /**
- * The identity of a file: an absolute path of this machine or of a share, a `file:` URI, or the http address of a blob.
- * BadInputError with a sentence for anything else. The file itself is not looked at, so links to it are files of their own.
+ * Returns the identity of a file: an absolute path of this machine or of a share, a `file:` URI, or the URL of a blob.
+ * BadInputError for anything else. The file is not accessed, so links to it are separate files.
  */
 export function identifyFile(source: string): Identity {
   const identity = /^\s*https?:/i.test(source) ? identifyBlob(source) : identifyPath(source.toWellFormed());
@@ -142,7 +142,7 @@ export function identifyFile(source: string): Identity {
   throw new BadInputError(`The path is longer than ${MAX_ADDRESS_CHARACTERS} characters.`);
 }
 
-/** The whole query goes: it holds the signature, and a version of a blob is the blob. */
+/** Drops the query: it holds the signature, and a version of a blob is the blob. */
 function identifyBlob(source: string): Identity {
   const url = parseAddress(source);
   url.search = "";
@@ -155,19 +155,19 @@ function identifyBlob(source: string): Identity {
 }
 
 /**
- * One spelling of the path of a blob. The service takes an escaped slash for a slash, and every slash for a part of the
- * name: `a//b` and `a/b/` are others than `a/b`. Where a name holds `.` or `..` its slashes are written as escapes; they
- * would be steps otherwise.
+ * Returns the canonical path of a blob. The service treats an escaped slash as a slash, and every slash as part of the
+ * name: `a//b` and `a/b/` differ from `a/b`. If a name contains `.` or `..`, its slashes are escaped; otherwise they
+ * would be resolved as path steps.
  */
 function blobPath(pathname: string): string {
   const names = decodedPath(pathname)?.slice(1).split("/");
-  if (!names) throw new BadInputError("The address holds an escape that is none. Write '%' itself as %25.");
+  if (!names) throw new BadInputError("The address holds an invalid percent escape. Write '%' itself as %25.");
   const hasSteps = names.some((name) => name === "." || name === "..");
   const spelled = names.map((name) => encodeURI(name).replaceAll(/[?#]/g, encodeURIComponent));
   return `/${spelled.join(hasSteps ? "%2F" : "/")}`;
 }
 
-/** undefined: its escapes are no text. */
+/** undefined: invalid escapes. */
 export function decodedPath(pathname: string): string | undefined {
   try {
     return decodeURIComponent(pathname);
@@ -180,7 +180,7 @@ function identifyPath(source: string): Identity {
   if (source.includes("\0")) throw new BadInputError("A path cannot hold the character NUL.");
   const { host, names } = readPath(source);
   const isOnDrive = isDrive(names[0]);
-  // Windows and its shares do not tell capitals from small letters.
+  // Windows and its shares ignore case.
   const known = isOnDrive || host !== "" ? names.map((name) => name.toLowerCase()) : names;
   const escaped = known.map((name, i) => (i === 0 && isOnDrive ? name : encodeURIComponent(name))).join("/");
   const lead = isOnDrive ? "" : host === "" ? "/" : `//${host}/`;
@@ -205,7 +205,7 @@ function identified(
   };
 }
 
-/** `host` is that of a share, "" on this machine. On Windows the first name is the drive. */
+/** `host` is the server of a share, or "". On Windows the first name is the drive. */
 interface FilePath {
   readonly host: string;
   readonly names: readonly string[];
@@ -232,12 +232,12 @@ function readFileUri(source: string): FilePath {
       return { host: url.hostname, names: resolveNames(names) };
     }
   } catch {
-    // An escape that is none: as wrong as what follows.
+    // An invalid escape.
   }
   throw new BadInputError("This is no file address. Give one such as file:///srv/docs/plan.docx.");
 }
 
-/** Without empty names and dots; `..` ends at the drive. */
+/** Removes empty names and dots; `..` stops at the drive. */
 function resolveNames(names: readonly string[]): readonly string[] {
   const resolved: string[] = [];
   for (const name of names) {
@@ -254,13 +254,13 @@ function isDrive(name: string | undefined): boolean {
 
 const UNRESERVED = /[A-Za-z0-9._~-]/;
 const ESCAPE_OR_STRANGER = /%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~!$&'()*+,;=:@/?-]/g;
-/** Invisible, or able to turn the direction of the text around it. */
+/** Invisible characters, and those that change text direction. */
 const UNREADABLE = /[\p{C}\p{Z}]/u;
 
 /**
- * One spelling of a path or query (RFC 3986): escapes of unreserved characters are decoded, the others upper-case, and what
- * must not stand there is escaped. Reserved characters stay as they are, escaped or not: servers tell them apart. A `%` that
- * begins no escape is escaped itself; `%%37E` would otherwise turn into an escape the second time.
+ * Returns the canonical spelling of a path or query (RFC 3986): unreserved characters are decoded, other escapes
+ * upper-case, and invalid characters escaped. Reserved characters stay, escaped or not: servers distinguish them. A `%`
+ * that begins no escape is escaped itself; `%%37E` would otherwise become an escape the second time.
  */
 function canonicalEscapes(text: string): string {
   return text.replaceAll(ESCAPE_OR_STRANGER, (found) => {
@@ -270,7 +270,7 @@ function canonicalEscapes(text: string): string {
   });
 }
 
-/** For people: letters of all alphabets as they are. Reading it again gives the same address, so the rest stays escaped. */
+/** For display: decodes letters of all alphabets. Parsing the result gives the same URL, so the rest stays escaped. */
 function readableEscapes(text: string): string {
   return text.replaceAll(/(?:%[89A-F][0-9A-F])+/g, (run) => {
     try {
@@ -284,7 +284,9 @@ function readableEscapes(text: string): string {
 const LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
 const LENGTH = 26;
 
-/** 130 bits of SHA-256 in lower-case base32: short, safe in file names and keys, and nobody meets two that are equal. */
+/**
+ * Returns 130 bits of SHA-256 in lower-case base32: short, safe in file names and keys, without collisions in practice.
+ */
 export function shortHash(content: string | Uint8Array): string {
   const digest = hash("sha256", content, "buffer");
   let letters = "";

@@ -36,7 +36,7 @@ export function isDue(item: IngestItem, now: Date): boolean {
 /** Whether the item has a document that could be lost. */
 export function hasDocument({ status, aliasOf, content, linkage }: IngestItem): boolean {
   if (content.contentHash === "" || aliasOf !== "" || hasLeft(status)) return false;
-  // One that had left and was registered again waits to be looked at.
+  // An item that had left and was registered again waits to be fetched.
   return status !== "Pending" || linkage.lastIndexedDocId !== "";
 }
 

@@ -33,9 +33,9 @@ export interface VisitContext {
 /** `force`: a forced visit that the item itself does not request. */
 export function beginVisit(item: IngestItem, at: Date, { force = false } = {}): VisitContext {
   const { reindexGeneration: generation, reindexRequested, scheduling } = item;
-  const isAsked = isForced(item);
+  const isRequested = isForced(item);
   const { nextCrawlAt } = scheduling;
-  return { at, generation, isForced: isAsked, isOutOfTurn: isAsked || force, reindexRequested, nextCrawlAt };
+  return { at, generation, isForced: isRequested, isOutOfTurn: isRequested || force, reindexRequested, nextCrawlAt };
 }
 
 /** What a response said. Absent fields are unchanged; a 304 has none. */
@@ -121,7 +121,7 @@ export function afterFailure(
   policy: CheckPolicy,
 ): IngestItem {
   const [failureCount, crawlAttempts] = [item.scheduling.failureCount + 1, item.scheduling.crawlAttempts + 1];
-  const reason = failure.reason.trim() || "It could not be looked at, and nothing says why.";
+  const reason = failure.reason.trim() || "It could not be fetched, for an unknown reason.";
   const updated: IngestItem = {
     ...item,
     status: failing(item.status),
@@ -290,7 +290,7 @@ function schedule(
 
 const UNCHANGED_CHECKS_A_STEP = 3;
 /** The longest `Retry-After` that is obeyed even if the maximum interval is shorter. */
-const PATIENCE_SECONDS = 86_400;
+const MAX_RETRY_AFTER_SECONDS = 86_400;
 
 /** Lengthens with every third check that found nothing new: 1, 3, 7, 14 times the base, then doubling, up to the maximum. */
 function intervalSeconds(unchangedCount: number, policy: CheckPolicy): number {
@@ -302,7 +302,7 @@ function intervalSeconds(unchangedCount: number, policy: CheckPolicy): number {
 /** Doubles with every failure in a row, up to the maximum; a longer time that the server asked for wins, within a day or the maximum. */
 function retrySeconds(failureCount: number, retryAfterMs: number, policy: CheckPolicy): number {
   const limits = { firstMs: policy.errorBackoffSeconds * 1000, longestMs: policy.maxIntervalSeconds * 1000 };
-  const asked = Math.min(Math.ceil(retryAfterMs / 1000), Math.max(policy.maxIntervalSeconds, PATIENCE_SECONDS));
+  const asked = Math.min(Math.ceil(retryAfterMs / 1000), Math.max(policy.maxIntervalSeconds, MAX_RETRY_AFTER_SECONDS));
   return Math.max(backoffMs(failureCount, limits) / 1000, asked);
 }
 

@@ -9,14 +9,14 @@ export interface ShownText {
   readonly url: string;
 }
 
-/** Texts of which less than this is the same are two texts. */
+/** Texts with a lower similarity are different texts. */
 const SAME_TEXT = 0.5;
 const REQUEST_ID = /(?=[\w-]{0,64}\d)[\w-]{8,}/g;
 const CLOCK = /\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?/g;
 
 /**
- * By what a page can be recognised as one of many that show the same notice. The same is left out of both texts: pages that were told
- * apart by nothing else before are told apart by nothing else now. [] when the page says much of what it said. `before`: a digest will do.
+ * Returns digests by which pages with the same notice can be found. The same parts are removed from both texts, so that
+ * pages that differed only in those still do. [] if the text is mostly unchanged. `before` may be a digest.
  */
 export function findTextChanges(shown: ShownText, before: ShownText | string, at: Date): TextChange[] {
   if (typeof before === "string") return [{ now: comparable(shown, at), before }];
@@ -25,7 +25,7 @@ export function findTextChanges(shown: ShownText, before: ShownText | string, at
   return likenesses.filter((each) => each.now !== "" && each.now !== each.before);
 }
 
-/** Without times, ids and its own address. */
+/** Digest of the text without times, ids and its own URL. */
 function comparable({ markdown, language, url }: ShownText, at: Date): string {
   const { pathname } = new URL(url);
   const shown = markdown.replaceAll(LINK_TARGETS, "] ");
@@ -33,7 +33,7 @@ function comparable({ markdown, language, url }: ShownText, at: Date): string {
   return digest(text.replaceAll(CLOCK, " ").replaceAll(REQUEST_ID, " "), language, at);
 }
 
-/** Without its title and any numbers, too. */
+/** Digest without title and numbers. */
 function comparableBody({ markdown, language }: ShownText, at: Date): string {
   return digest(markdown.replace(/^# .*/, "").replaceAll(/\S{0,200}\d\S{0,200}/g, " "), language, at);
 }
