@@ -98,7 +98,7 @@ export const NAME_STORIES: readonly Story[] = [
       await stage.change("update", { path: "Travel/policy.txt", text: "" });
       const { source, log } = await stage.crawl();
       assert.deepEqual([source.embed.empty, source.embed.removed, source.embed.changed, source.error], [1, 1, 0, ""]);
-      assert.match(log, /WARNING: '[^']*policy\.txt' has nothing to index: The file is empty\. It had before/);
+      assert.match(log, /WARNING: '[^']*policy\.txt' has nothing to index: The file is empty\. It had text before/);
       assert.ok(!(await stage.world.search("zebra")).some(({ text }) => text.includes("zebra")));
     },
   },
