@@ -392,6 +392,31 @@ test("a crawl that was cut off goes on with what is left", async () => {
   assert.doesNotMatch((await world.crawl()).log.join(), /Resuming/, "a finished crawl is not gone on with");
 });
 
+test("a crawl that was cut off goes on with the feeds that its pages named", async () => {
+  const { site } = world;
+  const feed = '<link rel="alternate" type="application/rss+xml" href="/rss">';
+  site.set("/", html("Home", linksTo("/a"), feed));
+  site.set("/a", html("Alpha", linksTo("/a/deep")));
+  site.set("/a/deep", html("Deep"));
+  site.set("/rss", {
+    type: "application/rss+xml",
+    body: `<rss version="2.0"><channel><item><link>${site.origin}/only-in-feed</link></item></channel></rss>`,
+  });
+  site.set("/only-in-feed", html("News"));
+  const stop = new AbortController();
+  site.onRequest = (path) => {
+    if (path === "/a") stop.abort();
+  };
+  const cut = world.source({}, { pagesAtOnce: 1 }).list(stop.signal);
+  await assert.rejects(async () => {
+    while (!(await cut.next()).done);
+  }, /stopped|cancelled/);
+  site.onRequest = () => undefined;
+  const { pages, log, completeness } = await world.crawl();
+  assert.match(log.join("\n"), /Resuming the crawl of .*: 1 page visited already/);
+  assert.deepEqual([pages, completeness], [["/", "/a", "/a/deep", "/only-in-feed"], "complete"]);
+});
+
 test("who watches a crawl is told why it takes long", async () => {
   plainSite();
   world.site.set("/robots.txt", { type: "text/plain", body: "User-agent: *\nCrawl-delay: 50" });

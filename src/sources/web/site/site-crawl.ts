@@ -135,10 +135,13 @@ export class SiteCrawl {
     }
   }
 
-  /** Visits everything that waits. Links found by the interrupted crawl are added after the seeds, so that a seed keeps its smaller depth. */
+  /** Visits everything that waits. Links and feeds found by the interrupted crawl are added after the seeds, so that a seed keeps its smaller depth. */
   async *#visitWaiting(): AsyncGenerator<readonly Listed[]> {
     for await (const pages of this.#memory.earlier()) {
-      for (const page of pages) await this.#follow(this.#calendars.linksOf(page), page.depth + 1);
+      for (const page of pages) {
+        await this.#follow(this.#calendars.linksOf(page), page.depth + 1);
+        await this.#readFeeds(page);
+      }
     }
     yield* this.#visitTwice(this.#take);
     for (let pages = this.#skipped.next(); pages.length > 0; pages = this.#skipped.next()) {
@@ -216,12 +219,15 @@ export class SiteCrawl {
     const undated = read.find((page) => page.undated)?.undated ?? "";
     const worth = this.#calendars.linksOf({ ...page, outcome: visit.outcome, links, undated });
     await this.#follow(worth, depth + 1, this.#visitor.variants.isDuplicate(page.id) ? new Map() : undefined);
-    const feeds = depth < this.#config.maxDepth ? read.flatMap((page) => page.feeds) : [];
-    await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
+    await this.#readFeeds({ depth, feeds: read.flatMap((page) => page.feeds) });
     if (depth === 0) await this.#judgeStart(page, visit);
     if (!wasDeferred(visit)) return this.#listed(visit);
     this.#breaker.countSkipped(url, withoutPeriod(visit.reason));
     return [];
+  }
+
+  async #readFeeds({ depth, feeds }: Pick<CrawledPage, "depth" | "feeds">): Promise<void> {
+    if (depth < this.#config.maxDepth) await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
   }
 
   #noteVisit(ids: readonly ItemId[]): void {
