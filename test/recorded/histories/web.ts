@@ -8,6 +8,8 @@ export const WEB_SETTINGS = {
   WEB_ALLOW_PRIVATE_NETWORKS: "true",
   WEB_HOST_DELAY_MS: "0",
   WEB_REQUESTS_PER_HOST: "1",
+  // One after the other: the order of lines and rows must not depend on which page comes first.
+  WEB_PAGES_AT_ONCE: "1",
   CRAWL_GONE_SPACING_SECONDS: "0",
   CRAWL_MOVED_SPACING_SECONDS: "0",
 };
