@@ -1,13 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, rmSync, statSync } from "node:fs";
+import { cpSync, existsSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 /** `dist/`: JavaScript with types of everything in `src/`, and the files beside it that the product reads (pages' assets, texts of the sandbox). */
 const root = resolve(import.meta.dirname, "..");
 const dist = join(root, "dist");
 
-rmSync(dist, { recursive: true, force: true });
 const compiler = join(root, "node_modules/typescript/bin/tsc");
+if (!existsSync(compiler)) {
+  process.stderr.write("The compiler is not installed. Run 'npm ci' first: 'npm ci --omit=dev' leaves it out.\n");
+  process.exit(1);
+}
+rmSync(dist, { recursive: true, force: true });
 const { status } = spawnSync(process.execPath, [compiler, "-p", "tsconfig.build.json"], {
   cwd: root,
   stdio: "inherit",

@@ -1,5 +1,6 @@
 import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import { releaseNumber } from "../lib/release.ts";
 import { type Command, helpText, readCall } from "./command.ts";
 
 /** Loaded when called: `query` need not wait for the pages, nor `serve` for the sandbox. */
@@ -123,6 +124,10 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     process.stdout.write(overview());
     return name === undefined ? 2 : 0;
+  }
+  if (name === "--version" || name === "-v") {
+    process.stdout.write(`${releaseNumber()}\n`);
+    return 0;
   }
   try {
     const known = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;

@@ -22,8 +22,8 @@ import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
 /**
  * Makes the index of a domain match its sources, by all three steps or by those that the request names:
  *
- *     source ──list──▶ detect ──plan──▶ fetch ──▶ mirror ──▶ process ──▶ extract ──▶ draft ──commit──▶ index
- *     └───────────────── download ─────────────────────┘                └──────────── embed ─────────────┘
+ *     source ──list──▶ judge ──plan──▶ fetch ──▶ mirror ──▶ process ──▶ extract ──▶ draft ──commit──▶ index
+ *     └──────────────── download ─────────────────────┘                └──────────── embed ─────────────┘
  *
  * Sources are crawled one after the other, each with its own draft. Removals are committed when all sources are indexed. A
  * source that fails keeps its documents, and the others go on.

@@ -28,6 +28,8 @@ function run(args: readonly string[], settings: Readonly<Record<string, string>>
 }
 
 test("--help everywhere", async () => {
+  const { version } = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
+  assert.equal((await run(["--version"])).out, `${version}\n`);
   const overview = await run(["--help"]);
   assert.equal(overview.code, 0);
   for (const name of [
