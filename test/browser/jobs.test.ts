@@ -152,7 +152,7 @@ describe("the jobs page in a browser", () => {
     await page.getByText("completed with problems").waitFor();
     await page.getByText(result.error).first().waitFor();
     assert.equal(await page.getByRole("table").first().isVisible(), false);
-    await page.getByText("Everything it told").click();
+    await page.getByText("Complete result as JSON").click();
     await page.getByRole("cell", { name: "3", exact: true }).waitFor();
     await leave(visited);
   });

@@ -127,7 +127,7 @@ test("what does not exist is not found", async (t) => {
 test("a live job is not cancelled by force, nor anything but cancelled", async (t) => {
   const jobs = await openJobs(t);
   const { jobId, done } = await jobs.runner.start(CRAWL, endlessWork);
-  await assert.rejects(jobs.store.control(jobId, "cancel", { force: true }), /by force: it is alive/);
+  await assert.rejects(jobs.store.control(jobId, "cancel", { force: true }), /by force: it is running/);
   await assert.rejects(jobs.store.control(jobId, "pause", { force: true }), /'force' goes with action 'cancel' only/);
   await jobs.store.control(jobId, "cancel");
   assert.equal((await done).state, "cancelled");
