@@ -68,7 +68,7 @@ export type ComposePace = Pace & {
   readonly web?: WebPace;
   /** Additional kinds of sources. */
   readonly kinds?: readonly SourceKind[];
-  /** The clock for grace periods and retention of files. */
+  /** The clock for grace periods, and for the retention of files and generations. */
   readonly now?: () => Date;
   /** Runs searches in this thread. A short-lived process would end before a search thread had started. */
   readonly searchesHere?: boolean;

@@ -4,7 +4,7 @@ import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { Attributes, DocumentCount } from "../contracts/search-index.ts";
 import { isListed, listOf, type Sql, type Values } from "../lib/sql/sql.ts";
 import { noteLooseBodies } from "./bodies.ts";
-import { visibleAt } from "./generations.ts";
+import { NEWEST, visibleAt } from "./generations.ts";
 import type { LabelWords, Store } from "./store.ts";
 import { bumpVisibleRevision, readState, takeIds, writeLocked } from "./store-state.ts";
 
@@ -129,7 +129,7 @@ export async function updateAttributes(sql: Sql, fileId: string, attributes: Att
 
 /** A document as a draft sees it. */
 export interface DraftedRow extends DocumentRow {
-  /** 1: the draft brought it itself. 0: readers see it, and the draft has not ended it. */
+  /** 1: the draft brought it itself. 0: the newest generation has it, and the draft has not ended it. */
   readonly own: 0 | 1;
   readonly title: string;
 }
@@ -145,7 +145,7 @@ export async function draftedDocuments(
     `SELECT ${DOCUMENT_COLUMNS}, CASE WHEN d.born = $4 THEN 1 ELSE 0 END AS own,
        coalesce((SELECT b.title FROM bodies b WHERE b.id = d.body_id), '') AS title
      FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}
-       AND (+d.born = $4 OR (${visibleAt("(SELECT active FROM state WHERE id = 1)")} AND d.died IS DISTINCT FROM $4))`,
+       AND (+d.born = $4 OR (${visibleAt(NEWEST)} AND d.died IS DISTINCT FROM $4))`,
     [domainId, sourceId, listOf(itemIds), draft],
   );
 }
@@ -193,6 +193,18 @@ interface CachedCounts {
 
 /** Caches counts by the revision of the store: counting a large one takes a while. */
 const countCache = new WeakMap<Store, CachedCounts>();
+
+/** Returns the sources that the newest generation has documents of. Cheap unless readers are rolled back. */
+export async function sourcesOfDomain(store: Store, domain: DomainId): Promise<ReadonlySet<SourceId>> {
+  const { newest, shown } = await readState(store.db);
+  if (newest === shown) return new Set((await countDocuments(store, domain)).bySource?.keys());
+  const rows = await store.db.all<{ sourceId: SourceId }>(
+    `SELECT DISTINCT d.source_id AS "sourceId" FROM documents d
+     WHERE d.domain_id = $1 AND d.body_id IS NOT NULL AND ${visibleAt(NEWEST)}`,
+    [domain],
+  );
+  return new Set(rows.map(({ sourceId }) => sourceId));
+}
 
 /** Counts the visible documents of a domain, by source. */
 export async function countDocuments(store: Store, domain: DomainId): Promise<DocumentCount> {

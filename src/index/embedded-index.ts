@@ -6,6 +6,7 @@ import type {
   DocumentCount,
   DocumentVersion,
   DocumentWanted,
+  Erased,
   GarbageOptions,
   Generation,
   GenerationChange,
@@ -21,26 +22,28 @@ import type {
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
 import { auditDocument, disownBody } from "./audit-document.ts";
-import { countDocuments, documentsOfSource, type SourceKey } from "./documents.ts";
+import { countDocuments, documentsOfSource, type SourceKey, sourcesOfDomain } from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import {
   abandonDrafts,
+  committedGenerations,
   type DifferenceRow,
   differenceBetween,
   documentVersions,
+  findGeneration,
   generationsBetween,
   isKept,
   keptGenerations,
   openDrafts,
-  releasePin,
   rollbackTo,
-  visibleGenerations,
+  unpin,
 } from "./generations.ts";
 import {
   cleanupOldGenerations,
   countGarbage,
   DEFAULT_RETENTION,
   endGracePeriod,
+  eraseItems,
   listHiddenItems,
   purgeItems,
   type Retention,
@@ -76,7 +79,7 @@ export class EmbeddedIndex implements Index {
     this.#options = options;
     this.#nowSeconds = options.nowSeconds ?? (() => Math.floor(Date.now() / 1000));
     const { store, domain } = options;
-    this.generations = new EmbeddedGenerations({ store, domain, nowSeconds: this.#nowSeconds });
+    this.generations = new EmbeddedGenerations({ store, domain });
     this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
   }
 
@@ -97,11 +100,11 @@ export class EmbeddedIndex implements Index {
     });
   }
 
-  /** All pages show the generation that is active at the first, so a commit in between neither repeats nor hides an item. */
+  /** All pages are of the generation that is the newest at the first, so a commit in between neither repeats nor hides an item. */
   async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef[]> {
     const source = sourceKey(this.#options.domain, sourceId);
     const { db } = await this.#options.store();
-    const visible = await visibleGenerations(db);
+    const visible = await committedGenerations(db);
     for (let afterId = 0; ; ) {
       const rows = await documentsOfSource(db, source, { visible, afterId, limit: PAGE });
       if (rows.length > 0) yield rows.map(refOf);
@@ -111,7 +114,9 @@ export class EmbeddedIndex implements Index {
   }
 
   async sources(): Promise<ReadonlySet<SourceId>> {
-    return new Set((await this.count()).bySource?.keys());
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("list sources");
+    return sourcesOfDomain(await this.#options.store(), domain);
   }
 
   async openAudit(sourceId: SourceId): Promise<IndexAudit> {
@@ -163,9 +168,18 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
     await endGracePeriod(await this.#options.store(), key, items);
   }
 
-  async purge(source: SourceId, items: readonly ItemId[]): Promise<ItemId[]> {
+  async purge(
+    source: SourceId,
+    items: readonly ItemId[],
+    { dryRun }: { readonly dryRun: boolean } = { dryRun: false },
+  ): Promise<ItemId[]> {
     const key = sourceKey(this.#options.domain, source);
-    return purgeItems(await this.#options.store(), key, items);
+    return purgeItems(await this.#options.store(), key, items, { ...this.#keeping(), dryRun });
+  }
+
+  async erase(source: SourceId, items: readonly ItemId[]): Promise<Erased> {
+    const key = sourceKey(this.#options.domain, source);
+    return eraseItems(await this.#options.store(), key, items);
   }
 
   async *listHidden(source: SourceId): AsyncGenerator<ItemId[]> {
@@ -180,12 +194,15 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
 
   async collectGarbage({ dryRun, checkpoint }: GarbageOptions): Promise<Reclaimed> {
     const store = await this.#options.store();
-    const retention = this.#options.retention ?? DEFAULT_RETENTION;
-    const options = { retention, nowSeconds: this.#nowSeconds() };
+    const options = this.#keeping();
     const reclaimed = await countGarbage(store.db, options);
     const effort = checkpoint ? { ...UNLIMITED, checkpoint } : UNLIMITED;
     if (!dryRun) await cleanupOldGenerations(store, { ...options, ...effort });
     return reclaimed;
+  }
+
+  #keeping() {
+    return { retention: this.#options.retention ?? DEFAULT_RETENTION, nowSeconds: this.#nowSeconds() };
   }
 }
 
@@ -193,7 +210,6 @@ interface EmbeddedGenerationsOptions {
   readonly store: () => Promise<Store>;
   /** undefined: changes of all domains. */
   readonly domain: DomainId | undefined;
-  readonly nowSeconds: () => number;
 }
 
 /** The kept generations of a vector store. All domains of a store share them, and roll back together. */
@@ -205,20 +221,24 @@ class EmbeddedGenerations implements Generations {
   }
 
   async state(): Promise<GenerationState> {
-    const { active, pinned } = await readState((await this.#options.store()).db);
-    return { active, pinned: pinned === 1 };
+    const { db } = await this.#options.store();
+    return db.read(async (sql) => {
+      const { shown, newest, pinned } = await readState(sql);
+      const idOf = async (number: number): Promise<string> => (await findGeneration(sql, number))?.generationId ?? "";
+      return { shown, shownId: await idOf(shown), newest, newestId: await idOf(newest), pinned: pinned === 1 };
+    });
   }
 
   async list(): Promise<Generation[]> {
     const { db } = await this.#options.store();
     return db.read(async (sql) => {
-      const { active } = await readState(sql);
+      const { shown } = await readState(sql);
       const crawls = new Set<string>();
       return (await keptGenerations(sql)).map(({ id: _, committedAt, ...row }) => {
         // Newest first: the first generation of a crawl seen here is its last one.
         const intermediate = row.crawl !== "" && crawls.has(row.crawl);
         crawls.add(row.crawl);
-        return { ...row, intermediate, committedAt: fromUnixSeconds(committedAt), visible: row.number <= active };
+        return { ...row, intermediate, committedAt: fromUnixSeconds(committedAt), visible: row.number <= shown };
       });
     });
   }
@@ -227,13 +247,11 @@ class EmbeddedGenerations implements Generations {
     const { db } = await this.#options.store();
     await writeLocked(db, async (sql) => {
       if (!(await rollbackTo(sql, number))) throw await notKept(sql, "roll back", number);
-      // Open drafts were based on the generation that is left here.
-      await abandonDrafts(sql, this.#options.nowSeconds());
     });
   }
 
   async release(): Promise<void> {
-    await writeLocked((await this.#options.store()).db, releasePin);
+    await writeLocked((await this.#options.store()).db, unpin);
   }
 
   async *difference(from: number, to: number): AsyncGenerator<GenerationChange[]> {

@@ -99,7 +99,7 @@ export function thingsOf(
   });
 
   const ofDomain = async (): Promise<Record<string, string>> => ({ domain_id: DOMAIN });
-  const activeGeneration = async (): Promise<number> => (await stage().world.app.generations(DOMAIN)).active;
+  const activeGeneration = async (): Promise<number> => (await stage().world.app.generations(DOMAIN)).shown;
 
   return {
     "/v2/inventory": {},

@@ -49,7 +49,7 @@ export interface Served {
   close(): Promise<void>;
 }
 
-const NO_GENERATIONS = { active: 0, pinned: false, kept: [] };
+const NO_GENERATIONS = { shown: 0, shownId: "", newest: 0, newestId: "", pinned: false, kept: [] };
 
 /** A registry in which nothing was ever registered. */
 const NOTHING_KNOWN: Ingest = {
