@@ -34,9 +34,4 @@ export interface IndexAudit {
   /** `cachedText` returns the text that was extracted from these bytes in this run. */
   check(file: DocumentFile, signal: AbortSignal): Promise<DocumentAudit>;
   leftovers(): AsyncIterable<readonly IndexLeftover[]>;
-  /**
-   * Makes the next put of this document rebuild all its parts instead of reusing them; also for documents with the same
-   * content. Absent if every put rebuilds everything.
-   */
-  disown?(itemId: ItemId): Promise<void>;
 }

@@ -19,6 +19,11 @@ export interface DocumentFile {
   readonly isLastTry?: boolean;
   /** The backend has these bytes under this id, for another store: attach that file instead of uploading again. */
   readonly knownFileId?: FileId;
+  /**
+   * Force: text, sections, passages and vectors are made anew even if the index has them for these bytes. They replace those
+   * wherever they are shown: in other documents with the same content, and in every kept generation.
+   */
+  readonly isAnew?: boolean;
 }
 
 /** Metadata that may change without the content: shown in results and searched, never embedded. */
@@ -153,6 +158,8 @@ export interface Index {
   sources(): Promise<ReadonlySet<SourceId>>;
   /** For verify: compares what is stored of a source with what its bytes give. */
   openAudit?(source: SourceId): Promise<IndexAudit>;
+  /** Present if commits are atomic: what readers are shown, which a rollback may hold back behind the holdings. */
+  readonly shown?: ShownDocuments;
   /** Counts the searchable documents. Cheap: nothing is listed, and counts are cached. */
   count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;
@@ -172,6 +179,50 @@ export interface Index {
    * nothing to do. `report` gets progress messages.
    */
   refreshVectors?(report: (line: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+export interface ShownDocuments {
+  /** Returns those of these items that readers are shown. */
+  of(source: SourceId, items: readonly ItemId[]): Promise<readonly IndexedRef[]>;
+  /** Throws BadInputError for a generation that is not kept. */
+  sections(wanted: SectionsWanted): Promise<SectionsFound>;
+}
+
+/** One page of the sections of a document. */
+export interface SectionsWanted {
+  /** A file id, item id, path, URL or name. */
+  readonly called: string;
+  readonly sourceId?: SourceId | undefined;
+  /** As of this generation; undefined: as readers are shown them now. */
+  readonly generation?: number | undefined;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export interface SectionsFound {
+  /** The documents that are called so, at most 20. */
+  readonly documents: readonly {
+    readonly sourceId: string;
+    readonly itemId: ItemId;
+    readonly fileId: FileId;
+    readonly path: string;
+  }[];
+  /** Those of the only document, in reading order; none if there are several. */
+  readonly sections: readonly DocumentSection[];
+  readonly total: number;
+}
+
+/** A heading with its content; a section without content has others below it. */
+export interface DocumentSection {
+  /** A UUID that follows from file id and position: documents with the same content have sections of their own. */
+  readonly id: string;
+  /** null: the root of the document, which has no heading. */
+  readonly parentId: string | null;
+  readonly position: number;
+  readonly heading: string;
+  /** 0 for the root, else 1 to 6. */
+  readonly level: number;
+  readonly content: string;
 }
 
 /** Documents that were removed from the active generation and are still in the store. */

@@ -23,6 +23,8 @@ export interface CrawlRequest {
   readonly vectorStoreId: VectorStoreId | undefined;
   /** Build a new vector store and switch the domain to it at the end. Only for a full crawl of everything. */
   readonly swap: boolean;
+  /** Extract, cut and embed anew what the index has already for the same content. Only for a full crawl. */
+  readonly force: boolean;
   /** Do removals beyond the limits instead of holding them. */
   readonly confirmDeletes: boolean;
   /** How often an item is tried in one run: first all items, then again those that failed. */
@@ -51,6 +53,7 @@ export function crawlRequest(domainId: DomainId, options: Partial<CrawlRequest> 
     sourceId: undefined,
     vectorStoreId: undefined,
     swap: false,
+    force: false,
     confirmDeletes: false,
     retryBatches: DEFAULT_RETRY_BATCHES,
     retryFailed: false,

@@ -185,7 +185,7 @@ async function removeDeferred(
   await job.checkpoint();
   job.log(`Source '${run.config.sourceId}': removing ${plural(documents, "document")} from the index.`);
   await results.attempt(async () => {
-    const request = { ...crawl.request, mode: "incremental", retryFailed: false } as const;
+    const request = { ...crawl.request, mode: "incremental", retryFailed: false, force: false } as const;
     const { counts, failed } = await runEmbed({ ...crawl, request }, target, { listing, removals: "only" }, parts);
     results.counts.embed.removed += counts.removed;
     results.counts.embed.failed += failed.length;

@@ -150,7 +150,7 @@ async function takeOver(
   parts: EngineParts,
 ): Promise<void> {
   const { domain, job, problems } = crawl;
-  const request: CrawlRequest = { ...crawl.request, steps: ["embed"], mode: "incremental", swap: false };
+  const request: CrawlRequest = { ...crawl.request, steps: ["embed"], mode: "incremental", swap: false, force: false };
   const target: IndexTarget = { store, index, crawl: name, isOwn: true };
   for (const config of domain.sources) {
     await job.checkpoint();

@@ -12,7 +12,6 @@ import { activeSpace } from "./embedding/spaces.ts";
 import { checksumOf, scaleOf } from "./embedding/vectors.ts";
 import { type PreparedBody, prepareBody } from "./prepare-body.ts";
 import type { Store } from "./store.ts";
-import { writeLocked } from "./store-state.ts";
 
 interface StoredBody {
   readonly title: string;
@@ -179,16 +178,4 @@ async function auditVectors(
     count: rows.length,
     unsummed: rows.filter(({ checksum }) => checksum === null).length,
   };
-}
-
-/** Under this key nobody looks for bodies; documents that have one go on showing it until they are put again. */
-const DISOWNED = "disowned";
-
-/** The next put of these bytes makes the text, its sections, chunks and vectors anew. */
-export async function disownBody(store: Store, source: SourceKey, itemId: ItemId): Promise<void> {
-  await writeLocked(store.db, async (sql) => {
-    const bodyId = (await shownDocument(sql, source, itemId))?.bodyId;
-    if (bodyId == null) return;
-    await sql.run("UPDATE bodies SET sha256 = $2, chunking = $3 WHERE id = $1", [bodyId, DISOWNED, String(bodyId)]);
-  });
 }

@@ -18,10 +18,14 @@ import type {
   RetainedDocuments,
   SearchHit,
   SearchQuery,
+  SectionsFound,
+  SectionsWanted,
+  ShownDocuments,
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { auditDocument, disownBody } from "./audit-document.ts";
-import { countDocuments, documentsOfSource, type SourceKey } from "./documents.ts";
+import { auditDocument } from "./audit-document.ts";
+import { sectionsOfDocument } from "./bodies.ts";
+import { countDocuments, documentsCalled, documentsOfSource, type SourceKey, shownDocuments } from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import {
   abandonDrafts,
@@ -47,7 +51,7 @@ import {
   sweepAbandoned,
   UNLIMITED,
 } from "./retention.ts";
-import { searchStore } from "./search/search-store.ts";
+import { generationOf, searchStore } from "./search/search-store.ts";
 import { DIRECT_SOURCE } from "./shared-schema.ts";
 import type { Store } from "./store.ts";
 import { probeStore, readState, writeLocked } from "./store-state.ts";
@@ -69,6 +73,7 @@ export class EmbeddedIndex implements Index {
   readonly commits = "atomic";
   readonly generations: Generations;
   readonly retained: RetainedDocuments;
+  readonly shown: ShownDocuments;
   readonly #options: EmbeddedIndexOptions;
   readonly #nowSeconds: () => number;
 
@@ -78,6 +83,7 @@ export class EmbeddedIndex implements Index {
     const { store, domain } = options;
     this.generations = new EmbeddedGenerations({ store, domain, nowSeconds: this.#nowSeconds });
     this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
+    this.shown = { of: (source, items) => this.#shownOf(source, items), sections: (wanted) => this.#sections(wanted) };
   }
 
   async draft(sourceId: SourceId, crawl = ""): Promise<IndexDraft> {
@@ -110,6 +116,25 @@ export class EmbeddedIndex implements Index {
     }
   }
 
+  async #shownOf(sourceId: SourceId, items: readonly ItemId[]): Promise<IndexedRef[]> {
+    const source = sourceKey(this.#options.domain, sourceId);
+    const { db } = await this.#options.store();
+    return (await shownDocuments(db, source, items)).map(refOf);
+  }
+
+  async #sections({ called, sourceId, generation, offset, limit }: SectionsWanted): Promise<SectionsFound> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("read sections");
+    return (await this.#options.store()).db.read(async (sql) => {
+      const at = await generationOf(sql, generation);
+      const rows = await documentsCalled(sql, { domainId: domain, sourceId, called }, at);
+      const documents = rows.map(({ bodyId: _, ...document }) => document);
+      const [{ fileId, bodyId } = {}, ...others] = rows;
+      if (fileId === undefined || bodyId == null || others.length > 0) return { documents, sections: [], total: 0 };
+      return { documents, ...(await sectionsOfDocument(sql, { fileId, bodyId }, { offset, limit })) };
+    });
+  }
+
   async sources(): Promise<ReadonlySet<SourceId>> {
     return new Set((await this.count()).bySource?.keys());
   }
@@ -121,7 +146,6 @@ export class EmbeddedIndex implements Index {
       basis: "label, text, sections, chunks, vectors",
       check: async (file, signal) => auditDocument(await this.#options.store(), extractor, source, file, signal),
       leftovers: async function* () {},
-      disown: async (itemId) => disownBody(await this.#options.store(), source, itemId),
     };
   }
 

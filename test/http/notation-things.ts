@@ -178,6 +178,7 @@ export function thingsOf(
       make: async () => (await edited())["document"] ?? "",
     },
     "/v2/documents/version": { needs: ["domain_id", "document"], act: edited },
+    "/v2/documents/sections": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/difference": {
       needs: ["domain_id", "document", "from", "to"],
       act: async () => ({ ...(await edited()), from: "v1", to: "v2" }),

@@ -39,6 +39,7 @@ export const ADDITIONS = [
   "- L(jh)G(jh): `/v2/documents?domain_id={id}&source_id={id}&status=[active|missing|error|deleted]` - Files without ids, and how each stands",
   "- L(rjh): `/v2/documents/version?domain_id={id}&document={path}&version_id={id}` - What a document said",
   "- L(jh): `/v2/documents/difference?domain_id={id}&document={path}&from={id}&to={id}` - What changed in it",
+  "- L(jh): `/v2/documents/sections?domain_id={id}&document={path}&generation={number}` - Its sections, as the index has them",
   "- L(jh): `/v2/domains/generations?domain_id={id}` - What readers of a domain saw after each commit",
   "- L(jh): `/v2/domains/generations/difference?domain_id={id}&from={number}&to={number}`",
   "- A(jh): `/v2/domains/generations/rollback?domain_id={id}&generation={number}&dry_run=false`",

@@ -167,6 +167,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       domains,
       crawlerFolder: join(folder, "crawler"),
       ledgers: openTestLedgers(join(folder, "crawler")),
+      backend: { openIndex: async () => undefined },
     }),
     generations: async () => NO_GENERATIONS,
     rollback: async () => NO_GENERATIONS,

@@ -136,7 +136,8 @@ async function searchIn(
   });
 }
 
-async function generationOf(sql: Sql, wanted: number | undefined): Promise<number> {
+/** Returns the generation to read: the one that readers are shown, or a kept one that is asked for. Throws BadInputError. */
+export async function generationOf(sql: Sql, wanted: number | undefined): Promise<number> {
   const { active } = await readState(sql);
   if (wanted === undefined || wanted === active || (await isKept(sql, wanted))) return wanted ?? active;
   const kept = (await keptGenerations(sql)).map(({ number }) => number);
