@@ -7,6 +7,7 @@ import type { ArchivedMaps, LedgerSource, Ledgers } from "../contracts/ledger.ts
 import type { ReportId, ReportSummary } from "../contracts/report.ts";
 import type { SourceKind } from "../contracts/source-kind.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
+import { applyStoredPlan } from "../engine/apply-stored-plan.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
 import { cleanupMetadata } from "../engine/cleanup-metadata.ts";
 import { crawl } from "../engine/crawl.ts";
@@ -25,6 +26,7 @@ import { migrate } from "../engine/migrate/migrate.ts";
 import { query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
+import { createPlans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyDomain } from "../engine/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
@@ -38,6 +40,7 @@ import { openLedgers } from "../ledger/open-ledgers.ts";
 import { createKeyedLimiter } from "../lib/concurrency.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { sourceFolder, storageFolder } from "../mirror/layout.ts";
+import { type Pricing, STORAGE_PRICE } from "../plan/plan-costs.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createReportStore, type ReportStore } from "../reports/report-store.ts";
 import type { Access } from "../security/access.ts";
@@ -124,7 +127,13 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
-  const crawlInJob: App["crawl"] = (request, job) => logWaits(sharepoint, job, () => crawl(request, parts, job));
+  const crawlInJob: App["crawl"] = (request, job) =>
+    logWaits(sharepoint, job, () => {
+      const { approvedPlan } = request;
+      return approvedPlan === undefined
+        ? crawl(request, parts, job)
+        : applyStoredPlan({ ...request, approvedPlan }, parts, job);
+    });
   const app: App = {
     config,
     domains,
@@ -144,6 +153,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
+    plans: createPlans(parts),
     checkCrawl: (request) => checkCrawl(request, parts),
     crawl: crawlInJob,
     work: (options, signal) => runWorker({ queue, runner, jobs, crawl: crawlInJob }, options, signal),
@@ -420,5 +430,17 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
     ledgers,
     defaultVectorStoreId: config.search.defaultVectorStoreId,
     keepSupersededMs: config.keepSupersededDays * 24 * 3600 * 1000,
+    costs: { pricing: pricingOf(config), prices: config.prices },
   };
+}
+
+/** How what is embedded is paid for. The built-in prices are those of OpenAI. */
+function pricingOf({ backend, embeddings, prices }: Config): Pricing {
+  if (backend.kind === "embedded") {
+    if (embeddings.kind !== "endpoint") return { kind: "none" };
+    const { model } = embeddings;
+    return { kind: "tokens", model, dollarsPerMillion: prices.dollars.get(model) };
+  }
+  const isOther = backend.kind === "azure_openai" && prices.isBuiltIn;
+  return { kind: "storage", dollarsPerGigabyteDay: isOther ? undefined : prices.dollars.get(STORAGE_PRICE) };
 }

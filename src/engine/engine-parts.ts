@@ -6,6 +6,7 @@ import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { ItemRepository } from "./ingest/remove-items.ts";
+import type { PlanCosts } from "./stored-plans.ts";
 
 /** The dependencies of the engine. Put together in app/compose.ts. */
 export interface EngineParts {
@@ -31,6 +32,7 @@ export interface EngineParts {
   readonly defaultVectorStoreId: string;
   /** How long a superseded store is kept. */
   readonly keepSupersededMs: number;
+  readonly costs: PlanCosts;
   /** Stores the report of a crawl; returns its id. */
   archive(archive: CrawlArchive): Promise<string>;
 }

@@ -134,7 +134,8 @@ function listingAge(
   return { listedAt, hiddenRows, runsByFeed: last.runsByFeed + (isHinted ? 0 : 1) };
 }
 
-function digestPolicy(
+/** Digest of what decides what is wanted. */
+export function digestPolicy(
   config: SourceConfig,
   { acceptedTypes, maxFileBytes }: Pick<EngineParts, "acceptedTypes" | "maxFileBytes">,
 ): string {

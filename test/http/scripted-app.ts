@@ -17,6 +17,7 @@ import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
+import { createPlans } from "../../src/engine/stored-plans.ts";
 import type { RequestTimeouts } from "../../src/http/middleware/request-timeouts.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
@@ -122,6 +123,11 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         throw new NotFoundError(`Source '${sourceId}' does not exist.`);
       }
     },
+    plans: createPlans({
+      domains,
+      ledgers: openTestLedgers(join(folder, "crawler")),
+      costs: { pricing: { kind: "none" }, prices: config.prices },
+    }),
     otherStores: async () => [],
     leases: { acquire: () => assert.fail("nobody works") },
     checkPlaces: async () => undefined,
