@@ -19,6 +19,7 @@ import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
+import { createCertificates } from "../engine/kept-certificates.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
@@ -26,7 +27,7 @@ import { query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
-import { type VerifyParts, type VerifyResult, verifyDomain } from "../engine/verify-domain.ts";
+import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
@@ -124,7 +125,12 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
-  const crawlInJob: App["crawl"] = (request, job) => logWaits(sharepoint, job, () => crawl(request, parts, job));
+  const signer = openSigner(folder("security"));
+  const crawlInJob: App["crawl"] = async (request, job) => {
+    const result = await logWaits(sharepoint, job, () => crawl(request, parts, job));
+    await verifyAfterCrawl(result, request, { ...parts, signer }, job);
+    return result;
+  };
   const app: App = {
     config,
     domains,
@@ -151,9 +157,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
-      logWaits(sharepoint, job, () =>
-        verify(request, options, { ...parts, signer: openSigner(folder("security")) }, job),
-      ),
+      logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
+    certificates: createCertificates(parts),
     ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createDomainStatuses(parts),

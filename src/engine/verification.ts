@@ -5,6 +5,10 @@ export interface VerifyRequest {
   readonly domainId: DomainId;
   /** The bytes of the sources are read, too, not only their listing. */
   readonly download: boolean;
+  /** Only what the last crawl listed, the presence of every file and document, and samples of their content; the source is not asked. */
+  readonly quick?: boolean;
+  /** false: a source that another run works on could not be looked at. Otherwise that run is waited for. */
+  readonly mayWait?: boolean;
   /** An item id, file id, path or name: the certificate comes with proofs that this item is covered by it. */
   readonly prove?: string | undefined;
 }

@@ -20,8 +20,8 @@ import type {
   SearchQuery,
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { auditDocument, disownBody } from "./audit-document.ts";
-import { countDocuments, documentsOfSource, type SourceKey } from "./documents.ts";
+import { auditDocument, auditStored, disownBody } from "./audit-document.ts";
+import { countDocuments, documentsOfSource, type SourceKey, sourcesOf } from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import {
   abandonDrafts,
@@ -111,7 +111,9 @@ export class EmbeddedIndex implements Index {
   }
 
   async sources(): Promise<ReadonlySet<SourceId>> {
-    return new Set((await this.count()).bySource?.keys());
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("list sources");
+    return sourcesOf(await this.#options.store(), domain);
   }
 
   async openAudit(sourceId: SourceId): Promise<IndexAudit> {
@@ -120,6 +122,7 @@ export class EmbeddedIndex implements Index {
     return {
       basis: "label, text, sections, chunks, vectors",
       check: async (file, signal) => auditDocument(await this.#options.store(), extractor, source, file, signal),
+      checkStored: async (file) => auditStored(await this.#options.store(), source, file),
       leftovers: async function* () {},
       disown: async (itemId) => disownBody(await this.#options.store(), source, itemId),
     };

@@ -21,6 +21,11 @@ function verify(app: App): Endpoint {
     query: {
       domain_id: required(domainId, "The domain to verify."),
       download: withDefault(trueOrFalse, false, "true also reads the bytes of every file at its source."),
+      quick: withDefault(
+        trueOrFalse,
+        false,
+        "true asks no source and extracts nothing: what the last crawl listed, files and documents by presence, samples. Runs by itself after crawls that changed something.",
+      ),
       repair: withDefault(
         trueOrFalse,
         false,
@@ -36,7 +41,7 @@ function verify(app: App): Endpoint {
       "?domain_id=DEMO&download=true",
       `curl -N '{origin}${path}?domain_id=DEMO&format=stream'`,
     ],
-    job: ({ domain_id, download, repair, prove }) =>
-      verifyJob(app, { domainId: domain_id, download, prove }, { repair }),
+    job: ({ domain_id, download, quick, repair, prove }) =>
+      verifyJob(app, { domainId: domain_id, download, quick, prove }, { repair }),
   });
 }
