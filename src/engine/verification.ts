@@ -41,6 +41,10 @@ export interface Difference {
   readonly crawl: string;
 }
 
+/** How the details of differences begin that say what is missing, rather than what is wrong with it. */
+export const MISSING_FILE = "its file is missing on disk";
+export const MISSING_DOCUMENT = "it is not in the index";
+
 /** What the source has otherwise by now. */
 export interface Behind {
   readonly item_id: string;

@@ -32,6 +32,8 @@ import {
   LAYERS,
   type Layer,
   leafOf,
+  MISSING_DOCUMENT,
+  MISSING_FILE,
   type SourceCounts,
   type SourceVerification,
   type Verdict,
@@ -680,7 +682,7 @@ class Verification {
       result.emptiness = "empty";
       return;
     }
-    const detail = why ? `it is not in the index: ${why}` : "it is not in the index";
+    const detail = why ? `${MISSING_DOCUMENT}: ${why}` : MISSING_DOCUMENT;
     const crawl = why ? "with --retry-failed: embeds it" : "embeds it";
     result.differences.push({ layer: "index", part: "document", detail, crawl });
   }
@@ -917,7 +919,7 @@ function failedDownload(error: string): Found {
 }
 
 function missingFile(): Found {
-  return { layer: "mirror", part: "", detail: "its file is missing on disk", crawl: "downloads it again" };
+  return { layer: "mirror", part: "", detail: MISSING_FILE, crawl: "downloads it again" };
 }
 
 function otherFile(): Found {
