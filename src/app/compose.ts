@@ -20,6 +20,7 @@ import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
+import { createCertificates } from "../engine/kept-certificates.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
@@ -28,7 +29,7 @@ import { finishRenames, planRename, type RenameParts, renameDomain } from "../en
 import { repairDomain } from "../engine/repair-domain.ts";
 import { createPlans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
-import { type VerifyParts, type VerifyResult, verifyDomain } from "../engine/verify-domain.ts";
+import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
@@ -127,12 +128,14 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
+  const signer = openSigner(folder("security"));
   const crawlInJob: App["crawl"] = (request, job) =>
-    logWaits(sharepoint, job, () => {
+    logWaits(sharepoint, job, async () => {
       const { approvedPlan } = request;
-      return approvedPlan === undefined
-        ? crawl(request, parts, job)
-        : applyStoredPlan({ ...request, approvedPlan }, parts, job);
+      if (approvedPlan !== undefined) return applyStoredPlan({ ...request, approvedPlan }, parts, job);
+      const result = await crawl(request, parts, job);
+      await verifyAfterCrawl(result, request, { ...parts, signer }, job);
+      return result;
     });
   const app: App = {
     config,
@@ -161,9 +164,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
-      logWaits(sharepoint, job, () =>
-        verify(request, options, { ...parts, signer: openSigner(folder("security")) }, job),
-      ),
+      logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
+    certificates: createCertificates(parts),
     ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createDomainStatuses(parts),

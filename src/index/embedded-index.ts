@@ -23,9 +23,16 @@ import type {
   ShownDocuments,
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { auditDocument } from "./audit-document.ts";
+import { auditDocument, auditStored } from "./audit-document.ts";
 import { sectionsOfDocument } from "./bodies.ts";
-import { countDocuments, documentsCalled, documentsOfSource, type SourceKey, shownDocuments } from "./documents.ts";
+import {
+  countDocuments,
+  documentsCalled,
+  documentsOfSource,
+  type SourceKey,
+  shownDocuments,
+  sourcesOf,
+} from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import {
   abandonDrafts,
@@ -136,7 +143,9 @@ export class EmbeddedIndex implements Index {
   }
 
   async sources(): Promise<ReadonlySet<SourceId>> {
-    return new Set((await this.count()).bySource?.keys());
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("list sources");
+    return sourcesOf(await this.#options.store(), domain);
   }
 
   async openAudit(sourceId: SourceId): Promise<IndexAudit> {
@@ -145,6 +154,7 @@ export class EmbeddedIndex implements Index {
     return {
       basis: "label, text, sections, chunks, vectors",
       check: async (file, signal) => auditDocument(await this.#options.store(), extractor, source, file, signal),
+      checkStored: async (file) => auditStored(await this.#options.store(), source, file),
       leftovers: async function* () {},
     };
   }

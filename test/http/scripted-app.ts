@@ -16,6 +16,7 @@ import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.t
 import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
+import { createCertificates } from "../../src/engine/kept-certificates.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
 import { createPlans } from "../../src/engine/stored-plans.ts";
 import type { RequestTimeouts } from "../../src/http/middleware/request-timeouts.ts";
@@ -150,6 +151,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       problems: [],
     }),
     verify: () => assert.fail("nobody verifies"),
+    certificates: createCertificates({ domainsFolder: join(folder, "domains"), now: () => new Date() }),
     migrate: async (_request, { dryRun }) => ({ dry_run: dryRun, sources: [], problems: [] }),
     query: (request) => script.query(request),
     explainDocument: async ({ domainId, query }) => ({ domainId, query, documents: [] }),
