@@ -65,7 +65,7 @@ test("a ledger of format 2 gets tables of plans that say whether they are comple
   const { ledgerTables } = await import("../../src/ledger/ledger-tables.ts");
   old.exec(ledgerTables("sqlite").sql);
   const columns = "plan_id, domain_id, kind, source_id, made_at";
-  old.exec(`ALTER TABLE plan DROP COLUMN completed_at; PRAGMA user_version = 2;
+  old.exec(`ALTER TABLE source DROP COLUMN checked_at; ALTER TABLE plan DROP COLUMN completed_at; PRAGMA user_version = 2;
     INSERT INTO plan (${columns}) VALUES ('plan_1', 'EARLIER', '', '', '')`);
   old.close();
   const earlier = { ...source, domainId: parseDomainId("EARLIER") };
@@ -83,7 +83,7 @@ test("a ledger of format 1 gets the tables of plans; an unknown plan is none; a 
   const old = new DatabaseSync(join(folder, "ledger.sqlite"));
   const { ledgerTables } = await import("../../src/ledger/ledger-tables.ts");
   old.exec(ledgerTables("sqlite").sql);
-  old.exec("DROP TABLE plan_item; DROP TABLE plan; PRAGMA user_version = 1");
+  old.exec("ALTER TABLE source DROP COLUMN checked_at; DROP TABLE plan_item; DROP TABLE plan; PRAGMA user_version = 1");
   old.close();
   const earlier = { ...source, domainId: parseDomainId("OLD") };
   await (await ledgers.open(earlier, { readOnly: false })).close();
