@@ -127,6 +127,8 @@ export interface HitDetails {
   readonly highlights: readonly { readonly start: number; readonly end: number }[];
   /** Parts of the score, each 0 to 1, before weighting. */
   readonly parts: { readonly text: number; readonly vector: number; readonly label: number };
+  /** From the document itself: front matter, properties, first heading; "" when it has none. */
+  readonly title: string;
   /** Below the source's root; "" for files attached over the wire. */
   readonly path: string;
   /** "" for files attached over the wire. */
