@@ -447,7 +447,7 @@ async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep):
   const { mirrored } = entry;
   if (!mirrored) return entry;
   try {
-    const path = mirror.absolute(mirrored.file);
+    const path = mirror.bytesAt(mirrored.file);
     const sha256 = await hashFile(path);
     const { size, mtimeMs } = await stat(path);
     const hashed: Mirrored = { ...mirrored, observed: { size, mtimeMs, sha256 } };
