@@ -7,6 +7,7 @@ import type { ArchivedMaps, LedgerSource, Ledgers } from "../contracts/ledger.ts
 import type { ReportId, ReportSummary } from "../contracts/report.ts";
 import type { SourceKind } from "../contracts/source-kind.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
+import { openErasureStore } from "../domains/erasure-store.ts";
 import { applyStoredPlan } from "../engine/apply-stored-plan.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
 import { cleanupMetadata } from "../engine/cleanup-metadata.ts";
@@ -16,6 +17,7 @@ import { planDeletion } from "../engine/delete-domain.ts";
 import { createDocuments } from "../engine/documents.ts";
 import { createDomainStatuses } from "../engine/domain-status.ts";
 import type { EngineParts, RetentionRules } from "../engine/engine-parts.ts";
+import { blockedIn, withoutErased } from "../engine/erase/blocked-items.ts";
 import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
@@ -416,15 +418,21 @@ function retentionRules({ trees }: Config): RetentionRules {
 /** Collects what the verbs need. */
 function openParts(config: Config, { domains, backend, reports, web, trees, ledgers }: Opened): EngineParts {
   const crawlerFolder = storageFolder(config.storagePath, "crawler");
+  const domainsFolder = storageFolder(config.storagePath, "domains");
+  const erasures = openErasureStore(domainsFolder);
   return {
     domains,
     backend,
     acceptedTypes: trees.acceptedTypes,
     maxFileBytes: MAX_FILE_BYTES,
     crawlerFolder,
-    domainsFolder: storageFolder(config.storagePath, "domains"),
+    domainsFolder,
     archive: (archive) => reports.archive(archive),
-    openSource: (run, options) => run.config.kind.open(run, options),
+    openSource: (run, options) => {
+      const blocked = blockedIn(run, erasures);
+      return withoutErased(run.config.kind.open(run, { ...options, blocked }), run, blocked, erasures, options);
+    },
+    erasures,
     extractor: trees.extractor,
     retention: retentionRules(config),
     now: trees.now,

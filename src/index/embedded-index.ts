@@ -3,9 +3,11 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
+  CopyOfDocument,
   DocumentCount,
   DocumentVersion,
   DocumentWanted,
+  ErasedDocuments,
   GarbageOptions,
   Generation,
   GenerationChange,
@@ -14,6 +16,7 @@ import type {
   Index,
   IndexDraft,
   IndexedRef,
+  ItemTraces,
   Reclaimed,
   RetainedDocuments,
   SearchHit,
@@ -34,6 +37,7 @@ import {
   sourcesOf,
 } from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
+import { describeItem, documentsWithHash, eraseItems, itemsWithText, textsOfItem } from "./erase-documents.ts";
 import {
   abandonDrafts,
   type DifferenceRow,
@@ -200,6 +204,36 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
   async purge(source: SourceId, items: readonly ItemId[]): Promise<ItemId[]> {
     const key = sourceKey(this.#options.domain, source);
     return purgeItems(await this.#options.store(), key, items);
+  }
+
+  async erase(
+    source: SourceId,
+    items: readonly ItemId[],
+    options: { readonly dryRun: boolean },
+  ): Promise<ErasedDocuments> {
+    const store = await this.#options.store();
+    const erased = await eraseItems(store, sourceKey(this.#options.domain, source), items, options);
+    if (!options.dryRun) await store.spaces.forgetLearnt(store);
+    return erased;
+  }
+
+  async describe(source: SourceId, item: ItemId): Promise<readonly ItemTraces[]> {
+    return describeItem((await this.#options.store()).db, sourceKey(this.#options.domain, source), item);
+  }
+
+  async *texts(source: SourceId, item: ItemId): AsyncGenerator<string, void> {
+    yield* textsOfItem((await this.#options.store()).db, sourceKey(this.#options.domain, source), item);
+  }
+
+  async *mentioning(text: string): ReturnType<typeof itemsWithText> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("look for documents");
+    yield* itemsWithText((await this.#options.store()).db, domain, text);
+  }
+
+  async withContent(hashes: readonly string[]): Promise<readonly CopyOfDocument[]> {
+    const found = await documentsWithHash((await this.#options.store()).db, hashes);
+    return found.map((one) => (one.sourceId === DIRECT_SOURCE ? { ...one, domainId: "" } : one));
   }
 
   async *listHidden(source: SourceId): AsyncGenerator<ItemId[]> {
