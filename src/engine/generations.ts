@@ -1,9 +1,11 @@
+import type { Backend } from "../contracts/backend.ts";
+import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
-import type { Generation, GenerationChange, GenerationState, Generations } from "../contracts/search-index.ts";
+import type { Generation, GenerationChange, GenerationState, Generations, Index } from "../contracts/search-index.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
-type Parts = Pick<EngineParts, "domains" | "backend">;
+type Parts = Pick<EngineParts, "domains"> & { readonly backend: Pick<Backend, "openIndex"> };
 
 export interface GenerationsView extends GenerationState {
   readonly kept: readonly Generation[];
@@ -59,13 +61,22 @@ export async function* difference(
   yield* generations.difference(between.from, between.to);
 }
 
-async function openGenerations(domainId: DomainId, { domains, backend }: Parts): Promise<Generations> {
-  const domain = await domains.get(domainId);
-  if (!domain.vectorStoreId) throw new NotFoundError(`Domain '${domainId}' has no vector store yet. Crawl it first.`);
-  const index = await backend.openIndex(domain.vectorStoreId, domainId);
-  if (!index) throw new NotFoundError(`The vector store '${domain.vectorStoreId}' of domain '${domainId}' is gone.`);
+async function openGenerations(domainId: DomainId, parts: Parts): Promise<Generations> {
+  const { index } = await openIndexOf(domainId, parts);
   if (index.generations) return index.generations;
   throw new BadInputError(
     `The vector store of domain '${domainId}' keeps no generations; only the embedded index does. For OpenAI and Azure there is swap=true.`,
   );
+}
+
+/** Opens the index that answers for the domain. NotFoundError if there is none. */
+export async function openIndexOf(
+  domainId: DomainId,
+  { domains, backend }: Parts,
+): Promise<{ readonly domain: Domain; readonly index: Index }> {
+  const domain = await domains.get(domainId);
+  if (!domain.vectorStoreId) throw new NotFoundError(`Domain '${domainId}' has no vector store yet. Crawl it first.`);
+  const index = await backend.openIndex(domain.vectorStoreId, domainId);
+  if (index) return { domain, index };
+  throw new NotFoundError(`The vector store '${domain.vectorStoreId}' of domain '${domainId}' is gone.`);
 }

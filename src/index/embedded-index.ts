@@ -3,10 +3,11 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
+  CopyOfDocument,
   DocumentCount,
   DocumentVersion,
   DocumentWanted,
-  Erased,
+  ErasedDocuments,
   GarbageOptions,
   Generation,
   GenerationChange,
@@ -15,15 +16,28 @@ import type {
   Index,
   IndexDraft,
   IndexedRef,
+  ItemTraces,
   Reclaimed,
   RetainedDocuments,
   SearchHit,
   SearchQuery,
+  SectionsFound,
+  SectionsWanted,
+  ShownDocuments,
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { auditDocument, disownBody } from "./audit-document.ts";
-import { countDocuments, documentsOfSource, type SourceKey, sourcesOfDomain } from "./documents.ts";
+import { auditDocument, auditStored } from "./audit-document.ts";
+import { sectionsOfDocument } from "./bodies.ts";
+import {
+  countDocuments,
+  documentsCalled,
+  documentsOfSource,
+  type SourceKey,
+  shownDocuments,
+  sourcesOf,
+} from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
+import { describeItem, documentsWithHash, eraseItems, itemsWithText, textsOfItem } from "./erase-documents.ts";
 import {
   abandonDrafts,
   committedGenerations,
@@ -43,14 +57,13 @@ import {
   countGarbage,
   DEFAULT_RETENTION,
   endGracePeriod,
-  eraseItems,
   listHiddenItems,
   purgeItems,
   type Retention,
   sweepAbandoned,
   UNLIMITED,
 } from "./retention.ts";
-import { searchStore } from "./search/search-store.ts";
+import { generationOf, searchStore } from "./search/search-store.ts";
 import { DIRECT_SOURCE } from "./shared-schema.ts";
 import type { Store } from "./store.ts";
 import { probeStore, readState, writeLocked } from "./store-state.ts";
@@ -72,6 +85,7 @@ export class EmbeddedIndex implements Index {
   readonly commits = "atomic";
   readonly generations: Generations;
   readonly retained: RetainedDocuments;
+  readonly shown: ShownDocuments;
   readonly #options: EmbeddedIndexOptions;
   readonly #nowSeconds: () => number;
 
@@ -81,6 +95,7 @@ export class EmbeddedIndex implements Index {
     const { store, domain } = options;
     this.generations = new EmbeddedGenerations({ store, domain });
     this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
+    this.shown = { of: (source, items) => this.#shownOf(source, items), sections: (wanted) => this.#sections(wanted) };
   }
 
   async draft(sourceId: SourceId, crawl = ""): Promise<IndexDraft> {
@@ -113,10 +128,29 @@ export class EmbeddedIndex implements Index {
     }
   }
 
+  async #shownOf(sourceId: SourceId, items: readonly ItemId[]): Promise<IndexedRef[]> {
+    const source = sourceKey(this.#options.domain, sourceId);
+    const { db } = await this.#options.store();
+    return (await shownDocuments(db, source, items)).map(refOf);
+  }
+
+  async #sections({ called, sourceId, generation, offset, limit }: SectionsWanted): Promise<SectionsFound> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("read sections");
+    return (await this.#options.store()).db.read(async (sql) => {
+      const { number: at } = await generationOf(sql, generation);
+      const rows = await documentsCalled(sql, { domainId: domain, sourceId, called }, at);
+      const documents = rows.map(({ bodyId: _, ...document }) => document);
+      const [{ fileId, bodyId } = {}, ...others] = rows;
+      if (fileId === undefined || bodyId == null || others.length > 0) return { documents, sections: [], total: 0 };
+      return { documents, ...(await sectionsOfDocument(sql, { fileId, bodyId }, { offset, limit })) };
+    });
+  }
+
   async sources(): Promise<ReadonlySet<SourceId>> {
     const { domain } = this.#options;
     if (domain === undefined) throw withoutDomain("list sources");
-    return sourcesOfDomain(await this.#options.store(), domain);
+    return sourcesOf(await this.#options.store(), domain);
   }
 
   async openAudit(sourceId: SourceId): Promise<IndexAudit> {
@@ -125,8 +159,8 @@ export class EmbeddedIndex implements Index {
     return {
       basis: "label, text, sections, chunks, vectors",
       check: async (file, signal) => auditDocument(await this.#options.store(), extractor, source, file, signal),
+      checkStored: async (file) => auditStored(await this.#options.store(), source, file),
       leftovers: async function* () {},
-      disown: async (itemId) => disownBody(await this.#options.store(), source, itemId),
     };
   }
 
@@ -177,9 +211,34 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
     return purgeItems(await this.#options.store(), key, items, { ...this.#keeping(), dryRun });
   }
 
-  async erase(source: SourceId, items: readonly ItemId[]): Promise<Erased> {
-    const key = sourceKey(this.#options.domain, source);
-    return eraseItems(await this.#options.store(), key, items);
+  async erase(
+    source: SourceId,
+    items: readonly ItemId[],
+    options: { readonly dryRun: boolean },
+  ): Promise<ErasedDocuments> {
+    const store = await this.#options.store();
+    const erased = await eraseItems(store, sourceKey(this.#options.domain, source), items, options);
+    if (!options.dryRun) await store.spaces.forgetLearnt(store);
+    return erased;
+  }
+
+  async describe(source: SourceId, item: ItemId): Promise<readonly ItemTraces[]> {
+    return describeItem((await this.#options.store()).db, sourceKey(this.#options.domain, source), item);
+  }
+
+  async *texts(source: SourceId, item: ItemId): AsyncGenerator<string, void> {
+    yield* textsOfItem((await this.#options.store()).db, sourceKey(this.#options.domain, source), item);
+  }
+
+  async *mentioning(text: string): ReturnType<typeof itemsWithText> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("look for documents");
+    yield* itemsWithText((await this.#options.store()).db, domain, text);
+  }
+
+  async withContent(hashes: readonly string[]): Promise<readonly CopyOfDocument[]> {
+    const found = await documentsWithHash((await this.#options.store()).db, hashes);
+    return found.map((one) => (one.sourceId === DIRECT_SOURCE ? { ...one, domainId: "" } : one));
   }
 
   async *listHidden(source: SourceId): AsyncGenerator<ItemId[]> {

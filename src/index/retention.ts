@@ -1,6 +1,6 @@
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { ItemId } from "../contracts/ids.ts";
-import type { Erased, Reclaimed } from "../contracts/search-index.ts";
+import type { Reclaimed } from "../contracts/search-index.ts";
 import { isListed, listOf, type Sql, type SqlDatabase, type Values } from "../lib/sql/sql.ts";
 import {
   abandonStaleBodies,
@@ -275,7 +275,11 @@ export async function retainHidden(
 }
 
 /** Ends the retention of these items. */
-async function releaseItems(sql: Sql, { domainId, sourceId }: SourceKey, items: readonly ItemId[]): Promise<void> {
+export async function releaseItems(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  items: readonly ItemId[],
+): Promise<void> {
   const those = isListed(sql, "item_id", "$3", "text");
   await release(sql, `domain_id = $1 AND source_id = $2 AND ${those}`, [domainId, sourceId, listOf(items)]);
 }
@@ -362,34 +366,13 @@ export async function purgeItems(
   });
 }
 
-/**
- * Deletes items from all generations, kept ones and open drafts included; each kept generation that showed one counts it. May be
- * repeated after a kill.
- */
-export async function eraseItems(store: Store, source: SourceKey, items: readonly ItemId[]): Promise<Erased> {
-  const generations = new Set<number>();
-  let documents = 0;
-  await inItemSlices(store, items, async (sql, slice) => {
-    const rows = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
-      `SELECT d.id, d.body_id AS "bodyId" FROM documents d
-       WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}`,
-      [source.domainId, source.sourceId, listOf(slice)],
-    );
-    for (const number of await eraseRows(sql, store, rows)) generations.add(number);
-    await releaseItems(sql, source, slice);
-    documents += rows.length;
-    return [];
-  });
-  return { documents, generations: [...generations].sort((a, b) => a - b) };
-}
-
-/** Deletes rows that kept generations may show; these count them. Returns the numbers of those. */
-async function eraseRows(
+/** Deletes rows, whoever shows them; each kept generation that did counts them. */
+export async function eraseRows(
   sql: Sql,
   store: Pick<Store, "texts">,
   rows: readonly Pick<DocumentRow, "id" | "bodyId">[],
-): Promise<number[]> {
-  if (rows.length === 0) return [];
+): Promise<void> {
+  if (rows.length === 0) return;
   // Files attached over the wire are in every generation, and no part of what one means.
   const spans = await sql.all<{ since: number; until: number | null; rows: number }>(
     `SELECT b.number AS since, e.number AS until, count(*) AS rows
@@ -398,19 +381,15 @@ async function eraseRows(
      GROUP BY b.number, e.number`,
     [listOf(rows.map(({ id }) => id))],
   );
-  const numbers: number[] = [];
   for (const span of spans) {
-    const counted = await sql.all<{ number: number }>(
+    await sql.run(
       `UPDATE generations SET erased = erased + $3
-       WHERE number >= $1 AND number >= (SELECT oldest FROM state WHERE id = 1) AND number < coalesce($2, ${NEWEST} + 1)
-       RETURNING number`,
+       WHERE number >= $1 AND number >= (SELECT oldest FROM state WHERE id = 1) AND number < coalesce($2, ${NEWEST} + 1)`,
       [span.since, span.until, Number(span.rows)],
     );
-    numbers.push(...counted.map(({ number }) => number));
   }
   await deleteDocuments(sql, store, rows);
   await bumpVisibleRevision(sql);
-  return numbers;
 }
 
 /** Ends the retention of items; kept generations show them until they expire. */

@@ -140,7 +140,8 @@ async function searchIn(
   });
 }
 
-async function generationOf(
+/** Returns the generation to read: the one that readers are shown, or a kept one that is asked for. Throws BadInputError. */
+export async function generationOf(
   sql: Sql,
   wanted: number | undefined,
 ): Promise<{ readonly number: number; readonly generationId: string; readonly erased: number }> {
@@ -328,12 +329,13 @@ function withOthers({ hit, alsoIn }: Gathered): SearchHit {
 function hitOf(
   { score, parts }: Scored,
   { sectionPath, text, page, language }: Passage,
-  { fileId, name, path, url, modifiedAt, attributes }: HitDocument,
+  { fileId, name, title, path, url, modifiedAt, attributes }: HitDocument,
   { highlights, generation, generationId }: SeenIn & Pick<HitDetails, "highlights">,
 ): SearchHit {
   const details: HitDetails = {
     highlights,
     parts,
+    title,
     path,
     url,
     modifiedAt,
