@@ -18,6 +18,15 @@ export async function viewGenerations(domainId: DomainId, parts: Parts): Promise
   return { ...(await generations.state()), kept: await generations.list() };
 }
 
+/** Which generation readers are shown, and which one is the newest: they differ while a domain is rolled back. */
+export function numbersOf({ active, pinned, kept }: GenerationsView): {
+  readonly shown: number;
+  readonly newest: number;
+  readonly pinned: boolean;
+} {
+  return { shown: active, newest: Math.max(active, kept[0]?.number ?? 0), pinned };
+}
+
 /** Makes a kept generation active; crawls change nothing for searches until `release`. */
 export async function rollback(
   domainId: DomainId,
