@@ -242,6 +242,7 @@ async function* findLost({ domains, members, backend, complete }: BehindParts): 
     const { bySource } = await index.count();
     const state = `${vectorStoreId} ${newest} ${bySource?.get(REGISTERED_SOURCE) ?? 0}`;
     // While it is rolled back, the holdings are those that readers are shown.
+    if (pinned) complete.delete(domainId);
     if (pinned || complete.get(domainId) === state) continue;
     const held = new Map<ItemId, string>();
     for await (const refs of index.holdings(REGISTERED_SOURCE))
