@@ -127,6 +127,8 @@ export interface HitDetails {
   readonly highlights: readonly { readonly start: number; readonly end: number }[];
   /** Parts of the score, each 0 to 1, before weighting. */
   readonly parts: { readonly text: number; readonly vector: number; readonly label: number };
+  /** From the document itself: front matter, properties, first heading; "" when it has none. */
+  readonly title: string;
   /** Below the source's root; "" for files attached over the wire. */
   readonly path: string;
   /** "" for files attached over the wire. */
@@ -236,8 +238,46 @@ export interface RetainedDocuments {
   purge(source: SourceId, items: readonly ItemId[]): Promise<readonly ItemId[]>;
   /** Lists, in pages, items that are retained but not visible. The items of a page may be purged before the next page is read. */
   listHidden(source: SourceId): AsyncIterable<readonly ItemId[]>;
+  /**
+   * Deletes the items from all generations, whoever shows them, with everything that was made of them: texts, vectors, words that
+   * occur nowhere else, what was learnt from them. Kept generations show less from then on. A dry run only counts.
+   */
+  erase(source: SourceId, items: readonly ItemId[], options: { readonly dryRun: boolean }): Promise<ErasedDocuments>;
+  /** Returns what the items were ever called here, for finding where else they are named. */
+  describe(source: SourceId, item: ItemId): Promise<readonly ItemTraces[]>;
+  /** Yields the texts of all its versions, in pieces. */
+  texts(source: SourceId, item: ItemId): AsyncIterable<string>;
+  /** In pages: items of the domain in whose text or name these words occur, in any generation. */
+  mentioning(text: string): AsyncIterable<readonly { readonly sourceId: SourceId; readonly itemId: ItemId }[]>;
+  /** Documents of the store, of any domain, that were made of these bytes. */
+  withContent(hashes: readonly string[]): Promise<readonly CopyOfDocument[]>;
   /** Deletes at once what no kept generation needs; commits do so little by little. Returns what that is; a dry run only counts it. */
   collectGarbage(options: GarbageOptions): Promise<Reclaimed>;
+}
+
+export interface ErasedDocuments {
+  /** Versions of the items. */
+  readonly documents: number;
+  /** How many documents each kept generation lost. */
+  readonly generations: readonly { readonly number: number; readonly documents: number }[];
+}
+
+export interface ItemTraces {
+  readonly name: string;
+  readonly path: string;
+  readonly url: string;
+  readonly fileId: FileId;
+  readonly sha256: string;
+}
+
+export interface CopyOfDocument {
+  /** "" for a file that was attached over the wire. */
+  readonly domainId: string;
+  readonly sourceId: string;
+  readonly itemId: ItemId;
+  readonly fileId: FileId;
+  readonly name: string;
+  readonly path: string;
 }
 
 export interface GarbageOptions {

@@ -15,6 +15,9 @@ export async function checkCrawl(
   parts: Pick<EngineParts, "domains" | "backend">,
 ): Promise<void> {
   const domain = await parts.domains.get(request.domainId);
+  if (request.storePlan !== undefined && request.swap) {
+    throw new BadInputError("A swap has no plan that could be applied later: it puts everything into a fresh store.");
+  }
   selectSources(domain, request);
   if (request.swap) checkSwap(request, parts.backend);
   if (request.force && request.mode !== "full") {

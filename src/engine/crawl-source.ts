@@ -253,7 +253,7 @@ class StepResults {
   }
 
   async sum(): Promise<SourceResult> {
-    const { run, job, plan } = this.#crawl;
+    const { run, job, plan, approval } = this.#crawl;
     const { complete, hiddenRows } = this.#listing;
     return {
       source_id: run.config.sourceId,
@@ -263,6 +263,7 @@ class StepResults {
       ...this.counts,
       error: this.problems.join("; "),
       ...(job.dryRun && (await planResult(plan))),
+      ...(approval && { kept_to_plan: approval.result() }),
     };
   }
 }

@@ -13,11 +13,12 @@ import { plural } from "../lib/text.ts";
 import { TimeSlice } from "../lib/time-slice.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
 import { type IndexChange, type IndexState, judgeDocument } from "../plan/judge.ts";
+import { estimateFileTokens } from "../plan/plan-costs.ts";
 import { heldBecause } from "../plan/removal-guard.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { findForced } from "./ingest/registered-addresses.ts";
-import { isTouched, TOUCHED } from "./planned-changes.ts";
+import { isTouched, TAKEN_OUT, TOUCHED } from "./planned-changes.ts";
 import { isOtherReader } from "./reader-tries.ts";
 import type { EmbedStep } from "./run-context.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
@@ -446,7 +447,7 @@ async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep):
   const { mirrored } = entry;
   if (!mirrored) return entry;
   try {
-    const path = mirror.absolute(mirrored.file);
+    const path = mirror.bytesAt(mirrored.file);
     const sha256 = await hashFile(path);
     const { size, mtimeMs } = await stat(path);
     const hashed: Mirrored = { ...mirrored, observed: { size, mtimeMs, sha256 } };
@@ -476,7 +477,7 @@ class PlannedEmbeddings {
     const { itemId, mirrored } = entry;
     const planned = describe(entry, change, download, this.#step);
     if (planned?.change === "removed") this.#removals.push({ itemId, told: planned.told });
-    else if (planned) this.#add(itemId, planned.change, planned.told);
+    else if (planned) this.#add(itemId, planned.change, planned.told, change.kind === "put" ? sizeOf(mirrored) : {});
     else if (change.kind === "none" && this.#step.mirror.isFailed(mirrored?.file ?? "")) {
       this.#add(itemId, "skipped", { ...placeOf(entry, download, this.#step), reason: whyFailed(entry) });
     }
@@ -496,9 +497,20 @@ class PlannedEmbeddings {
     else this.#add(itemId, "removed", told);
   }
 
-  #add(itemId: ItemId, change: PlannedItem["change"], told: PlannedWords): void {
-    this.#step.plan.add({ step: "embed", itemId, change, reason: told.reason, told });
+  #add(
+    itemId: ItemId,
+    change: PlannedItem["change"],
+    told: PlannedWords,
+    size: Pick<PlannedItem, "bytes" | "tokens"> = {},
+  ): void {
+    this.#step.plan.add({ step: "embed", itemId, change, reason: told.reason, told, ...size });
   }
+}
+
+/** What is to be embedded. A document that is yet to be made of an original is taken to be as large. */
+function sizeOf(mirrored: Mirrored | null): Pick<PlannedItem, "bytes" | "tokens"> {
+  const bytes = mirrored?.observed?.size || mirrored?.fingerprint.size || 0;
+  return { bytes, tokens: estimateFileTokens(fileTypeOf(mirrored?.file ?? ""), bytes) };
 }
 
 /**
@@ -514,7 +526,8 @@ export function describe(
   if (change.kind === "none" || change.kind === "adopt") return undefined;
   const why = change.kind === "relabel" ? "its name, place or time changed" : change.reason;
   const foreseen = isTouched(download) ? download?.told?.reason : undefined;
-  const told = { ...placeOf(entry, download, step), reason: foreseen ?? why };
+  const left = change.kind === "remove" && step.run.isRetired ? TAKEN_OUT : undefined;
+  const told = { ...placeOf(entry, download, step), reason: left ?? foreseen ?? why };
   const put = entry.indexed?.fileId ? "changed" : "added";
   return { change: change.kind === "remove" ? "removed" : change.kind === "relabel" ? "moved" : put, told };
 }

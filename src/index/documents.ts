@@ -265,6 +265,26 @@ export async function countDocuments(store: Store, domain: DomainId): Promise<Do
   });
 }
 
+/** Returns the sources of a domain that have visible documents. Not from a cache, which verify would have to believe. */
+export async function sourcesOf(store: Store, domain: DomainId): Promise<Set<SourceId>> {
+  return store.db.read(async (sql) => {
+    const found = new Set<SourceId>();
+    for (let after = ""; ; ) {
+      const next = await sql.get<{ sourceId: SourceId }>(
+        `SELECT source_id AS "sourceId" FROM documents WHERE domain_id = $1 AND source_id > $2 ORDER BY source_id LIMIT 1`,
+        [domain, after],
+      );
+      if (!next) return found;
+      after = next.sourceId;
+      const shown = await sql.get(
+        "SELECT 1 AS one FROM documents_active WHERE domain_id = $1 AND source_id = $2 AND body_id IS NOT NULL LIMIT 1",
+        [domain, after],
+      );
+      if (shown) found.add(after as SourceId);
+    }
+  });
+}
+
 /** Small enough that other writers hardly wait. */
 const ROWS_AT_ONCE = 500;
 

@@ -3,9 +3,11 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
+  CopyOfDocument,
   DocumentCount,
   DocumentVersion,
   DocumentWanted,
+  ErasedDocuments,
   GarbageOptions,
   Generation,
   GenerationChange,
@@ -14,6 +16,7 @@ import type {
   Index,
   IndexDraft,
   IndexedRef,
+  ItemTraces,
   Reclaimed,
   RetainedDocuments,
   SearchHit,
@@ -23,10 +26,18 @@ import type {
   ShownDocuments,
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { auditDocument } from "./audit-document.ts";
+import { auditDocument, auditStored } from "./audit-document.ts";
 import { sectionsOfDocument } from "./bodies.ts";
-import { countDocuments, documentsCalled, documentsOfSource, type SourceKey, shownDocuments } from "./documents.ts";
+import {
+  countDocuments,
+  documentsCalled,
+  documentsOfSource,
+  type SourceKey,
+  shownDocuments,
+  sourcesOf,
+} from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
+import { describeItem, documentsWithHash, eraseItems, itemsWithText, textsOfItem } from "./erase-documents.ts";
 import {
   abandonDrafts,
   type DifferenceRow,
@@ -136,7 +147,9 @@ export class EmbeddedIndex implements Index {
   }
 
   async sources(): Promise<ReadonlySet<SourceId>> {
-    return new Set((await this.count()).bySource?.keys());
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("list sources");
+    return sourcesOf(await this.#options.store(), domain);
   }
 
   async openAudit(sourceId: SourceId): Promise<IndexAudit> {
@@ -145,6 +158,7 @@ export class EmbeddedIndex implements Index {
     return {
       basis: "label, text, sections, chunks, vectors",
       check: async (file, signal) => auditDocument(await this.#options.store(), extractor, source, file, signal),
+      checkStored: async (file) => auditStored(await this.#options.store(), source, file),
       leftovers: async function* () {},
     };
   }
@@ -190,6 +204,36 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
   async purge(source: SourceId, items: readonly ItemId[]): Promise<ItemId[]> {
     const key = sourceKey(this.#options.domain, source);
     return purgeItems(await this.#options.store(), key, items);
+  }
+
+  async erase(
+    source: SourceId,
+    items: readonly ItemId[],
+    options: { readonly dryRun: boolean },
+  ): Promise<ErasedDocuments> {
+    const store = await this.#options.store();
+    const erased = await eraseItems(store, sourceKey(this.#options.domain, source), items, options);
+    if (!options.dryRun) await store.spaces.forgetLearnt(store);
+    return erased;
+  }
+
+  async describe(source: SourceId, item: ItemId): Promise<readonly ItemTraces[]> {
+    return describeItem((await this.#options.store()).db, sourceKey(this.#options.domain, source), item);
+  }
+
+  async *texts(source: SourceId, item: ItemId): AsyncGenerator<string, void> {
+    yield* textsOfItem((await this.#options.store()).db, sourceKey(this.#options.domain, source), item);
+  }
+
+  async *mentioning(text: string): ReturnType<typeof itemsWithText> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("look for documents");
+    yield* itemsWithText((await this.#options.store()).db, domain, text);
+  }
+
+  async withContent(hashes: readonly string[]): Promise<readonly CopyOfDocument[]> {
+    const found = await documentsWithHash((await this.#options.store()).db, hashes);
+    return found.map((one) => (one.sourceId === DIRECT_SOURCE ? { ...one, domainId: "" } : one));
   }
 
   async *listHidden(source: SourceId): AsyncGenerator<ItemId[]> {

@@ -294,19 +294,3 @@ export function documentsAddress(domainId: string): string {
 export function fileNameOf(path: string): string {
   return shownName(path.split("/").at(-1) || path);
 }
-
-interface FileName {
-  readonly domainId: string | undefined;
-  readonly sourceId: string | undefined;
-  readonly itemId: string | undefined;
-}
-
-/**
- * Returns the page for a file that a browser cannot open by its own address: its stored text (`version`), or its history (`get`). undefined
- * for items of other sources.
- */
-export function fileAddress(page: "get" | "version", { domainId, sourceId, itemId }: FileName): string | undefined {
-  if (!domainId || !sourceId || !itemId?.startsWith("doc_")) return undefined;
-  const query = new URLSearchParams({ domain_id: domainId, source_id: sourceId, document: itemId, format: "html" });
-  return `/v2/documents/${page}?${query}`;
-}

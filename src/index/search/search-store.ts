@@ -317,12 +317,13 @@ function withOthers({ hit, alsoIn }: Gathered): SearchHit {
 function hitOf(
   { score, parts }: Scored,
   { sectionPath, text, page, language }: Passage,
-  { fileId, name, path, url, modifiedAt, attributes }: HitDocument,
+  { fileId, name, title, path, url, modifiedAt, attributes }: HitDocument,
   { highlights, generation }: Pick<HitDetails, "highlights" | "generation">,
 ): SearchHit {
   const details: HitDetails = {
     highlights,
     parts,
+    title,
     path,
     url,
     modifiedAt,
