@@ -35,7 +35,11 @@ describe("what the registry tells", () => {
   const get = async (path: string): Promise<Reading> => (await ask(server.url, `GET ${path}`)).json;
   const listed = async (more = ""): Promise<unknown[]> => {
     const { data } = await get(`/v2/ingest/items?format=json&sort=displaySource${more}`);
-    return (data as unknown as Reading[]).map((row) => [row["id"], row["status"], String(row["lastIndexedDocId"]) !== ""]);
+    return (data as unknown as Reading[]).map((row) => [
+      row["id"],
+      row["status"],
+      String(row["lastIndexedDocId"]) !== "",
+    ]);
   };
   const counted = async (): Promise<unknown[]> => {
     const status = await get("/api/SearchStatus");
