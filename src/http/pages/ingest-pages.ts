@@ -54,7 +54,7 @@ function registry({ data, page, args, summary, domains }: Shown, frame: Frame): 
   const unsettled = summary.byStatus.Pending + (isHeldBack ? 0 : summary.byStatus.Crawled) + summary.due > 0;
   return html`<section id="registry" class="stack" data-refresh ${unsettled ? "data-unsettled" : ""} aria-label="Registry">
 ${standing(summary)}
-${summary.heldBack.map((one) => html`<p class="notice warn">${sayHeldBack(one)}</p>`)}
+${summary.heldBack.map((one) => html`<p class="notice warn"><span>${sayHeldBack(one)}</span></p>`)}
 ${statusChips(summary, args, frame)}
 ${pagedTable({
   id: "items",
