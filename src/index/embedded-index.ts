@@ -1,6 +1,6 @@
 import type { Extractor } from "../contracts/document.ts";
 import { BadInputError } from "../contracts/errors.ts";
-import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
+import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
   DocumentCount,
@@ -21,7 +21,7 @@ import type {
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
 import { auditDocument, disownBody } from "./audit-document.ts";
-import { countDocuments, documentsOfSource, type SourceKey } from "./documents.ts";
+import { countDocuments, documentsOfSource, type SourceKey, titlesOf } from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import {
   abandonDrafts,
@@ -133,6 +133,10 @@ export class EmbeddedIndex implements Index {
 
   async search(query: SearchQuery): Promise<SearchHit[]> {
     return searchStore(await this.#options.store(), query);
+  }
+
+  async titles(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>> {
+    return titlesOf((await this.#options.store()).db, files);
   }
 
   async probe(): Promise<void> {
