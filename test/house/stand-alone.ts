@@ -79,7 +79,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   ],
   "a thread or process of its own, and what talks to it": ["extract/reader/reader-process.ts", "mirror/scan-worker.ts"],
   "a resource, rule or layer of the HTTP interface": [
-    "backends/embedded/wire.ts",
     "http/http-app.ts",
     "http/inventory/assistants.ts",
     "http/inventory/files.ts",
