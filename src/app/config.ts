@@ -4,6 +4,7 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { AZURE_SERVICES, endpointsBeside, endpointsIn, type IdentityAccount } from "../lib/azure.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
+import type { PriceTable } from "../plan/plan-costs.ts";
 import type { CheckPolicy } from "../plan/web/item-state.ts";
 import { looksRandom } from "../security/looks-random.ts";
 import type { WithoutKeys } from "../security/open-access.ts";
@@ -32,6 +33,7 @@ export interface Config {
   readonly answers: AnswerSettings;
   readonly database: DatabaseSettings;
   readonly embeddings: EmbeddingSettings;
+  readonly prices: PriceSettings;
   readonly runJobsIn: JobPlace;
   /** How long a vector store is kept after a new one replaced it. */
   readonly keepSupersededDays: number;
@@ -111,6 +113,7 @@ export function readConfig(env: Environment): Config {
     answers: readAnswers(reader, backend.kind),
     database: readDatabase(reader, storagePath),
     embeddings: readEmbeddings(reader),
+    prices: readPrices(reader),
     runJobsIn: reader.choice("RUN_JOBS_IN", ["server", "workers"]),
     appendToMapsEvery: reader.number("APPEND_TO_MAP_FILES_EVERY_X_LINES", 10, { min: 1, max: 1_000_000 }),
     keepSupersededDays: reader.number("SWAP_KEEP_DAYS", 7, { min: 0, max: 365 }),
@@ -422,6 +425,33 @@ export type EmbeddingSettings =
       readonly dimensions: number;
     }
   | { readonly kind: "onnx"; readonly folder: string };
+
+/** What embedding costs, for the estimates of plans. */
+interface PriceSettings extends PriceTable {
+  /** They are OpenAI's, and not set by the user. */
+  readonly isBuiltIn: boolean;
+}
+
+const PRICES =
+  "vector_store_gb_day=0.10, text-embedding-3-small=0.02, text-embedding-3-large=0.13, text-embedding-ada-002=0.10";
+const PRICES_AS_OF = "July 2026, developers.openai.com/api/docs/pricing";
+
+function readPrices(reader: SettingReader): PriceSettings {
+  const own = reader.text("OPENAI_PRICES");
+  const isBuiltIn = own === "" || own === PRICES;
+  const asOf = reader.text("OPENAI_PRICES_AS_OF", isBuiltIn ? PRICES_AS_OF : "");
+  const dollars = new Map<string, number>();
+  for (const entry of (own || PRICES).split(",")) {
+    const [, name, price] = /^\s*([^\s=]+)\s*=\s*(\d{1,6}(?:\.\d{1,9})?)\s*$/.exec(entry) ?? [];
+    if (name !== undefined) dollars.set(name, Number(price));
+    else if (entry.trim() !== "") {
+      reader.problems.push(
+        `OPENAI_PRICES must be names with dollars, separated by commas, e.g. ${PRICES.split(",")[0]}; '${entry.trim()}' is not.`,
+      );
+    }
+  }
+  return { dollars, asOf, isBuiltIn };
+}
 
 /** Where the crawls run that users start on the server. */
 type JobPlace = "server" | "workers";

@@ -49,6 +49,7 @@ export interface BackendOptions {
   readonly domainModels?: DomainModels;
   /** Runs searches in this thread. */
   readonly searchesHere?: boolean;
+  readonly now?: () => Date;
 }
 
 export function openBackend(config: Config, options: BackendOptions): Promise<OpenedBackend> {
@@ -57,7 +58,7 @@ export function openBackend(config: Config, options: BackendOptions): Promise<Op
 }
 
 async function openEmbedded(config: Config, options: BackendOptions): Promise<OpenedBackend> {
-  const { indexFolder, extractor } = options;
+  const { indexFolder, extractor, now } = options;
   const { database, embeddings, storagePath, search } = config;
   const settings = revealed(embeddings);
   const vectorModel = await openVectorModel(settings);
@@ -72,6 +73,7 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
     model: () => chat?.model,
     defaultStoreId: search.defaultVectorStoreId,
     ...(options.searching && { searching: options.searching }),
+    ...(now && { nowSeconds: () => Math.floor(now().getTime() / 1000) }),
   });
   const setting = embeddings.kind === "onnx" ? "EMBEDDINGS_ONNX_FOLDER" : "EMBEDDINGS_BASE_URL";
   const facts = { place, vectors, embedder: embeddings.kind === "built-in" ? undefined : embedder, setting };

@@ -5,7 +5,7 @@ import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts
 import type { Leases } from "./lease.ts";
 import type { Manifest, ManifestEntry } from "./manifest.ts";
 import type { Members } from "./members.ts";
-import type { Plan, PlanDraft, PlanState } from "./plan.ts";
+import type { PlanDraft, StoredPlans } from "./plan.ts";
 import type { CrawlHead, SiteMemory } from "./site-memory.ts";
 import type { Fingerprint } from "./source.ts";
 import type { UploadJournals } from "./uploads.ts";
@@ -225,15 +225,8 @@ export interface Ledgers {
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
   /** Opens a plan for one run of one source; deleted on close. */
   openPlan(): PlanDraft;
-  /** Deletes the plan of this id, for all sources of the domain. */
-  dropPlan(domainId: DomainId, planId: string): Promise<void>;
-  /** Opens a plan that is stored in the ledger under this id, for other processes to read. */
-  storePlan(source: LedgerSource, planId: string): Promise<PlanDraft>;
-  /** Marks the stored plan as complete, for all sources. */
-  completePlan(domainId: DomainId, planId: string): Promise<void>;
-  planState(domainId: DomainId, planId: string): Promise<PlanState>;
-  /** undefined: no such plan. */
-  findPlan(source: LedgerSource, planId: string): Promise<Plan | undefined>;
+  /** Plans of dry runs that later runs keep to. */
+  readonly plans: StoredPlans;
   /**
    * Returns a version: the same text means the same content. "" if there is no usable ledger, or a map file was edited.
    */

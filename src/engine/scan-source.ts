@@ -141,7 +141,8 @@ function listingAge(
   return { listedAt, hiddenRows, checkedAt: startedAt, runsByFeed: last.runsByFeed + 1 };
 }
 
-function digestPolicy(
+/** Digest of what decides what is wanted. */
+export function digestPolicy(
   config: SourceConfig,
   { acceptedTypes, maxFileBytes }: Pick<EngineParts, "acceptedTypes" | "maxFileBytes">,
 ): string {

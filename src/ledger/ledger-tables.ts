@@ -12,14 +12,17 @@ export function ledgerTables(dialect: Sql["dialect"]): Schema {
   const text = sqlite ? "TEXT" : 'text COLLATE "C"';
   const serial = sqlite ? "INTEGER PRIMARY KEY" : "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
   const strict = sqlite ? "STRICT" : "";
+  const otherPlans = `DROP TABLE plan_item; DROP TABLE plan; ${planTables(dialect)}`;
   return {
-    version: 4,
-    // Plans of format 2 do not say whether their dry run came to its end, so no run may keep to them.
+    version: 5,
+    // Plans of format 2 do not say whether their dry run came to its end, those of format 3 not what it was asked for: no run may
+    // keep to them.
     upgrades: new Map([
       [1, planTables(dialect)],
-      [2, `DROP TABLE plan_item; DROP TABLE plan; ${planTables(dialect)}`],
+      [2, otherPlans],
+      [3, otherPlans],
       [
-        3,
+        4,
         `ALTER TABLE source ADD COLUMN checked_at ${text} NOT NULL DEFAULT ''; UPDATE source SET checked_at = listed_at;`,
       ],
     ]),

@@ -1,6 +1,6 @@
 // What verify says of a domain, its certificates, their proofs, and what it does while others work or a source is away.
 import assert from "node:assert/strict";
-import { readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
+import { readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { verifyJob } from "../../src/app/verify-job.ts";
@@ -9,7 +9,6 @@ import { parseDomainId } from "../../src/contracts/ids.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
 import { checkCertificate, formatCertificate, hashCertificate } from "../../src/engine/certificate.ts";
 import { checksumOf, packVector } from "../../src/index/embedding/vectors.ts";
-import { storageFolder } from "../../src/mirror/layout.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 import { StoredDomain, type Verified, verify } from "./verify-corruptions.ts";
 
@@ -171,7 +170,7 @@ test("a source that is away is said, and what is stored is still compared", asyn
   await rename(`${stage.root}-away`, stage.root);
 });
 
-test("a domain that was never crawled, or is rolled back, could not be looked at", async () => {
+test("a domain that was never crawled could not be looked at; of one that is rolled back, the newest is", async () => {
   const { vectorStoreId: _, ...texts } = await stage.app.domains.get(FOLDERS);
   const never = parseDomainId("NEVER");
   await stage.app.domains.create({ ...texts, domainId: never, vectorStoreId: "", sources: [] });
@@ -182,8 +181,11 @@ test("a domain that was never crawled, or is rolled back, could not be looked at
   await stage.crawl();
   await stage.app.rollback(FOLDERS, 1, { dryRun: false });
   const rolledBack = await verify(stage);
-  assert.equal(rolledBack.statement.verdict, "could not look", rolledBack.log);
-  assert.match(problemsOf(rolledBack).join(), /rolled back to generation 1/);
+  assert.equal(rolledBack.statement.verdict, "agrees", rolledBack.log);
+  const { generation, generation_id, shown_generation } = rolledBack.statement;
+  assert.deepEqual([generation, shown_generation], [2, 1]);
+  assert.equal(generation_id, (await stage.app.generations(FOLDERS)).newestId);
+  assert.match(rolledBack.log, /Readers are shown generation 1; what was looked at is the newest, generation 2\./);
 });
 
 test("an unknown domain is refused before there is a job", async () => {
@@ -215,8 +217,7 @@ test("verify waits for whoever works on the source, and can be cancelled while i
     await waits.promise;
     return running;
   };
-  const certificates = (): Promise<string[]> =>
-    readdir(join(storageFolder(stage.storage, "domains"), FOLDERS, "certificates")).catch(() => []);
+  const certificates = () => stage.app.certificates.list(FOLDERS);
 
   let lease = await hold();
   const cancelled = await start();

@@ -98,7 +98,7 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
         await files.sweepExpired();
         return stores.getForIndex(id, { crawls: domain !== undefined });
       };
-      return new EmbeddedIndex({ extractor, domain, store });
+      return new EmbeddedIndex({ extractor, domain, store, nowSeconds });
     },
     async changeOwner(id, change, { signal }) {
       const store = await stores.find(id);

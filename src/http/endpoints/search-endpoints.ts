@@ -187,6 +187,7 @@ function toResultJson(source: QuerySource): object {
           page: details.page,
           language: details.language,
           generation: details.generation,
+          generation_id: details.generationId,
           also_in: details.alsoIn.map(({ fileId, name, path }) => ({ file_id: fileId, name, path })),
         }
       : {}),
