@@ -26,7 +26,7 @@ import { createCertificates } from "../engine/kept-certificates.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
-import { query } from "../engine/query.ts";
+import { describeHits, query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
 import { createPlans } from "../engine/stored-plans.ts";
@@ -54,6 +54,7 @@ import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
 import type { Config } from "./config.ts";
+import { createDomainModels } from "./domain-models.ts";
 import { examineWith } from "./examine-with.ts";
 import { crawlJob, crawlTask } from "./jobs.ts";
 import { openBackend } from "./open-backend.ts";
@@ -113,6 +114,11 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     responseLog,
     searching,
     uploads: ledgers.uploads,
+    domainModels: createDomainModels({
+      domains,
+      query: (...asked) => app.query(...asked),
+      describeHits: (store, hits) => describeHits(store, hits, parts),
+    }),
     ...pace,
   });
   const { backend, facts } = opened;

@@ -166,6 +166,8 @@ export interface Index {
   /** Counts the documents that readers see. Cheap: nothing is listed, and counts are cached. */
   count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;
+  /** Present if the index knows titles: those of these documents, without those that have none. */
+  titles?(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>>;
   /**
    * Present if stores may hold files of others: attaches those to another store too. Returns a message for each file that
    * could not be attached.

@@ -123,6 +123,15 @@ export async function activeDocument(sql: Sql, fileId: string): Promise<Document
   return sql.get<DocumentRow>(`SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE file_id = $1`, [fileId]);
 }
 
+export async function titlesOf(sql: Sql, fileIds: readonly FileId[]): Promise<Map<FileId, string>> {
+  const rows = await sql.all<{ fileId: FileId; title: string }>(
+    `SELECT d.file_id AS "fileId", b.title FROM documents_active d JOIN bodies b ON b.id = d.body_id
+     WHERE b.title <> '' AND ${isListed(sql, "d.file_id", "$1", "text")}`,
+    [listOf(fileIds)],
+  );
+  return new Map(rows.map(({ fileId, title }) => [fileId, title]));
+}
+
 /** Returns the documents of these items that readers are shown. */
 export async function shownDocuments(
   sql: Sql,

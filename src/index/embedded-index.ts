@@ -1,6 +1,6 @@
 import type { Extractor } from "../contracts/document.ts";
 import { BadInputError } from "../contracts/errors.ts";
-import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
+import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
   CopyOfDocument,
@@ -35,6 +35,7 @@ import {
   type SourceKey,
   shownDocuments,
   sourcesOf,
+  titlesOf,
 } from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import { describeItem, documentsWithHash, eraseItems, itemsWithText, textsOfItem } from "./erase-documents.ts";
@@ -172,6 +173,10 @@ export class EmbeddedIndex implements Index {
 
   async search(query: SearchQuery): Promise<SearchHit[]> {
     return searchStore(await this.#options.store(), query);
+  }
+
+  async titles(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>> {
+    return titlesOf((await this.#options.store()).db, files);
   }
 
   async probe(): Promise<void> {
