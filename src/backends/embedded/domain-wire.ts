@@ -87,7 +87,7 @@ async function peek(request: Request): Promise<{ readonly model: unknown; readon
       },
       cancel: (reason) => reader.cancel(reason),
     });
-    const init = { method, headers, signal, body: rest, duplex: "half" };
+    const init = { method, headers, signal, body: rest, duplex: "half" as const };
     return { model: undefined, again: new Request(url, init) };
   }
   const bytes = Buffer.concat(parts);
