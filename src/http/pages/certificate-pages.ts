@@ -101,6 +101,16 @@ export function sayLate(maxAge: string, ageMs: number | undefined): string {
     : `Its last certificate is ${sayDuration(ageMs)} old, and may be ${maxAge} old at most.`;
 }
 
+/** For the figures of a domain: what its last verifications found, and when. */
+export function verifiedFigures(domainId: string, certificates: CertificateStatus | undefined): Html | "" {
+  if (!certificates) return "";
+  const figure = (title: string, kept: KeptCertificate | undefined): Html | "" =>
+    kept
+      ? html`<div><dt>${title}</dt><dd><a href="${certificatesAddress(domainId)}">${kept.isSound ? kept.certificate.statement.verdict : "altered"}</a>, ${shownTime(kept.certificate.statement.finished_utc)}</dd></div>`
+      : "";
+  return html`${figure("Verified", certificates.latest)}${figure("Verified quickly", certificates.quick)}`;
+}
+
 function pill(verdict: Verdict): Html {
   return html`<span class="pill ${VERDICT_TONES[verdict] ?? "warn"}">${verdict}</span>`;
 }
