@@ -25,6 +25,7 @@ import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
+import type { Plans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
 import type { Inventory } from "../inventory/inventory.ts";
@@ -58,6 +59,8 @@ export interface App {
   otherStores(domainId: DomainId): Promise<readonly OtherStore[]>;
   /** Exclusive locks on domains and sources. */
   readonly leases: Leases;
+  /** Plans of dry runs. `crawl` carries one out. */
+  readonly plans: Plans;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
   /** Must run inside a job. One that changed something is verified quickly at its end. */

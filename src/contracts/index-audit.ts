@@ -41,9 +41,4 @@ export interface IndexAudit {
    */
   prefer?(itemId: ItemId, fileId: FileId, sha256: string): IndexedRef | undefined;
   leftovers(): AsyncIterable<readonly IndexLeftover[]>;
-  /**
-   * Makes the next put of this document rebuild all its parts instead of reusing them; also for documents with the same
-   * content. Absent if every put rebuilds everything.
-   */
-  disown?(itemId: ItemId): Promise<void>;
 }

@@ -10,9 +10,9 @@ import { parseChunkingKey } from "./chunk-sections.ts";
 import { DOCUMENT_COLUMNS, type DocumentRow, type SourceKey } from "./documents.ts";
 import { activeSpace } from "./embedding/spaces.ts";
 import { checksumOf, scaleOf } from "./embedding/vectors.ts";
+import { NEWEST, visibleAt } from "./generations.ts";
 import { type PreparedBody, prepareBody } from "./prepare-body.ts";
 import type { Store } from "./store.ts";
-import { writeLocked } from "./store-state.ts";
 
 interface StoredBody {
   readonly title: string;
@@ -54,8 +54,8 @@ async function auditRows(
   source: SourceKey,
   file: DocumentFile,
 ): Promise<{ readonly audit: DocumentAudit; readonly row?: DocumentRow; readonly body?: StoredBody }> {
-  const row = await shownDocument(store.db, source, file.itemId);
-  if (!row) return onlyDifference("document", "the index does not show it");
+  const row = await newestDocument(store.db, source, file.itemId);
+  if (!row) return onlyDifference("document", "the index does not have it");
   if (row.bodyId === null) return onlyDifference("document", `it has no text in the index (${row.status})`);
   const differences = [...compareDocument(row, file), ...compareLabel(row, file)];
   // Of other bytes nothing can be the same.
@@ -83,13 +83,14 @@ function missingText(): IndexDifference {
   return { part: "text", detail: "its text is not in the store" };
 }
 
-async function shownDocument(
+async function newestDocument(
   sql: Sql,
   { domainId, sourceId }: SourceKey,
   itemId: ItemId,
 ): Promise<DocumentRow | undefined> {
   return sql.get<DocumentRow>(
-    `SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE domain_id = $1 AND source_id = $2 AND item_id = $3 ORDER BY id DESC`,
+    `SELECT ${DOCUMENT_COLUMNS} FROM documents d WHERE domain_id = $1 AND source_id = $2 AND item_id = $3
+       AND ${visibleAt(NEWEST)} ORDER BY id DESC`,
     [domainId, sourceId, itemId],
   );
 }
@@ -203,16 +204,4 @@ async function auditVectors(
     count: rows.length,
     unsummed: rows.filter(({ checksum }) => checksum === null).length,
   };
-}
-
-/** Under this key nobody looks for bodies; documents that have one go on showing it until they are put again. */
-const DISOWNED = "disowned";
-
-/** The next put of these bytes makes the text, its sections, chunks and vectors anew. */
-export async function disownBody(store: Store, source: SourceKey, itemId: ItemId): Promise<void> {
-  await writeLocked(store.db, async (sql) => {
-    const bodyId = (await shownDocument(sql, source, itemId))?.bodyId;
-    if (bodyId == null) return;
-    await sql.run("UPDATE bodies SET sha256 = $2, chunking = $3 WHERE id = $1", [bodyId, DISOWNED, String(bodyId)]);
-  });
 }

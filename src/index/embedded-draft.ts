@@ -18,7 +18,9 @@ import {
   insertBodies,
   type NewBody,
   nameOfKey,
+  passOnDocuments,
   type UnfinishedBody,
+  withdrawBody,
 } from "./bodies.ts";
 import { chunkingKey, DEFAULT_CHUNKING } from "./chunk-sections.ts";
 import {
@@ -33,11 +35,18 @@ import {
   type SourceKey,
   storedPath,
 } from "./documents.ts";
-import { abandonGeneration, activateGeneration, countChanges, insertGeneration, visibleAt } from "./generations.ts";
+import {
+  abandonGeneration,
+  activateGeneration,
+  countChanges,
+  insertGeneration,
+  NEWEST,
+  visibleAt,
+} from "./generations.ts";
 import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
 import { cleanupOldGenerations, type Retention, releaseReturned, retainHidden, sweepAbandoned } from "./retention.ts";
 import type { Store } from "./store.ts";
-import { assertNotPinned, writeLocked } from "./store-state.ts";
+import { writeLocked } from "./store-state.ts";
 import { abandon, type EmbedFailure, embedBodies, isLarge, writeAhead } from "./write-body.ts";
 
 /** A batch of this size is written: large enough to be cheap, small enough that other writers hardly wait. */
@@ -70,6 +79,8 @@ export class EmbeddedDraft implements IndexDraft {
   #pendingChunks = 0;
   /** Bodies that wait to be written, by nameOfKey. */
   readonly #bodies = new Set<string>();
+  /** Bodies that this draft made anew, by nameOfKey: documents with the same content share them. */
+  readonly #renewed = new Set<string>();
   /** Batches are written one after the other, so that the last operation on an item counts. */
   #written: Promise<void> = Promise.resolve();
   /** null until the first change is written: a draft without changes leaves no trace. */
@@ -114,7 +125,7 @@ export class EmbeddedDraft implements IndexDraft {
     const { store, source, nowSeconds } = this.#context;
     await commitGeneration(store, { source, generation: this.#generation, nowSeconds: nowSeconds(), ...options });
     this.#open = false;
-    if (this.#generation !== null) await this.#cleanUp();
+    if (this.#changes > 0) await this.#cleanUp();
     return { ready: [...this.#refs.values()], failed: [...this.#failed.values()] };
   }
 
@@ -145,7 +156,8 @@ export class EmbeddedDraft implements IndexDraft {
       };
       const key = bodyKey(extractor, source);
       const name = nameOfKey(key);
-      const known = this.#bodies.has(name) || (await findBody(store.db, key)) !== undefined;
+      const isMade = this.#bodies.has(name) || this.#renewed.has(name);
+      const known = isMade || (!file.isAnew && (await findBody(store.db, key)) !== undefined);
       const body = known ? null : await prepareBody(extractor, source, signal);
       this.#pending.push({ kind: "put", file: { ...file, sha256 }, key, body });
       if (body) this.#bodies.add(name);
@@ -183,19 +195,26 @@ export class EmbeddedDraft implements IndexDraft {
 
   async #write(operations: readonly Operation<PreparedBody>[], signal: AbortSignal): Promise<void> {
     const { store, source, crawl, nowSeconds } = this.#context;
-    const target = { source, crawl, generation: this.#generation, nowSeconds: nowSeconds() };
+    const target = {
+      source,
+      crawl,
+      generation: this.#generation,
+      renewed: this.#renewed,
+      nowSeconds: nowSeconds(),
+    };
     const outcome = await writeBatch(store, operations, target, signal);
     for (const operation of operations) {
       if (operation.kind === "put" && operation.body) this.#bodies.delete(nameOfKey(operation.key));
     }
     this.#note(outcome);
-    // Another process has cleaned up their body since they were queued.
+    // Another process has cleaned up their body since they were queued, or it was to be made anew and that failed.
     for (const file of outcome.bodiless) await this.#enqueuePut(file, signal);
   }
 
   #note(outcome: Outcome): void {
     this.#generation = outcome.generation;
     this.#changes += outcome.changes;
+    for (const name of outcome.renewed) this.#renewed.add(name);
     for (const [itemId, failed] of outcome.failed) {
       if (failed) this.#failed.set(itemId, failed);
       else this.#failed.delete(itemId);
@@ -241,7 +260,6 @@ async function writeBatch(
   );
   const large = prepared.filter(isLarge);
   const small = prepared.filter((body) => !isLarge(body));
-  if (large.length > 0) await assertNotPinned(store.db, "commit draft of", target.source);
   const ahead = new Map<PreparedBody, UnfinishedBody | EmbedFailure>();
   try {
     for (const body of large) ahead.set(body, await tryToWriteAhead(store, body, signal));
@@ -289,7 +307,6 @@ async function embedAndWrite(
   ]);
   const ready = operations.map((operation) => toReadyOperation(operation, bodies));
   return writeLocked(store.db, async (sql) => {
-    await assertNotPinned(sql, "commit draft of", target.source);
     if ((await store.spaces.active(sql)).id !== space.id) return undefined;
     const outcome = await applyOperations(sql, store, ready, { ...target, spaceId: space.id });
     await abandonBodies(sql, idsOf(ahead));
@@ -322,6 +339,8 @@ interface Outcome {
   readonly failed: Map<ItemId, FailedRef | undefined>;
   /** Puts without a body, whose body has been cleaned up meanwhile. */
   readonly bodiless: DocumentFile[];
+  /** The bodies that were made anew, by nameOfKey. */
+  readonly renewed: ReadonlySet<string>;
 }
 
 interface Target {
@@ -330,6 +349,8 @@ interface Target {
   readonly crawl: string;
   /** null: the first batch with a change creates it. */
   readonly generation: number | null;
+  /** The bodies that the draft made anew before, by nameOfKey. */
+  readonly renewed: ReadonlySet<string>;
   /** The space the vectors of the bodies are in. */
   readonly spaceId: number;
   readonly nowSeconds: number;
@@ -347,18 +368,46 @@ async function applyOperations(
     sql,
     operations.flatMap((operation) => (operation.kind === "put" ? [operation.key] : [])),
   );
+  // Before the documents are read: they have the new bodies then, and are not changed documents.
+  const renewed = await renewBodies(sql, store, operations, known, target);
   const ids = [...new Set(operations.map(itemOf))];
   const rows = await draftedDocuments(sql, source, ids, target.generation ?? 0);
   const befores = new Map(rows.map((row) => [row.itemId, row]));
   const context = { store, source, nowSeconds, known };
   const items = new Map(ids.map((id) => [id, new DraftedItem(befores.get(id), context)]));
-  const outcome = fold(operations, items, known);
+  const isRenewed = (name: string): boolean => renewed.has(name) || target.renewed.has(name);
+  const outcome = { ...fold(operations, items, known, isRenewed), renewed };
   const changed = [...items.values()].filter((item) => item.changed);
-  if (changed.length === 0) return { ...outcome, generation: target.generation, changes: 0 };
+  if (changed.length === 0) return { ...outcome, generation: target.generation, changes: renewed.size };
   const mark = { crawl: target.crawl, createdAt: nowSeconds };
   const generation = target.generation ?? (await insertGeneration(sql, source, mark));
   await writeItems(sql, store, changed, { ...target, generation, bodies: bodiesOf(operations), known });
-  return { ...outcome, generation, changes: changed.length };
+  return { ...outcome, generation, changes: changed.length + renewed.size };
+}
+
+/**
+ * Where the store has a body that was made anew, stores the new one and gives it all documents of the old one: at once, because the
+ * content is the same. Updates `known`. Returns the names of all bodies that were made anew.
+ */
+async function renewBodies(
+  sql: Sql,
+  store: Store,
+  operations: readonly Operation[],
+  known: Map<string, BodyRow>,
+  { spaceId, nowSeconds }: Pick<Target, "spaceId" | "nowSeconds">,
+): Promise<ReadonlySet<string>> {
+  const anew = bodiesOf(operations.filter((operation) => operation.kind === "put" && operation.file.isAnew === true));
+  const old = new Map([...known].filter(([name]) => anew.has(name)));
+  for (const { id } of old.values()) await withdrawBody(sql, id);
+  const fresh = [...anew].flatMap(([name, body]) => (old.has(name) ? [body] : []));
+  const stored = await storeBodies(sql, store, fresh, spaceId);
+  for (const [name, { id }] of old) {
+    const body = stored.get(name);
+    if (!body) continue;
+    await passOnDocuments(sql, { from: id, to: body.id, embeddedAt: nowSeconds });
+    known.set(name, body);
+  }
+  return new Set(anew.keys());
 }
 
 type Folded = Pick<Outcome, "refs" | "failed" | "bodiless">;
@@ -368,9 +417,14 @@ function fold(
   operations: readonly Operation[],
   items: ReadonlyMap<ItemId, DraftedItem>,
   known: ReadonlyMap<string, BodyRow>,
+  isRenewed: (name: string) => boolean,
 ): Folded {
   const { refs, failed, bodiless }: Folded = { refs: new Map(), failed: new Map(), bodiless: [] };
   const atHand = bodiesOf(operations);
+  const hasBody = ({ file, key }: Operation & { readonly kind: "put" }): boolean => {
+    const name = nameOfKey(key);
+    return (known.has(name) || atHand.has(name)) && (!file.isAnew || isRenewed(name));
+  };
   for (const operation of operations) {
     const itemId = itemOf(operation);
     const item = items.get(itemId);
@@ -390,7 +444,7 @@ function fold(
     if (operation.kind === "end") {
       refs.set(itemId, null);
       item.end(operation);
-    } else if (!known.has(nameOfKey(operation.key)) && !atHand.has(nameOfKey(operation.key))) {
+    } else if (!hasBody(operation)) {
       bodiless.push(operation.file);
     } else {
       refs.set(itemId, refOf(item.put(operation).row));
@@ -423,9 +477,7 @@ async function writeItems(sql: Sql, store: Store, items: readonly DraftedItem[],
   // First, because it locks the draft or finds it taken over.
   if (!(await countChanges(sql, generation, versions.length - own.length, visible.length))) {
     const { domainId, sourceId } = writing.source;
-    throw new ConflictError(
-      `write draft of ${domainId}/${sourceId}: another run of this source has taken over, or the store was rolled back`,
-    );
+    throw new ConflictError(`write draft of ${domainId}/${sourceId}: another run of this source has taken over`);
   }
   await deleteDocuments(sql, store, own);
   await endDocuments(
@@ -531,7 +583,9 @@ class DraftedItem {
     const name = nameOfKey(key);
     const body = known.get(name) ?? { name };
     const columns = { ...labelColumns(file.label), file: storedPath(store, file.path) };
-    if (this.#now && isSame(this.#now.body, body)) return this.#relabelTo(this.#now, columns);
+    // A body made anew keeps its documents, but not one that says it is of other bytes.
+    const isUnchanged = this.#now && isSame(this.#now.body, body) && this.#now.row.sha256 === file.sha256;
+    if (this.#now && isUnchanged) return this.#relabelTo(this.#now, columns);
     const row: Version["row"] = {
       ...columns,
       ...source,
@@ -625,26 +679,25 @@ interface Commit {
 export async function commitGeneration(store: Pick<Store, "db">, commit: Commit): Promise<void> {
   const { source, generation, nowSeconds, allowEmpty } = commit;
   const what = `commit draft of ${source.domainId}/${source.sourceId}`;
-  if (generation === null) return assertNotPinned(store.db, "commit draft of", source);
+  if (generation === null) return;
   await writeLocked(store.db, async (sql) => {
-    await assertNotPinned(sql, "commit draft of", source);
     if (!allowEmpty && (await leavesNothing(sql, source.domainId, generation))) {
       throw new ConflictError(
         `${what}: nothing of the domain ${source.domainId} would be left; readers keep what they have until the removals are confirmed`,
       );
     }
     if (await activateGeneration(sql, generation, nowSeconds)) return releaseReturned(sql, source, generation);
-    throw new ConflictError(`${what}: another run of this source has taken over, or the store was rolled back`);
+    throw new ConflictError(`${what}: another run of this source has taken over`);
   });
 }
 
-/** True only for a draft that adds nothing and ends all that is visible. */
+/** True only for a draft that adds nothing and ends all that the newest generation has. */
 async function leavesNothing(sql: Sql, domainId: string, generation: number): Promise<boolean> {
   const brings = await sql.get("SELECT id FROM documents WHERE born = $1 LIMIT 1", [generation]);
   if (brings) return false;
   const left = await sql.get(
     `SELECT d.id FROM documents d WHERE d.domain_id = $1 AND d.died IS DISTINCT FROM $2
-       AND ${visibleAt("(SELECT active FROM state WHERE id = 1)")} LIMIT 1`,
+       AND ${visibleAt(NEWEST)} LIMIT 1`,
     [domainId, generation],
   );
   return left === undefined;

@@ -171,7 +171,7 @@ test("a source that is away is said, and what is stored is still compared", asyn
   await rename(`${stage.root}-away`, stage.root);
 });
 
-test("a domain that was never crawled, or is rolled back, could not be looked at", async () => {
+test("a domain that was never crawled could not be looked at; of one that is rolled back, the newest is", async () => {
   const { vectorStoreId: _, ...texts } = await stage.app.domains.get(FOLDERS);
   const never = parseDomainId("NEVER");
   await stage.app.domains.create({ ...texts, domainId: never, vectorStoreId: "", sources: [] });
@@ -182,8 +182,11 @@ test("a domain that was never crawled, or is rolled back, could not be looked at
   await stage.crawl();
   await stage.app.rollback(FOLDERS, 1, { dryRun: false });
   const rolledBack = await verify(stage);
-  assert.equal(rolledBack.statement.verdict, "could not look", rolledBack.log);
-  assert.match(problemsOf(rolledBack).join(), /rolled back to generation 1/);
+  assert.equal(rolledBack.statement.verdict, "agrees", rolledBack.log);
+  const { generation, generation_id, shown_generation } = rolledBack.statement;
+  assert.deepEqual([generation, shown_generation], [2, 1]);
+  assert.equal(generation_id, (await stage.app.generations(FOLDERS)).newestId);
+  assert.match(rolledBack.log, /Readers are shown generation 1; what was looked at is the newest, generation 2\./);
 });
 
 test("an unknown domain is refused before there is a job", async () => {

@@ -138,12 +138,23 @@ describe("/v2/search and /v2/domains/generations", () => {
   it("shows generations, rolls back and releases", async () => {
     const at = "/v2/domains/generations";
     const list = await ask(served.url, `GET ${at}?domain_id=${DOMAIN}`);
-    const { active, pinned, generations } = list.json["data"] as unknown as {
-      active: number;
+    const { shown, newest, pinned, generations } = list.json["data"] as unknown as {
+      shown: number;
+      newest: number;
       pinned: boolean;
-      generations: { generation: number; active: boolean }[];
+      generations: { generation: number; generation_id: string; shown: boolean; erased: number }[];
     };
-    assert.deepEqual([active, pinned, generations.map((one) => one.generation)], [2, false, [2, 1]]);
+    assert.deepEqual([shown, newest, pinned], [2, 2, false]);
+    assert.deepEqual(
+      generations.map((one) => [one.generation, one.shown, one.erased]),
+      [
+        [2, true, 0],
+        [1, false, 0],
+      ],
+    );
+    const hits = (await ask(served.url, `GET /v2/search?domain_id=${DOMAIN}&query=giraffe`)).json["data"];
+    const [hit] = (hits as unknown as { results: { generation: number; generation_id: string }[] }).results;
+    assert.deepEqual([hit?.generation, hit?.generation_id], [2, generations[0]?.generation_id]);
     const difference = await ask(served.url, `GET ${at}/difference?domain_id=${DOMAIN}&from=1&to=2`);
     assert.deepEqual(
       (difference.json["data"] as unknown as { changes: { change: string; path: string }[] }).changes.map(
@@ -155,7 +166,6 @@ describe("/v2/search and /v2/domains/generations", () => {
     assert.equal((await ask(served.url, `POST ${at}/rollback?domain_id=${DOMAIN}&generation=1`)).status, 200);
     assert.deepEqual(await names("query=giraffe"), []);
     assert.equal((await ask(served.url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 200);
-    await served.world.crawl();
     assert.deepEqual(await names("query=giraffe"), ["notes.md"]);
     assert.equal((await ask(served.url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 400);
   });

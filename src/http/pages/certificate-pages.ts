@@ -306,7 +306,7 @@ function behindList(behind: SourceVerification["behind"], more: number): Html {
 }
 
 function facts(statement: CertificateStatement, hash: string, fingerprint: string): Html {
-  const { started_utc, finished_utc, generation, versions, previous, download, quick } = statement;
+  const { started_utc, finished_utc, versions, previous, download, quick } = statement;
   const depth = quick
     ? "quick: the last crawl's listing, presence, samples"
     : download
@@ -316,7 +316,7 @@ function facts(statement: CertificateStatement, hash: string, fingerprint: strin
     ["Began", shownTime(started_utc)],
     ["Ended", shownTime(finished_utc)],
     ["Looked at", depth],
-    ["Generation", String(generation)],
+    ["Generation", sayGeneration(statement)],
     ["Made by", `lockstep ${versions.lockstep}, Node ${versions.node}`],
     ["Signed by", html`<code>${fingerprint}</code>`],
     ["Its hash", html`<code>${hash}</code>`],
@@ -324,6 +324,11 @@ function facts(statement: CertificateStatement, hash: string, fingerprint: strin
   ];
   return html`<dl class="figures certificate-facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 <p class="quiet">Anybody can check it, without this server: <code>lockstep verify --check FILE --key ${fingerprint}</code></p>`;
+}
+
+/** While a domain is rolled back, readers are shown another one than was looked at. */
+function sayGeneration({ generation, shown_generation = generation }: CertificateStatement): string {
+  return shown_generation === generation ? String(generation) : `${generation}; readers were shown ${shown_generation}`;
 }
 
 function certificateTable(data: CertificatesJson, frame: Frame): Html {
