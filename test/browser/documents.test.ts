@@ -57,7 +57,11 @@ describe("the documents of a folder in a browser", () => {
   const LOOKS = [
     { name: "light", options: { colorScheme: "light" }, pages: ["list", "get?", "sections?"] },
     { name: "dark", options: { colorScheme: "dark" }, pages: ["get?", "difference?from=v1&to=v2&", "sections?"] },
-    { name: "phone", options: { viewport: { width: 390, height: 844 } }, pages: ["list", "get?", "version?", "sections?"] },
+    {
+      name: "phone",
+      options: { viewport: { width: 390, height: 844 } },
+      pages: ["list", "get?", "version?", "sections?"],
+    },
   ] as const;
   for (const { name, options, pages } of LOOKS) {
     it(`can be read by everybody: ${name}`, async () => {
