@@ -247,7 +247,9 @@ function decodeHead(json: JsonObject): PlanHead {
 }
 
 function decodeSource(json: JsonObject): SourceName & { readonly sourceId: SourceId } {
-  return { sourceType: text(json, "source_type"), sourceId: parseSourceId(text(json, "source_id")) };
+  const sourceType = text(json, "source_type");
+  if (!/^[a-z0-9_]{1,64}$/.test(sourceType)) throw new BadInputError("'source_type' is no kind of source");
+  return { sourceType, sourceId: parseSourceId(text(json, "source_id")) };
 }
 
 const PLAN_STEPS: readonly PlanStep[] = STEPS;
