@@ -17,6 +17,8 @@ export interface Config {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
+  /** Where people reach this server, without a slash at its end: addresses in answers begin so. "": as each request was sent. */
+  readonly publicUrl: string;
   /** Absolute. */
   readonly storagePath: string;
   readonly groupAccess: GroupAccess;
@@ -94,6 +96,7 @@ export function readConfig(env: Environment): Config {
   const config = {
     host,
     port: reader.number("PORT", 8000, { min: 0, max: 65535 }),
+    publicUrl: readPublicUrl(reader),
     storagePath,
     groupAccess: reader.choice("STORAGE_GROUP_ACCESS", ["none", "read", "write"]),
     sharepoint: readSharePointSettings(reader, storagePath),
@@ -117,6 +120,7 @@ export function readConfig(env: Environment): Config {
     keepReportsDays: reader.number("REPORT_KEEP_DAYS", 0, { min: 0, max: 36_500 }),
     acceptedTypes: readAcceptedTypes(reader),
   };
+  warnOfUnknownHost(config, reader);
   if (reader.problems.length > 0) throw new ConfigError(reader.problems);
   return { ...config, warnings: [...reader.warnings, ...warnOfUnused(env, reader.asked)] };
 }
@@ -124,6 +128,29 @@ export function readConfig(env: Environment): Config {
 function readStoragePath(reader: SettingReader): string {
   const oldName = reader.text("LOCAL_PERSISTENT_STORAGE_PATH");
   return resolve(reader.text("PERSISTENT_STORAGE_PATH") || oldName || "./storage");
+}
+
+function readPublicUrl(reader: SettingReader): string {
+  const given = reader.url("PUBLIC_URL", "allow");
+  const url = URL.parse(given);
+  if (!url) return "";
+  if (url.search !== "" || url.hash !== "") {
+    reader.problems.push("PUBLIC_URL must be an address without '?' and '#', e.g. https://kb.example.com.");
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+/** The server refuses requests to host names that it does not know, also those that follow its own links. */
+function warnOfUnknownHost(
+  { publicUrl, host, access }: Pick<Config, "publicUrl" | "host" | "access">,
+  reader: SettingReader,
+): void {
+  const name = URL.parse(publicUrl)?.hostname.replace(/^\[(.*)\]$/, "$1");
+  if (name === undefined || isLoopbackHost(name)) return;
+  if ([host, ...access.allowedHosts].some((one) => one.toLowerCase() === name)) return;
+  reader.warnings.push(
+    `PUBLIC_URL names '${name}', which is not in ALLOWED_HOSTS: unless a reverse proxy changes the Host header, links to documents are refused.`,
+  );
 }
 
 function readBackend(reader: SettingReader): BackendSettings {
@@ -492,8 +519,14 @@ function readAnswers(reader: SettingReader, kind: "embedded" | "openai" | "azure
   const instructions = reader.text("SEARCH_DEFAULT_INSTRUCTIONS");
   const temperature = readTemperature(reader);
   const model = kind === "embedded" ? readModel(reader) : null;
-  if (!model) {
-    const reason = kind === "embedded" ? "no model writes answers" : `OPENAI_SERVICE_TYPE is ${kind}`;
+  const remote = {
+    embedded: "",
+    openai: "OPENAI_DEFAULT_MODEL_NAME",
+    azure_openai: "AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME",
+  };
+  if (!model && !(remote[kind] && reader.text(remote[kind]))) {
+    const reason =
+      kind === "embedded" ? "no model writes answers" : `OPENAI_SERVICE_TYPE is ${kind}, and no model is named`;
     for (const name of ["SEARCH_DEFAULT_INSTRUCTIONS", "SEARCH_DEFAULT_TEMPERATURE"]) {
       if (reader.text(name)) reader.warnings.push(`${name} is set but has no effect: ${reason}.`);
     }

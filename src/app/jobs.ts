@@ -174,7 +174,7 @@ async function rebuildIndex(app: Parts, { domainId, force, mode }: IndexRebuild,
   const counted = { domain_id: domainId, mode, ...(job.dryRun ? { would_queue: queued } : { queued }) };
   if (mode === "soft") return { ok: true, error: "", data: counted };
   // The embedded index always publishes a crawl at once.
-  const request = crawlRequest(domainId, { mode: "full", swap: app.config.backend.kind !== "embedded" });
+  const request = crawlRequest(domainId, { mode: "full", force, swap: app.config.backend.kind !== "embedded" });
   await app.checkCrawl(request);
   const crawled = await app.crawl(request, job);
   const data = { ...crawled, ...counted };

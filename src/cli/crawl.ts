@@ -52,6 +52,9 @@ const OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "retry-failed": { help: "Tries files in 03_failed again although they did not change." },
   "confirm-deletes": { help: "Carries out removals that are held because there are too many." },
   swap: { help: "Fills a fresh vector store and changes over to it at the end (OpenAI, Azure; with --mode full)." },
+  force: {
+    help: "Extracts, cuts and embeds everything anew, also what the index has with the same content (with --mode full).",
+  },
   checksum: {
     help: "Reads every file, at its source and on our disk, whatever its size and time say. Every blob and object is downloaded, which its service may charge for.",
   },
@@ -68,6 +71,7 @@ export const crawlCommand: Command = {
   examples: [
     "lockstep crawl DEMO",
     "lockstep crawl DEMO --mode full --source docs",
+    "lockstep crawl DEMO --mode full --force",
     "lockstep crawl DEMO --scope folders --checksum",
     "lockstep crawl DEMO --dry-run",
     "lockstep crawl DEMO --plan demo.plan.jsonl",
@@ -140,6 +144,7 @@ function readRequest(call: Call, steps: readonly Step[]): CrawlRequest {
     sourceId: sourceId === undefined ? undefined : parseSourceId(sourceId),
     vectorStoreId: store === undefined ? undefined : parseVectorStoreId(store),
     swap: call.flag("swap"),
+    force: call.flag("force"),
     confirmDeletes: call.flag("confirm-deletes"),
     retryBatches: Number(call.text("retry-batches")),
     retryFailed: call.flag("retry-failed"),

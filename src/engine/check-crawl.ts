@@ -20,6 +20,9 @@ export async function checkCrawl(
   }
   selectSources(domain, request);
   if (request.swap) checkSwap(request, parts.backend);
+  if (request.force && request.mode !== "full") {
+    throw new BadInputError("'force' needs mode=full: it makes everything anew, also what did not change.");
+  }
   const embedsOnly = request.steps.every((step) => step === "embed");
   if (request.vectorStoreId !== undefined && !embedsOnly) {
     throw new BadInputError("'vector_store_id' is accepted where nothing but the embedding is asked for.");

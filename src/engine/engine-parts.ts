@@ -1,5 +1,6 @@
 import type { Backend } from "../contracts/backend.ts";
 import type { Extractor } from "../contracts/document.ts";
+import type { ErasureStore } from "../contracts/erasure.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
 import type { CrawlArchive } from "../contracts/report.ts";
 import type { Source } from "../contracts/source.ts";
@@ -33,6 +34,8 @@ export interface EngineParts {
   /** How long a superseded store is kept. */
   readonly keepSupersededMs: number;
   readonly costs: PlanCosts;
+  /** What was erased, and what is held. */
+  readonly erasures: ErasureStore;
   /** Stores the report of a crawl; returns its id. */
   archive(archive: CrawlArchive): Promise<string>;
 }

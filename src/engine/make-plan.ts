@@ -53,6 +53,9 @@ export interface PlanSize {
   healed: number;
 }
 
+/** Erased items that are named in the log, by their ids. */
+const MAX_TOLD = 20;
+
 /** list ▶ detect ▶ plan. Writes what the source listed into the ledger on the way. */
 export async function makePlan(
   scan: SourceScan,
@@ -84,6 +87,10 @@ export async function makePlan(
     }
     await ledger.flush();
   }
+  const skipped = step.source.skipped?.() ?? [];
+  counts.skipped += skipped.length;
+  for (const { key, reason } of skipped.slice(0, MAX_TOLD)) job.log(`Skipped item '${key}': ${reason}.`);
+  if (skipped.length > MAX_TOLD) job.log(`Skipped ${skipped.length - MAX_TOLD} more that were erased.`);
   const unreported = delta ? Math.max(0, delta.held - sorted.held) : 0;
   counts.unchanged += unreported;
   // If nothing else is to do, or only changes are judged, hashing can wait for a few runs.

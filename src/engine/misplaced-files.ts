@@ -62,7 +62,7 @@ async function findStrays(
   const strays = new Map<string, string[]>();
   for (const file of files) {
     await job.checkpoint();
-    const sha256 = await hashFile(mirror.absolute(file)).catch(() => "unreadable");
+    const sha256 = await hashFile(mirror.bytesAt(file)).catch(() => "unreadable");
     strays.set(sha256, strays.get(sha256) ?? []);
     strays.get(sha256)?.push(file);
   }

@@ -41,7 +41,15 @@ import {
   migrateUploadJournals,
   removeOldLeases,
 } from "./migrate/migrate-earlier-files.ts";
-import { findSource, IMPORTED, openSource, type SourceKey, type SourceRow, versionOf } from "./source-row.ts";
+import {
+  findSource,
+  IMPORTED,
+  openSource,
+  readFreshness,
+  type SourceKey,
+  type SourceRow,
+  versionOf,
+} from "./source-row.ts";
 import { createLeases } from "./sql-leases.ts";
 import { SqlLedger, type SqlLedgerOptions } from "./sql-ledger.ts";
 import { HAS_NO_FACET } from "./sql-manifest.ts";
@@ -316,6 +324,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const isUntouched =
         !keepsMaps(source) || (await areMapsUntouched(db, row.source_no, { folder: folderOf(source), store: "" }));
       return isUntouched ? versionOf(row) : "";
+    },
+    async freshness(domainId, items) {
+      const db = await databases.find(domainId);
+      return db ? await readFreshness(db, domainId, items) : { checkedAt: new Map(), behind: new Set() };
     },
     maps: (source) =>
       FACETS.map((facet) => ({

@@ -31,6 +31,7 @@ describe("configuration", () => {
       host: "127.0.0.1",
       port: 8000,
       storagePath: resolve("storage"),
+      publicUrl: "",
       groupAccess: "none",
       sharepoint: null,
       web: {

@@ -4,7 +4,7 @@ import { plural } from "../../lib/text.ts";
 /** What maintenance removes, as shown to users, in this order. */
 export const FREED = {
   purged_documents: "documents that were missing for too long",
-  manifest_entries: "manifest entries of documents that were purged long ago",
+  manifest_entries: "manifest entries and texts of documents that were purged long ago",
   document_folders: "folders in the knowledge base that no manifest entry stands for",
   staging: "leftovers of killed runs in .staging",
   versions: "earlier versions beyond what is kept",

@@ -54,6 +54,11 @@ function queryFor(kinds: SourceKinds) {
       false,
       "true fills a fresh vector store and changes over to it at the end (OpenAI and Azure; needs mode=full, scope=all).",
     ),
+    force: withDefault(
+      trueOrFalse,
+      false,
+      "true extracts, cuts and embeds everything anew, also what the index has with the same content; needs mode=full.",
+    ),
     checksum: withDefault(
       trueOrFalse,
       false,
@@ -118,6 +123,7 @@ function pageQueryFor(kinds: SourceKinds) {
     dry_run: withDefault(trueOrFalse, false, "Whether to begin with a dry run."),
     retry_failed: withDefault(trueOrFalse, false, "Whether to begin with trying failed files again."),
     confirm_deletes: withDefault(trueOrFalse, false, "Whether to begin with confirming removals."),
+    force: withDefault(trueOrFalse, false, "Whether to begin with making everything anew."),
     checksum: withDefault(trueOrFalse, false, "Whether to begin with reading every file."),
     job_id: optional(jobId, "The job to watch; of a dry run, what it would do is shown."),
   };
@@ -149,6 +155,7 @@ function readPageQuery(args: Arguments<ReturnType<typeof pageQueryFor>>): Crawle
       dryRun: args.dry_run,
       confirmDeletes: args.confirm_deletes,
       retryFailed: args.retry_failed,
+      force: args.force,
       checksum: args.checksum,
     },
     jobId: args.job_id,
@@ -254,6 +261,7 @@ async function checkedJob(
     sourceId: args.source_id,
     vectorStoreId: store,
     swap: args.swap,
+    force: args.force,
     confirmDeletes: args.confirm_deletes,
     retryBatches: args.retry_batches,
     retryFailed: args.retry_failed,

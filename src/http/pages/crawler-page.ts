@@ -115,6 +115,7 @@ export interface CrawlFormValues {
   readonly dryRun: boolean;
   readonly confirmDeletes: boolean;
   readonly retryFailed: boolean;
+  readonly force: boolean;
   readonly checksum: boolean;
 }
 
@@ -147,6 +148,7 @@ ${check("plan", "store", "Dry run: only make the plan", values.dryRun)}
 ${check("retry_failed", "true", "Try failed files again", values.retryFailed)}
 ${check("confirm_deletes", "true", "Confirm removals that are held", values.confirmDeletes)}
 ${check("checksum", "true", "Read every file, changed or not", values.checksum)}
+${check("force", "true", "Make everything anew, known or not (full mode)", values.force)}
 </div>
 <div class="form-end"><button class="primary" data-part="go">${values.dryRun ? "Make the plan" : "Start"}</button>
 <noscript>${CRAWL_ACTIONS.slice(1).map((action) => html`<button formaction="${actionAddress(action)}">${ACTION_NAMES[action]}</button> `)}</noscript>
