@@ -46,7 +46,7 @@ export async function findMisplaced({ disk, size, counts, lostSizes }: Planned, 
       if (!now.anomaly) size.healed -= 1;
       if (now.kind === "moved" || now.kind === "unchanged") size.fetched -= 1;
       if (now.kind === "moved") size.moved += 1;
-      plan.replace({ ...toItem(now, run.config, mirror), strayedTo: stray });
+      plan.replace({ ...toItem(now, run, mirror), strayedTo: stray });
     }
   }
 }

@@ -1,5 +1,16 @@
 import type { Schema } from "../../lib/sql/sql.ts";
-import { checksumColumn, crawlColumn, DIRECT_GENERATION, DIRECT_SOURCE, keptTable } from "../shared-schema.ts";
+import {
+  checksumColumn,
+  crawlColumn,
+  DIRECT_GENERATION,
+  DIRECT_SOURCE,
+  keptTable,
+  newestAndShown,
+} from "../shared-schema.ts";
+
+/** The words by their trigrams. */
+export const WORDS_TRIPLES =
+  "CREATE VIRTUAL TABLE words_triples USING fts5 (word, content='', tokenize='trigram', detail=none)";
 
 /**
  * Full-text tables. Their texts are words made by analyze(), joined by blanks. The tokenizer `ascii` takes everything
@@ -15,10 +26,10 @@ CREATE VIRTUAL TABLE labels_text USING fts5 (
 -- No tables of their own: they show in how many chunks, and labels, a word occurs.
 CREATE VIRTUAL TABLE chunks_words USING fts5vocab (chunks_text, row);
 CREATE VIRTUAL TABLE labels_words USING fts5vocab (labels_text, row);
--- Every word that ever occurred, for typos and parts of compounds. Words are never taken out: they are few, and a search
--- asks whether one still occurs.
+-- Every word that ever occurred, for typos and parts of compounds. Words are taken out only when a document is erased: they are
+-- few, and a search asks whether one still occurs.
 CREATE TABLE words (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE) STRICT;
-CREATE VIRTUAL TABLE words_triples USING fts5 (word, content='', tokenize='trigram', detail=none);
+${WORDS_TRIPLES};
 `;
 
 /** Format 3. The formats are described in docs/formats/index-sqlite.md; PostgreSQL has the same tables and columns. */
@@ -282,6 +293,13 @@ const KEPT = keptTable({ text: "TEXT", integer: "INTEGER" });
 /** Added by format 6. */
 const CHECKSUMS = checksumColumn("INTEGER");
 
+/** SQLite has no function for it. Version 4, variant 8. */
+const UUID = `lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-8' ||
+  substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))`;
+
+/** Added by format 7. */
+const SHOWN = newestAndShown({ text: "TEXT", integer: "INTEGER", uuid: UUID, join: "CROSS" });
+
 /** Keyed by the format they start from; `tables` is the schema of format 3. */
 function storeUpgrades(tables: string): ReadonlyMap<number, string> {
   return new Map([
@@ -290,11 +308,12 @@ function storeUpgrades(tables: string): ReadonlyMap<number, string> {
     [3, CRAWLS],
     [4, KEPT],
     [5, CHECKSUMS],
+    [6, SHOWN],
   ]);
 }
 
 export const STORE_TABLES: Schema = {
-  version: 6,
-  sql: TABLES + CRAWLS + KEPT + CHECKSUMS,
+  version: 7,
+  sql: TABLES + CRAWLS + KEPT + CHECKSUMS + SHOWN,
   upgrades: storeUpgrades(TABLES),
 };
