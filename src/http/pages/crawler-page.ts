@@ -11,6 +11,7 @@ import {
   type SourceResult,
   STEPS,
   type Step,
+  type Visibility,
 } from "../../engine/crawl-request.ts";
 import { type Listing, takePart } from "../routing/listing.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
@@ -107,6 +108,7 @@ export interface CrawlFormValues {
   readonly confirmDeletes: boolean;
   readonly retryFailed: boolean;
   readonly force: boolean;
+  readonly visibility: Visibility;
   readonly checksum: boolean;
 }
 
@@ -140,6 +142,7 @@ ${check("retry_failed", "Try failed files again", values.retryFailed)}
 ${check("confirm_deletes", "Confirm removals that are held", values.confirmDeletes)}
 ${check("checksum", "Read every file, changed or not", values.checksum)}
 ${check("force", "Make everything anew, known or not (full mode)", values.force)}
+${check("visibility", "Show readers each source when it is in, not all at the end", values.visibility === "source", "source")}
 </div>
 <div class="form-end"><button class="primary" data-part="go">${values.dryRun ? "Show the plan" : "Start"}</button>
 <noscript>${CRAWL_ACTIONS.slice(1).map((action) => html`<button formaction="${actionAddress(action)}">${ACTION_NAMES[action]}</button> `)}</noscript>
@@ -159,8 +162,8 @@ function option(value: string, words: string, chosen: string): Html {
   return html`<option value="${value}" ${value === chosen ? "selected" : ""}>${words}</option>`;
 }
 
-function check(name: string, words: string, checked: boolean): Html {
-  return html`<label class="check"><input type="checkbox" name="${name}" value="true" ${checked ? "checked" : ""}> <span>${words}</span></label>`;
+function check(name: string, words: string, checked: boolean, value = "true"): Html {
+  return html`<label class="check"><input type="checkbox" name="${name}" value="${value}" ${checked ? "checked" : ""}> <span>${words}</span></label>`;
 }
 
 /** Shows the address that the button calls, for scripts and schedulers. */
@@ -180,6 +183,8 @@ function requestOf(values: CrawlFormValues): string {
   if (values.retryFailed) params.set("retry_failed", "true");
   if (values.confirmDeletes) params.set("confirm_deletes", "true");
   if (values.checksum) params.set("checksum", "true");
+  if (values.force) params.set("force", "true");
+  if (values.visibility !== "crawl") params.set("visibility", values.visibility);
   return `${actionAddress(values.action)}?${params}`;
 }
 
