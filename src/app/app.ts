@@ -24,6 +24,7 @@ import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
+import type { ShownDocuments } from "../engine/shown-documents.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
 import type { Inventory } from "../inventory/inventory.ts";
@@ -51,6 +52,10 @@ export interface App {
   readonly ingest: Ingest;
   /** Files without ids, and the stored texts of their versions. */
   readonly documents: Documents;
+  /** What readers see, of every kind of source. `read` throws BusyError as `query` does. */
+  readonly shownDocuments: Omit<ShownDocuments, "read"> & {
+    read(...request: [...Parameters<ShownDocuments["read"]>, asking?: Asking]): ReturnType<ShownDocuments["read"]>;
+  };
   /**
    * Vector stores that are being built for the domain, or were replaced and are not deleted yet. Empty if the domain's ledger is damaged.
    */

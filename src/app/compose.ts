@@ -25,6 +25,7 @@ import { migrate } from "../engine/migrate/migrate.ts";
 import { query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
+import { createShownDocuments, type ShownParts } from "../engine/shown-documents.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyDomain } from "../engine/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
@@ -141,6 +142,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       return ingest();
     },
     documents: createDocuments(parts),
+    shownDocuments: openShownDocuments(parts, searching),
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
@@ -231,6 +233,11 @@ function searchVerbs(
     explainDocument: (request, asking = {}) =>
       searching(asking, () => explainDocument({ ...request, signal: asking.signal }, parts)),
   };
+}
+
+function openShownDocuments(parts: ShownParts, searching: Searching): App["shownDocuments"] {
+  const shown = createShownDocuments(parts);
+  return { ...shown, read: (key, range, asking = {}) => searching(asking, () => shown.read(key, range)) };
 }
 
 function noneIfDamaged(error: unknown): readonly [] {

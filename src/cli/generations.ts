@@ -3,10 +3,10 @@ import type { App } from "../app/app.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { GenerationsView } from "../engine/generations.ts";
+import { plainText } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
-import { plainText } from "./terminal-text.ts";
 
 export const generationsCommand: Command = {
   name: "generations",

@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
-import { cutToWidth, plainText, textWidth } from "./terminal-text.ts";
+import { plainText } from "../lib/text.ts";
+import { cutToWidth, textWidth } from "./terminal-text.ts";
 
 export interface ShownPassage {
   readonly name: string;

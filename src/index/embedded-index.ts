@@ -13,7 +13,9 @@ import type {
   Generations,
   Index,
   IndexDraft,
+  IndexedDocument,
   IndexedRef,
+  ReadableDocuments,
   Reclaimed,
   RetainedDocuments,
   SearchHit,
@@ -21,7 +23,15 @@ import type {
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
 import { auditDocument, disownBody } from "./audit-document.ts";
-import { countDocuments, documentsOfSource, type SourceKey } from "./documents.ts";
+import { readBodyText } from "./bodies.ts";
+import {
+  countDocuments,
+  documentsOfSource,
+  type ShownRow,
+  type SourceKey,
+  shownDocument,
+  shownDocuments,
+} from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import {
   abandonDrafts,
@@ -69,6 +79,7 @@ export class EmbeddedIndex implements Index {
   readonly commits = "atomic";
   readonly generations: Generations;
   readonly retained: RetainedDocuments;
+  readonly documents: ReadableDocuments;
   readonly #options: EmbeddedIndexOptions;
   readonly #nowSeconds: () => number;
 
@@ -78,6 +89,7 @@ export class EmbeddedIndex implements Index {
     const { store, domain } = options;
     this.generations = new EmbeddedGenerations({ store, domain, nowSeconds: this.#nowSeconds });
     this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
+    this.documents = readableDocuments(store, domain);
   }
 
   async draft(sourceId: SourceId, crawl = ""): Promise<IndexDraft> {
@@ -143,6 +155,31 @@ export class EmbeddedIndex implements Index {
     const store = await this.#options.store();
     await store.spaces.refresh(store, report, signal);
   }
+}
+
+function readableDocuments(store: () => Promise<Store>, domain: DomainId | undefined): ReadableDocuments {
+  // What another domain left in the store is, for this one, a file like those that others attached.
+  const toShown = ({ id: _, bodyId: __, domainId, ...row }: ShownRow): IndexedDocument =>
+    domainId === domain ? row : { ...row, sourceId: "", itemId: row.fileId as string as ItemId };
+  return {
+    async list({ after = "0", limit }) {
+      if (!/^\d{1,15}$/.test(after)) throw new BadInputError("list documents: the place to go on from is not valid");
+      const rows = await shownDocuments((await store()).db, Number(after), limit);
+      const next = rows.length < limit ? undefined : rows.at(-1)?.id;
+      return { documents: rows.map(toShown), ...(next !== undefined && { next: String(next) }) };
+    },
+    async find(fileId) {
+      const row = await shownDocument((await store()).db, fileId);
+      return row && toShown(row);
+    },
+    async read(fileId, range) {
+      return (await store()).db.read(async (sql) => {
+        const bodyId = (await shownDocument(sql, fileId))?.bodyId;
+        return bodyId == null ? undefined : readBodyText(sql, bodyId, range);
+      });
+    },
+    revision: async () => String((await readState((await store()).db)).visibleRevision),
+  };
 }
 
 function withoutDomain(verb: string): Error {

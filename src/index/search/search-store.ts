@@ -5,6 +5,7 @@ import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
 import { fold, type Token } from "../analyzer.ts";
 import { activeSpace } from "../embedding/spaces.ts";
 import { isKept, keptGenerations } from "../generations.ts";
+import { DIRECT_SOURCE } from "../shared-schema.ts";
 import type { Phrase, Store } from "../store.ts";
 import { readState } from "../store-state.ts";
 import { type CandidateSearch, type Candidates, findCandidates } from "./find-candidates.ts";
@@ -315,8 +316,8 @@ function withOthers({ hit, alsoIn }: Gathered): SearchHit {
 
 function hitOf(
   { score, parts }: Scored,
-  { sectionPath, text, page, language }: Passage,
-  { fileId, name, path, url, modifiedAt, attributes }: HitDocument,
+  { position, sectionPath, text, page, language, title }: Passage,
+  { sourceId, itemId, fileId, name, path, url, modifiedAt, attributes }: HitDocument,
   { highlights, generation }: Pick<HitDetails, "highlights" | "generation">,
 ): SearchHit {
   const details: HitDetails = {
@@ -328,6 +329,10 @@ function hitOf(
     page,
     language,
     generation,
+    sourceId: sourceId === DIRECT_SOURCE ? "" : sourceId,
+    itemId,
+    title,
+    position,
     alsoIn: [],
   };
   return { fileId, name, score, attributes: JSON.parse(attributes) as Attributes, sectionPath, text, details };
