@@ -18,13 +18,15 @@ import type { DomainStatus } from "../engine/domain-status.ts";
 import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
 import type { GenerationsView } from "../engine/generations.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
+import type { Certificates } from "../engine/kept-certificates.ts";
 import type { MaintenanceRequest } from "../engine/maintain/maintain.ts";
 import type { MaintenanceResult } from "../engine/maintain/maintenance-result.ts";
 import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
-import type { ShownDocuments } from "../engine/shown-documents.ts";
+import type { SearchableDocuments } from "../engine/searchable-documents.ts";
+import type { Plans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
 import type { Inventory } from "../inventory/inventory.ts";
@@ -53,8 +55,10 @@ export interface App {
   /** Files without ids, and the stored texts of their versions. */
   readonly documents: Documents;
   /** What readers see, of every kind of source. `read` throws BusyError as `query` does. */
-  readonly shownDocuments: Omit<ShownDocuments, "read"> & {
-    read(...request: [...Parameters<ShownDocuments["read"]>, asking?: Asking]): ReturnType<ShownDocuments["read"]>;
+  readonly searchableDocuments: Omit<SearchableDocuments, "read"> & {
+    read(
+      ...request: [...Parameters<SearchableDocuments["read"]>, asking?: Asking]
+    ): ReturnType<SearchableDocuments["read"]>;
   };
   /**
    * Vector stores that are being built for the domain, or were replaced and are not deleted yet. Empty if the domain's ledger is damaged.
@@ -62,9 +66,11 @@ export interface App {
   otherStores(domainId: DomainId): Promise<readonly OtherStore[]>;
   /** Exclusive locks on domains and sources. */
   readonly leases: Leases;
+  /** Plans of dry runs. `crawl` carries one out. */
+  readonly plans: Plans;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
-  /** Must run inside a job. */
+  /** Must run inside a job. One that changed something is verified quickly at its end. */
   crawl(request: CrawlRequest, job: JobContext): Promise<CrawlResult>;
   /** Must run inside a job. Returns a `problem`, and removes nothing, if it could not check everything. */
   cleanupMetadata(domainId: DomainId, job: JobContext): Promise<CleanupResult>;
@@ -72,6 +78,8 @@ export interface App {
   maintain(request: MaintenanceRequest, job: JobContext): Promise<MaintenanceResult>;
   /** Must run inside a job. Compares everything again and signs the findings; with `repair`, repairs them and compares once more. */
   verify(request: VerifyRequest, options: { readonly repair: boolean }, job: JobContext): Promise<VerifyResult>;
+  /** What verifications found: the certificates in the folders of the domains. */
+  readonly certificates: Certificates;
   /** Must run inside a job. Upgrades the source folders of earlier layouts. */
   migrate(request: MigrateRequest, job: JobContext): Promise<MigrateResult>;
   /** Throws BusyError when `asking` (the caller) has too many searches running. */

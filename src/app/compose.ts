@@ -7,6 +7,8 @@ import type { ArchivedMaps, LedgerSource, Ledgers } from "../contracts/ledger.ts
 import type { ReportId, ReportSummary } from "../contracts/report.ts";
 import type { SourceKind } from "../contracts/source-kind.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
+import { openErasureStore } from "../domains/erasure-store.ts";
+import { applyStoredPlan } from "../engine/apply-stored-plan.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
 import { cleanupMetadata } from "../engine/cleanup-metadata.ts";
 import { crawl } from "../engine/crawl.ts";
@@ -15,19 +17,22 @@ import { planDeletion } from "../engine/delete-domain.ts";
 import { createDocuments } from "../engine/documents.ts";
 import { createDomainStatuses } from "../engine/domain-status.ts";
 import type { EngineParts, RetentionRules } from "../engine/engine-parts.ts";
+import { blockedIn, withoutErased } from "../engine/erase/blocked-items.ts";
 import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
+import { createCertificates } from "../engine/kept-certificates.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
 import { query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
-import { createShownDocuments, type ShownParts } from "../engine/shown-documents.ts";
+import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
+import { createPlans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
-import { type VerifyParts, type VerifyResult, verifyDomain } from "../engine/verify-domain.ts";
+import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
@@ -39,6 +44,7 @@ import { openLedgers } from "../ledger/open-ledgers.ts";
 import { createKeyedLimiter } from "../lib/concurrency.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { sourceFolder, storageFolder } from "../mirror/layout.ts";
+import { type Pricing, STORAGE_PRICE } from "../plan/plan-costs.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createReportStore, type ReportStore } from "../reports/report-store.ts";
 import type { Access } from "../security/access.ts";
@@ -125,7 +131,15 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
-  const crawlInJob: App["crawl"] = (request, job) => logWaits(sharepoint, job, () => crawl(request, parts, job));
+  const signer = openSigner(folder("security"));
+  const crawlInJob: App["crawl"] = (request, job) =>
+    logWaits(sharepoint, job, async () => {
+      const { approvedPlan } = request;
+      if (approvedPlan !== undefined) return applyStoredPlan({ ...request, approvedPlan }, parts, job);
+      const result = await crawl(request, parts, job);
+      await verifyAfterCrawl(result, request, { ...parts, signer }, job);
+      return result;
+    });
   const app: App = {
     config,
     domains,
@@ -142,10 +156,11 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       return ingest();
     },
     documents: createDocuments(parts),
-    shownDocuments: openShownDocuments(parts, searching),
+    searchableDocuments: openSearchableDocuments(parts, searching),
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
+    plans: createPlans(parts),
     checkCrawl: (request) => checkCrawl(request, parts),
     crawl: crawlInJob,
     work: (options, signal) => runWorker({ queue, runner, jobs, crawl: crawlInJob }, options, signal),
@@ -153,9 +168,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
-      logWaits(sharepoint, job, () =>
-        verify(request, options, { ...parts, signer: openSigner(folder("security")) }, job),
-      ),
+      logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
+    certificates: createCertificates(parts),
     ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createDomainStatuses(parts),
@@ -235,8 +249,8 @@ function searchVerbs(
   };
 }
 
-function openShownDocuments(parts: ShownParts, searching: Searching): App["shownDocuments"] {
-  const shown = createShownDocuments(parts);
+function openSearchableDocuments(parts: SearchableParts, searching: Searching): App["searchableDocuments"] {
+  const shown = createSearchableDocuments(parts);
   return { ...shown, read: (key, range, asking = {}) => searching(asking, () => shown.read(key, range)) };
 }
 
@@ -411,15 +425,21 @@ function retentionRules({ trees }: Config): RetentionRules {
 /** Collects what the verbs need. */
 function openParts(config: Config, { domains, backend, reports, web, trees, ledgers }: Opened): EngineParts {
   const crawlerFolder = storageFolder(config.storagePath, "crawler");
+  const domainsFolder = storageFolder(config.storagePath, "domains");
+  const erasures = openErasureStore(domainsFolder);
   return {
     domains,
     backend,
     acceptedTypes: trees.acceptedTypes,
     maxFileBytes: MAX_FILE_BYTES,
     crawlerFolder,
-    domainsFolder: storageFolder(config.storagePath, "domains"),
+    domainsFolder,
     archive: (archive) => reports.archive(archive),
-    openSource: (run, options) => run.config.kind.open(run, options),
+    openSource: (run, options) => {
+      const blocked = blockedIn(run, erasures);
+      return withoutErased(run.config.kind.open(run, { ...options, blocked }), run, blocked, erasures, options);
+    },
+    erasures,
     extractor: trees.extractor,
     retention: retentionRules(config),
     now: trees.now,
@@ -427,5 +447,17 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
     ledgers,
     defaultVectorStoreId: config.search.defaultVectorStoreId,
     keepSupersededMs: config.keepSupersededDays * 24 * 3600 * 1000,
+    costs: { pricing: pricingOf(config), prices: config.prices },
   };
+}
+
+/** How what is embedded is paid for. The built-in prices are those of OpenAI. */
+function pricingOf({ backend, embeddings, prices }: Config): Pricing {
+  if (backend.kind === "embedded") {
+    if (embeddings.kind !== "endpoint") return { kind: "none" };
+    const { model } = embeddings;
+    return { kind: "tokens", model, dollarsPerMillion: prices.dollars.get(model) };
+  }
+  const isOther = backend.kind === "azure_openai" && prices.isBuiltIn;
+  return { kind: "storage", dollarsPerGigabyteDay: isOther ? undefined : prices.dollars.get(STORAGE_PRICE) };
 }

@@ -76,7 +76,7 @@ function gitAccess({
 
 function webToolsOf(
   run: SourceRun,
-  { log, dryRun, force }: SourceOptions,
+  { log, dryRun, force, blocked }: SourceOptions,
   { web, ledgers }: Connections,
 ): ReturnType<Parameters<typeof createWebKind>[0]> {
   const { client, visitor, items, itemFetcher, registry, members, rules, pagesAtOnce, now } = web;
@@ -95,12 +95,13 @@ function webToolsOf(
     log,
     dryRun,
     force,
+    ...(blocked && { blocked }),
   };
 }
 
 function treeToolsOf(
   run: SourceRun,
-  { log, dryRun, checksum, onlyFolders, ledger }: SourceOptions,
+  { log, dryRun, checksum, onlyFolders, ledger, blocked }: SourceOptions,
   { crawlerFolder, trees: { extractor, acceptedTypes, now } }: Connections,
 ): ReturnType<TreeToolsOf> {
   const root = join(crawlerFolder, sourceFolder(run.domainId, run.config));
@@ -120,6 +121,7 @@ function treeToolsOf(
     dryRun,
     checksum,
     ...(onlyFolders && { onlyFolders }),
+    ...(blocked && { blocked }),
     now,
   };
 }

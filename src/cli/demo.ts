@@ -175,15 +175,25 @@ interface QueryBody {
     readonly sources: readonly {
       readonly data: string;
       readonly source: string;
-      readonly metadata: { readonly score: number; readonly filename?: string; readonly section_path?: string };
+      readonly metadata: {
+        readonly score: number;
+        readonly title?: string;
+        readonly filename?: string;
+        readonly section_path?: string;
+        readonly last_modified_utc?: string;
+        readonly source_checked_utc?: string;
+      };
     }[];
   };
 }
 
 function toPassage(source: QueryBody["data"]["sources"][number]): ShownPassage {
-  const { score, filename, section_path } = source.metadata;
+  const { score, title = "", filename, section_path, last_modified_utc, source_checked_utc } = source.metadata;
   return {
     name: filename ?? source.source,
+    title,
+    modifiedAt: last_modified_utc ?? "",
+    checkedAt: source_checked_utc ?? "",
     url: source.source,
     sectionPath: section_path ?? "",
     score,

@@ -16,9 +16,9 @@ export const mcpCommand: Command = {
     try {
       // Loaded here: its packages weigh, and --help need not wait for them.
       const { serveMcpOnStdio } = await import("../http/mcp/serve-mcp.ts");
-      const { host, port } = app.config;
+      const { host, port, publicUrl } = app.config;
       const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-      const origin = `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+      const origin = publicUrl || `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
       await serveMcpOnStdio(app, { origin }, stopping.signal);
       return 0;
     } finally {

@@ -33,10 +33,7 @@ export interface IndexAudit {
   readonly basis: string;
   /** `cachedText` returns the text that was extracted from these bytes in this run. */
   check(file: DocumentFile, signal: AbortSignal): Promise<DocumentAudit>;
+  /** Compares only what needs no text: label, and vectors with their checksums. */
+  checkStored(file: DocumentFile): Promise<DocumentAudit>;
   leftovers(): AsyncIterable<readonly IndexLeftover[]>;
-  /**
-   * Makes the next put of this document rebuild all its parts instead of reusing them; also for documents with the same
-   * content. Absent if every put rebuilds everything.
-   */
-  disown?(itemId: ItemId): Promise<void>;
 }

@@ -19,6 +19,11 @@ export interface DocumentFile {
   readonly isLastTry?: boolean;
   /** The backend has these bytes under this id, for another store: attach that file instead of uploading again. */
   readonly knownFileId?: FileId;
+  /**
+   * Force: text, sections, passages and vectors are made anew even if the index has them for these bytes. They replace those
+   * wherever they are shown: in other documents with the same content, and in every kept generation.
+   */
+  readonly isAnew?: boolean;
 }
 
 /** Metadata that may change without the content: shown in results and searched, never embedded. */
@@ -122,6 +127,8 @@ export interface HitDetails {
   readonly highlights: readonly { readonly start: number; readonly end: number }[];
   /** Parts of the score, each 0 to 1, before weighting. */
   readonly parts: { readonly text: number; readonly vector: number; readonly label: number };
+  /** From the document itself: front matter, properties, first heading; "" when it has none. */
+  readonly title: string;
   /** Below the source's root; "" for files attached over the wire. */
   readonly path: string;
   /** "" for files attached over the wire. */
@@ -137,8 +144,6 @@ export interface HitDetails {
   /** The document's identity; the source is "" for a file that was attached over the wire. */
   readonly sourceId: string;
   readonly itemId: ItemId;
-  /** As the document names itself; "" if it does not. */
-  readonly title: string;
   /** Counts the passages of the document from 0. */
   readonly position: number;
   /** Other documents with (nearly) the same passage, which are not separate hits. */
@@ -209,6 +214,8 @@ export interface Index {
   sources(): Promise<ReadonlySet<SourceId>>;
   /** For verify: compares what is stored of a source with what its bytes give. */
   openAudit?(source: SourceId): Promise<IndexAudit>;
+  /** Present if commits are atomic: what readers are shown, which a rollback may hold back behind the holdings. */
+  readonly shown?: ShownDocuments;
   /** Counts the searchable documents. Cheap: nothing is listed, and counts are cached. */
   count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;
@@ -232,6 +239,50 @@ export interface Index {
   refreshVectors?(report: (line: string) => void, signal: AbortSignal): Promise<void>;
 }
 
+export interface ShownDocuments {
+  /** Returns those of these items that readers are shown. */
+  of(source: SourceId, items: readonly ItemId[]): Promise<readonly IndexedRef[]>;
+  /** Throws BadInputError for a generation that is not kept. */
+  sections(wanted: SectionsWanted): Promise<SectionsFound>;
+}
+
+/** One page of the sections of a document. */
+export interface SectionsWanted {
+  /** A file id, item id, path, URL or name. */
+  readonly called: string;
+  readonly sourceId?: SourceId | undefined;
+  /** As of this generation; undefined: as readers are shown them now. */
+  readonly generation?: number | undefined;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export interface SectionsFound {
+  /** The documents that are called so, at most 20. */
+  readonly documents: readonly {
+    readonly sourceId: string;
+    readonly itemId: ItemId;
+    readonly fileId: FileId;
+    readonly path: string;
+  }[];
+  /** Those of the only document, in reading order; none if there are several. */
+  readonly sections: readonly DocumentSection[];
+  readonly total: number;
+}
+
+/** A heading with its content; a section without content has others below it. */
+export interface DocumentSection {
+  /** A UUID that follows from file id and position: documents with the same content have sections of their own. */
+  readonly id: string;
+  /** null: the root of the document, which has no heading. */
+  readonly parentId: string | null;
+  readonly position: number;
+  readonly heading: string;
+  /** 0 for the root, else 1 to 6. */
+  readonly level: number;
+  readonly content: string;
+}
+
 /** Documents that were removed from the active generation and are still in the store. */
 export interface RetainedDocuments {
   /** Ends the grace period: the items are not retained for their return any more. Kept generations show them until they expire. */
@@ -243,8 +294,46 @@ export interface RetainedDocuments {
   purge(source: SourceId, items: readonly ItemId[]): Promise<readonly ItemId[]>;
   /** Lists, in pages, items that are retained but not visible. The items of a page may be purged before the next page is read. */
   listHidden(source: SourceId): AsyncIterable<readonly ItemId[]>;
+  /**
+   * Deletes the items from all generations, whoever shows them, with everything that was made of them: texts, vectors, words that
+   * occur nowhere else, what was learnt from them. Kept generations show less from then on. A dry run only counts.
+   */
+  erase(source: SourceId, items: readonly ItemId[], options: { readonly dryRun: boolean }): Promise<ErasedDocuments>;
+  /** Returns what the items were ever called here, for finding where else they are named. */
+  describe(source: SourceId, item: ItemId): Promise<readonly ItemTraces[]>;
+  /** Yields the texts of all its versions, in pieces. */
+  texts(source: SourceId, item: ItemId): AsyncIterable<string>;
+  /** In pages: items of the domain in whose text or name these words occur, in any generation. */
+  mentioning(text: string): AsyncIterable<readonly { readonly sourceId: SourceId; readonly itemId: ItemId }[]>;
+  /** Documents of the store, of any domain, that were made of these bytes. */
+  withContent(hashes: readonly string[]): Promise<readonly CopyOfDocument[]>;
   /** Deletes at once what no kept generation needs; commits do so little by little. Returns what that is; a dry run only counts it. */
   collectGarbage(options: GarbageOptions): Promise<Reclaimed>;
+}
+
+export interface ErasedDocuments {
+  /** Versions of the items. */
+  readonly documents: number;
+  /** How many documents each kept generation lost. */
+  readonly generations: readonly { readonly number: number; readonly documents: number }[];
+}
+
+export interface ItemTraces {
+  readonly name: string;
+  readonly path: string;
+  readonly url: string;
+  readonly fileId: FileId;
+  readonly sha256: string;
+}
+
+export interface CopyOfDocument {
+  /** "" for a file that was attached over the wire. */
+  readonly domainId: string;
+  readonly sourceId: string;
+  readonly itemId: ItemId;
+  readonly fileId: FileId;
+  readonly name: string;
+  readonly path: string;
 }
 
 export interface GarbageOptions {

@@ -1,5 +1,6 @@
 import type { Converter } from "./converter.ts";
 import type { SourceConfig } from "./domain.ts";
+import type { BlockedItems } from "./erasure.ts";
 import { BadInputError } from "./errors.ts";
 import type { DomainId } from "./ids.ts";
 import type { Ledger } from "./ledger.ts";
@@ -147,6 +148,8 @@ export interface SourceRun<C extends SourceConfig = SourceConfig> {
   readonly config: C;
   /** A source of another kind has, or had, the same id: the index may hold documents of both under it. */
   readonly sharesId?: boolean;
+  /** It was taken out of the domain: everything of it leaves. */
+  readonly isRetired?: boolean;
 }
 
 export interface SourceOptions {
@@ -162,6 +165,10 @@ export interface SourceOptions {
   readonly checksum: boolean;
   /** Only these folders can have changed since the last crawl. */
   readonly onlyFolders?: ReadonlySet<string>;
+  /**
+   * Erased items. Sources whose listing reads items must not read these; others may list them, since the caller leaves them out.
+   */
+  readonly blocked?: () => Promise<BlockedItems>;
 }
 
 /** All kinds of sources, in crawl order. */

@@ -101,6 +101,8 @@ export interface Source {
   readonly table?: TableExport;
   /** Rows that the source counts but does not list. Call it after list() has ended. */
   readonly hiddenRows?: () => number;
+  /** Erased items that it met and did not list: their keys and why. Call it after list() or since() has ended. */
+  readonly skipped?: () => readonly { readonly key: string; readonly reason: string }[];
   /** For sources with a change feed. */
   readonly feed?: ChangeFeed;
   /**
@@ -128,9 +130,13 @@ export interface TableExport {
   readonly path: string;
   /**
    * Call it after list() has ended. Rows that were not listed but must stay are copied from `before`, the export of an
-   * earlier run (an absolute path), by their list item ids.
+   * earlier run (an absolute path), by their list item ids. Rows of `without` are left out.
    */
-  export(before: string | undefined, keep: ReadonlySet<number>): AsyncIterable<Uint8Array>;
+  export(
+    before: string | undefined,
+    keep: ReadonlySet<number>,
+    without?: ReadonlySet<number>,
+  ): AsyncIterable<Uint8Array>;
 }
 
 /** Changes without a full listing. In doubt, the feed returns undefined. */

@@ -202,6 +202,8 @@ export interface VisitOptions {
   readonly crawl?: object;
   /** Whether the item was visited in this crawl. A redirect to it then uses its record and sends no request. */
   readonly isFresh?: (id: ItemId) => boolean;
+  /** Whether the item was erased. Nothing that leads there is followed. */
+  readonly isErased?: (id: ItemId) => boolean;
   /** `lastmod` of the page in a sitemap. */
   readonly listedDate?: string | undefined;
   /** Returns the item that shows the same content under another URL of the same path. This URL becomes its alias while that holds. */

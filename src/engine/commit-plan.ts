@@ -64,6 +64,7 @@ export async function commitPlan(
 function onlyFor(plan: IndexPlan, isMeant: (itemId: ItemId) => boolean): IndexPlan {
   return {
     put: new Map([...plan.put].filter(([itemId]) => isMeant(itemId))),
+    anew: plan.anew,
     revive: [],
     relabel: plan.relabel.filter(isMeant),
     adopt: new Map([...plan.adopt].filter(([itemId]) => isMeant(itemId))),
@@ -156,8 +157,10 @@ async function fillDraft(
     await job.checkpoint();
     if (!entry.mirrored?.file) return;
     putVersions.set(entry.itemId, versionMark(entry.mirrored));
-    const file = withStoredText(documentOf(run, entry, mirror), run, mirror);
-    const knownFileId = await uploaded?.(file);
+    const isAnew = plan.anew.has(entry.itemId);
+    const document = { ...documentOf(run, entry, mirror), isAnew };
+    const file = isAnew ? document : withStoredText(document, run, mirror);
+    const knownFileId = isAnew ? undefined : await uploaded?.(file);
     const isLastTry = !request.retryFailed && readerTries(entry, parts.extractor.revision) + 1 >= MAX_READER_TRIES;
     await draft.put({ ...file, ...(knownFileId && { knownFileId }), isLastTry }, job.signal);
     progress.step(`Indexing '${mirror.relativePath(entry.mirrored?.file ?? "")}'.`);

@@ -185,7 +185,7 @@ async function removeDeferred(
   await job.checkpoint();
   job.log(`Source '${run.config.sourceId}': removing ${plural(documents, "document")} from the index.`);
   await results.attempt(async () => {
-    const request = { ...crawl.request, mode: "incremental", retryFailed: false } as const;
+    const request = { ...crawl.request, mode: "incremental", retryFailed: false, force: false } as const;
     const { counts, failed } = await runEmbed({ ...crawl, request }, target, { listing, removals: "only" }, parts);
     results.counts.embed.removed += counts.removed;
     results.counts.embed.failed += failed.length;
@@ -253,7 +253,7 @@ class StepResults {
   }
 
   async sum(): Promise<SourceResult> {
-    const { run, job, plan } = this.#crawl;
+    const { run, job, plan, approval } = this.#crawl;
     const { complete, hiddenRows } = this.#listing;
     return {
       source_id: run.config.sourceId,
@@ -263,6 +263,7 @@ class StepResults {
       ...this.counts,
       error: this.problems.join("; "),
       ...(job.dryRun && (await planResult(plan))),
+      ...(approval && { kept_to_plan: approval.result() }),
     };
   }
 }

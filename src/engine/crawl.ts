@@ -5,7 +5,7 @@ import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import { preparePlan } from "./approval.ts";
+import { noteMissingSources, preparePlan, sourcesInPlan } from "./approval.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { isInScope, selectSources } from "./check-crawl.ts";
 import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
@@ -17,6 +17,7 @@ import { finishRenames, waitingJob } from "./rename-domain.ts";
 import { retireLeftInStore, retireSource } from "./retire-source.ts";
 import { findRetired, sharesId } from "./retired-sources.ts";
 import type { DomainCrawl, Removals } from "./run-context.ts";
+import { completePlan } from "./stored-plans.ts";
 import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
 
 /**
@@ -32,10 +33,10 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const startedAt = nowUtcMicros();
   await finishRenames(parts, waitingJob(job), request.domainId);
   const domain = await readDomain(request.domainId, parts, job);
-  await preparePlan(domain, request, parts, job);
+  const approved = await preparePlan(domain, request, parts, job);
   const problems: string[] = [];
   const target = await openTarget({ domain, request, job, problems }, parts);
-  const crawl: DomainCrawl = { domain, request, job, target, problems };
+  const crawl: DomainCrawl = { domain, request, job, target, problems, approved };
   const crawled: CrawledSource[] = [];
   const sources: SourceResult[] = [];
   try {
@@ -46,6 +47,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
     for (const { source_id, error } of sources) {
       if (error) problems.push(`Source '${source_id}': ${/[.?!]$/.test(error) ? error : `${error}.`}`);
     }
+    noteMissingSources(sources, crawl, parts);
     if (target && !job.dryRun) await concludeTarget(target, crawl, parts);
   } finally {
     // Another crawl waits for the lease: release it even if closing a plan fails.
@@ -53,10 +55,12 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
     for (const { deferred } of crawled) await deferred?.close();
   }
   if (await isGone(domain, parts)) problems.push(`Domain '${domain.domainId}' was removed while it was crawled.`);
-  if (job.dryRun && request.planId !== undefined) await parts.ledgers.completePlan(domain.domainId, request.planId);
+  if (job.dryRun && request.storePlan !== undefined) await completePlan(request.storePlan, domain, sources, parts, job);
   const { domainId: domain_id, mode, scope, steps } = request;
   const vector_store_id = target?.store ?? "";
-  const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems };
+  const plan_id = request.storePlan ?? request.approvedPlan;
+  const planned = plan_id === undefined ? {} : { plan_id };
+  const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems, ...planned };
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
 }
 
@@ -69,7 +73,7 @@ async function* crawlSources(crawl: DomainCrawl, parts: EngineParts): AsyncGener
   const run = (config: SourceConfig): SourceRun => {
     return { domainId: domain.domainId, config, sharesId: sharesId(config, [...domain.sources, ...everRetired]) };
   };
-  const selected = selectSources(domain, request);
+  const selected = sourcesInPlan(selectSources(domain, request), crawl, parts);
   for (const config of selected) {
     await job.checkpoint();
     job.log(`Source '${config.sourceId}': ${config.kind.describePlace(config)}`);
@@ -78,7 +82,8 @@ async function* crawlSources(crawl: DomainCrawl, parts: EngineParts): AsyncGener
     yield await crawlSource(source, (ledger) => openSource(source, ledger, crawl, parts), crawl, parts, removals);
   }
   if (request.sourceId !== undefined) return;
-  for (const config of everRetired.filter((retired) => isInScope(retired, request))) {
+  const retired = everRetired.filter((config) => isInScope(config, request));
+  for (const config of sourcesInPlan(retired, crawl, parts)) {
     await job.checkpoint();
     yield { result: await retireSource(run(config), crawl, parts) };
   }
@@ -150,7 +155,7 @@ async function takeOver(
   parts: EngineParts,
 ): Promise<void> {
   const { domain, job, problems } = crawl;
-  const request: CrawlRequest = { ...crawl.request, steps: ["embed"], mode: "incremental", swap: false };
+  const request: CrawlRequest = { ...crawl.request, steps: ["embed"], mode: "incremental", swap: false, force: false };
   const target: IndexTarget = { store, index, crawl: name, isOwn: true };
   for (const config of domain.sources) {
     await job.checkpoint();

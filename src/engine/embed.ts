@@ -45,7 +45,8 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
  * again.
  */
 async function planRemovals(step: EmbedStep, parts: EngineParts): Promise<Planned> {
-  const { remove } = (await planIndex({ ...step, job: silent(step.job) }, parts)).plan;
+  const { remove } = (await planIndex({ ...step, approval: step.approval?.again(), job: silent(step.job) }, parts))
+    .plan;
   const counts = { ...noCounts(), removed: remove.length };
   return { plan: { ...emptyPlan(), remove }, counts, problems: [], left: 0 };
 }

@@ -1,11 +1,13 @@
 import type { Backend } from "../contracts/backend.ts";
 import type { Extractor } from "../contracts/document.ts";
+import type { ErasureStore } from "../contracts/erasure.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
 import type { CrawlArchive } from "../contracts/report.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { ItemRepository } from "./ingest/remove-items.ts";
+import type { PlanCosts } from "./stored-plans.ts";
 
 /** The dependencies of the engine. Put together in app/compose.ts. */
 export interface EngineParts {
@@ -31,6 +33,9 @@ export interface EngineParts {
   readonly defaultVectorStoreId: string;
   /** How long a superseded store is kept. */
   readonly keepSupersededMs: number;
+  readonly costs: PlanCosts;
+  /** What was erased, and what is held. */
+  readonly erasures: ErasureStore;
   /** Stores the report of a crawl; returns its id. */
   archive(archive: CrawlArchive): Promise<string>;
 }

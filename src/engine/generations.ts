@@ -1,3 +1,4 @@
+import type { Backend } from "../contracts/backend.ts";
 import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
@@ -5,7 +6,7 @@ import type { Generation, GenerationChange, GenerationState, Generations, Index 
 import type { EngineParts } from "./engine-parts.ts";
 import { restoreRetiredFolders } from "./retired-sources.ts";
 
-type Parts = Pick<EngineParts, "domains" | "backend">;
+type Parts = Pick<EngineParts, "domains"> & { readonly backend: Pick<Backend, "openIndex"> };
 
 export interface GenerationsView extends GenerationState {
   readonly kept: readonly Generation[];
@@ -38,10 +39,10 @@ export async function rollback(
 /** Ends a rollback; the next crawl updates the index. */
 export async function release(
   domainId: DomainId,
-  parts: Parts & Pick<EngineParts, "crawlerFolder">,
+  parts: Pick<EngineParts, "domains" | "backend" | "crawlerFolder">,
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<GenerationsView> {
-  const { domain, index, generations } = await openIndexOf(domainId, parts);
+  const { domain, index, generations } = await openWithGenerations(domainId, parts);
   if (!(await generations.state()).pinned) {
     throw new BadInputError(`Domain '${domainId}' is not rolled back, so there is nothing to release.`);
   }
@@ -63,19 +64,28 @@ export async function* difference(
 }
 
 async function openGenerations(domainId: DomainId, parts: Parts): Promise<Generations> {
-  return (await openIndexOf(domainId, parts)).generations;
+  return (await openWithGenerations(domainId, parts)).generations;
 }
 
-async function openIndexOf(
+async function openWithGenerations(
   domainId: DomainId,
-  { domains, backend }: Parts,
+  parts: Parts,
 ): Promise<{ readonly domain: Domain; readonly index: Index; readonly generations: Generations }> {
-  const domain = await domains.get(domainId);
-  if (!domain.vectorStoreId) throw new NotFoundError(`Domain '${domainId}' has no vector store yet. Crawl it first.`);
-  const index = await backend.openIndex(domain.vectorStoreId, domainId);
-  if (!index) throw new NotFoundError(`The vector store '${domain.vectorStoreId}' of domain '${domainId}' is gone.`);
+  const { domain, index } = await openIndexOf(domainId, parts);
   if (index.generations) return { domain, index, generations: index.generations };
   throw new BadInputError(
     `The vector store of domain '${domainId}' keeps no generations; only the embedded index does. For OpenAI and Azure there is swap=true.`,
   );
+}
+
+/** Opens the index that answers for the domain. NotFoundError if there is none. */
+export async function openIndexOf(
+  domainId: DomainId,
+  { domains, backend }: Parts,
+): Promise<{ readonly domain: Domain; readonly index: Index }> {
+  const domain = await domains.get(domainId);
+  if (!domain.vectorStoreId) throw new NotFoundError(`Domain '${domainId}' has no vector store yet. Crawl it first.`);
+  const index = await backend.openIndex(domain.vectorStoreId, domainId);
+  if (index) return { domain, index };
+  throw new NotFoundError(`The vector store '${domain.vectorStoreId}' of domain '${domainId}' is gone.`);
 }

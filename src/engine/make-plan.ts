@@ -53,6 +53,9 @@ export interface PlanSize {
   healed: number;
 }
 
+/** Erased items that are named in the log, by their ids. */
+const MAX_TOLD = 20;
+
 /** list ▶ detect ▶ plan. Writes what the source listed into the ledger on the way. */
 export async function makePlan(
   scan: SourceScan,
@@ -84,6 +87,10 @@ export async function makePlan(
     }
     await ledger.flush();
   }
+  const skipped = step.source.skipped?.() ?? [];
+  counts.skipped += skipped.length;
+  for (const { key, reason } of skipped.slice(0, MAX_TOLD)) job.log(`Skipped item '${key}': ${reason}.`);
+  if (skipped.length > MAX_TOLD) job.log(`Skipped ${skipped.length - MAX_TOLD} more that were erased.`);
   const unreported = delta ? Math.max(0, delta.held - sorted.held) : 0;
   counts.unchanged += unreported;
   // If nothing else is to do, or only changes are judged, hashing can wait for a few runs.
@@ -95,7 +102,7 @@ export async function makePlan(
   }
   const { size, lostSizes } = sorted;
   if (lostSizes.size > 0) await findMisplaced({ disk, size, counts, lostSizes }, step);
-  const left = approval && (await keepToPlan(approval, { plan, size, counts }, job));
+  const left = approval && (await keepToPlan(approval, { plan, size, counts }, ledger, job));
   const detected: Detected = { ...next.value, listed: next.value.listed + unreported };
   const hashed = isHashed ? due.length : 0;
   return { items: plan, left, size, detected, disk, found, isHashed, hashed, startedAtMs, delta };
@@ -161,7 +168,7 @@ class SortedChanges {
     if (change.kind === "removed" || change.kind === "moved") size[change.kind] += 1;
     else if (change.kind === "added" || change.kind === "changed") this.#addFetched(change);
     if (change.kind === "unchanged") return;
-    const item = toItem(change, run.config, mirror);
+    const item = toItem(change, run, mirror);
     // An unwanted item that we have is in the plan as removed or held.
     if (item.told || change.kind !== "skipped") plan.add(item);
   }

@@ -11,27 +11,28 @@ import { plural } from "../lib/text.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { heldBecause } from "../plan/removal-guard.ts";
-import { openRunPlan } from "./approval.ts";
+import { openRunPlan, sourcesInPlan } from "./approval.ts";
 import { type SourceResult, STEPS } from "./crawl-request.ts";
 import { crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { forgetMembers } from "./ingest/remove-items.ts";
 import { findUnapprovedLeftovers, heldPlace } from "./plan-index.ts";
-import { planResult } from "./planned-changes.ts";
+import { planResult, TAKEN_OUT } from "./planned-changes.ts";
 import { endRetentionOf, retiredInStore, retiredSource } from "./retired-sources.ts";
 import type { DomainCrawl } from "./run-context.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
 /** Removes everything of a source that is no longer in the domain, unless a removal is held. */
-export async function retireSource(run: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<SourceResult> {
+export async function retireSource(source: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<SourceResult> {
   const { request, target, job } = crawl;
+  const run: SourceRun = { ...source, isRetired: true };
   job.log(`Source '${run.config.sourceId}' is no longer in the domain: removing its documents and files.`);
   const result = await removeDocuments(run, crawl, parts);
   if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
   // Items that the approved plan leaves out must stay.
-  if (!isGone || job.dryRun || request.planId !== undefined) return result;
+  if (!isGone || job.dryRun || request.approvedPlan !== undefined) return result;
   const { registersAddresses, hasIds } = run.config.kind.abilities;
   if (registersAddresses) {
     await forgetMembers(run.domainId, [run.config.sourceId], parts.itemRepository(), (sentence) => {
@@ -51,7 +52,8 @@ export async function retireLeftInStore(crawl: DomainCrawl, parts: EngineParts):
   if (!target || request.sourceId !== undefined || request.scope !== "all") return [];
   const results: SourceResult[] = [];
   try {
-    for (const config of await retiredInStore(domain, target.index, parts)) {
+    const retired = await retiredInStore(domain, target.index, parts);
+    for (const config of sourcesInPlan(retired, crawl, parts)) {
       await job.checkpoint();
       results.push(await retireSource({ domainId: domain.domainId, config }, crawl, parts));
     }
@@ -76,14 +78,8 @@ async function removeDocuments(run: SourceRun, crawl: DomainCrawl, parts: Engine
       return emptyResult(run.config, explain(error));
     });
   }
-  const { result } = await crawlSource(run, () => retiredSource(run.config), crawl, parts);
-  // The default reason ("removed at the source") would be wrong.
-  const reason = TAKEN_OUT;
-  const planned = result.planned?.map((change) => (change.change === "removed" ? { ...change, reason } : change));
-  return planned ? { ...result, planned } : result;
+  return (await crawlSource(run, () => retiredSource(run.config), crawl, parts)).result;
 }
-
-const TAKEN_OUT = "its source was taken out of the domain";
 
 /**
  * Removes a source's documents from a store, whatever is left of its mirror: another store than the domain's own is
@@ -118,6 +114,7 @@ async function removeFromStore(
     complete: true,
     embed: { ...embed, failed: failed.length },
     ...(job.dryRun && (await planResult(plan).finally(() => plan.close()))),
+    ...(approval && { kept_to_plan: approval.result() }),
   };
 }
 

@@ -60,7 +60,7 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
   http.use(securityHeaders);
   http.use(checkHost(options.hosts ?? []));
   http.use(refuseMalformed);
-  http.use(identifyClient(config.access));
+  http.use(identifyClient(config));
   mountAssets(http);
   const authenticator = createAuthenticator(access, config.access.withoutKeys);
   mountHealth(http, authenticator, product);

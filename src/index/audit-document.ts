@@ -12,7 +12,6 @@ import { activeSpace } from "./embedding/spaces.ts";
 import { checksumOf, scaleOf } from "./embedding/vectors.ts";
 import { type PreparedBody, prepareBody } from "./prepare-body.ts";
 import type { Store } from "./store.ts";
-import { writeLocked } from "./store-state.ts";
 
 interface StoredBody {
   readonly title: string;
@@ -37,22 +36,43 @@ export async function auditDocument(
   file: DocumentFile,
   signal: AbortSignal,
 ): Promise<DocumentAudit> {
+  const { audit, row, body } = await auditRows(store, source, file);
+  if (!row || !body) return audit;
+  const fresh = await prepareBody(extractor, bodySource(row, file), signal);
+  return { ...audit, differences: [...audit.differences, ...compareBody(body, fresh)] };
+}
+
+/** The part of this that needs no text: label, and vectors with the checksums that were stored with them. */
+export async function auditStored(store: Store, source: SourceKey, file: DocumentFile): Promise<DocumentAudit> {
+  return (await auditRows(store, source, file)).audit;
+}
+
+/** `row` and `body` only where the body can be compared with one made anew. */
+async function auditRows(
+  store: Store,
+  source: SourceKey,
+  file: DocumentFile,
+): Promise<{ readonly audit: DocumentAudit; readonly row?: DocumentRow; readonly body?: StoredBody }> {
   const row = await shownDocument(store.db, source, file.itemId);
   if (!row) return onlyDifference("document", "the index does not show it");
   if (row.bodyId === null) return onlyDifference("document", `it has no text in the index (${row.status})`);
   const differences = [...compareDocument(row, file), ...compareLabel(row, file)];
   // Of other bytes nothing can be the same.
-  if (row.sha256 !== file.sha256) return { differences, chunks: 0, vectors: 0, unsummed: 0 };
+  if (row.sha256 !== file.sha256) return { audit: { differences, chunks: 0, vectors: 0, unsummed: 0 } };
   const body = await readBody(store.db, row.bodyId);
-  if (!body) return { differences: [...differences, missingText()], chunks: 0, vectors: 0, unsummed: 0 };
-  const fresh = await prepareBody(extractor, bodySource(row, file), signal);
+  if (!body) return { audit: { differences: [...differences, missingText()], chunks: 0, vectors: 0, unsummed: 0 } };
   const vectors = await auditVectors(store.db, body.chunks);
-  differences.push(...compareBody(body, fresh), ...vectors.differences);
-  return { differences, chunks: body.chunks.length, vectors: vectors.count, unsummed: vectors.unsummed };
+  const audit: DocumentAudit = {
+    differences: [...differences, ...vectors.differences],
+    chunks: body.chunks.length,
+    vectors: vectors.count,
+    unsummed: vectors.unsummed,
+  };
+  return { audit, row, body };
 }
 
-function onlyDifference(part: IndexDifference["part"], detail: string): DocumentAudit {
-  return { differences: [{ part, detail }], chunks: 0, vectors: 0, unsummed: 0 };
+function onlyDifference(part: IndexDifference["part"], detail: string): { readonly audit: DocumentAudit } {
+  return { audit: { differences: [{ part, detail }], chunks: 0, vectors: 0, unsummed: 0 } };
 }
 
 function missingText(): IndexDifference {
@@ -179,16 +199,4 @@ async function auditVectors(
     count: rows.length,
     unsummed: rows.filter(({ checksum }) => checksum === null).length,
   };
-}
-
-/** Under this key nobody looks for bodies; documents that have one go on showing it until they are put again. */
-const DISOWNED = "disowned";
-
-/** The next put of these bytes makes the text, its sections, chunks and vectors anew. */
-export async function disownBody(store: Store, source: SourceKey, itemId: ItemId): Promise<void> {
-  await writeLocked(store.db, async (sql) => {
-    const bodyId = (await shownDocument(sql, source, itemId))?.bodyId;
-    if (bodyId == null) return;
-    await sql.run("UPDATE bodies SET sha256 = $2, chunking = $3 WHERE id = $1", [bodyId, DISOWNED, String(bodyId)]);
-  });
 }

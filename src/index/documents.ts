@@ -123,6 +123,53 @@ export async function activeDocument(sql: Sql, fileId: string): Promise<Document
   return sql.get<DocumentRow>(`SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE file_id = $1`, [fileId]);
 }
 
+/** Returns the documents of these items that readers are shown. */
+export async function shownDocuments(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  itemIds: readonly ItemId[],
+): Promise<HoldingRow[]> {
+  return sql.all<HoldingRow>(
+    `SELECT ${HOLDING_COLUMNS} FROM documents_active d
+     WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}`,
+    [domainId, sourceId, listOf(itemIds)],
+  );
+}
+
+/** A document that was asked for by a name. */
+export type CalledRow = Pick<DocumentRow, "sourceId" | "itemId" | "fileId" | "path" | "bodyId">;
+
+const MAX_CALLED = 20;
+
+/**
+ * Returns the documents that a generation shows under this file id, else under this item id, path, URL or name, in this order: a path
+ * does not compete with names. A search for anything but a file id scans the documents of the domain.
+ */
+export async function documentsCalled(
+  sql: Sql,
+  { domainId, sourceId, called }: { readonly domainId: string; readonly sourceId?: string | undefined; called: string },
+  generation: number,
+): Promise<CalledRow[]> {
+  const columns = `d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.path, d.body_id AS "bodyId"`;
+  const here = sourceId === undefined ? "" : "AND d.source_id = $4";
+  const values = [called, generation, domainId, ...(sourceId === undefined ? [] : [sourceId])];
+  // Files that were attached over the wire belong to no domain, and have no other name.
+  const [file] = await sql.all<CalledRow>(
+    `SELECT ${columns} FROM documents d WHERE d.file_id = $1 AND d.domain_id IN ($3, '') ${here} AND ${visibleAt("$2")}
+     ORDER BY d.id DESC LIMIT 1`,
+    values,
+  );
+  if (file) return [file];
+  const found = await sql.all<CalledRow & { place: number }>(
+    `SELECT ${columns}, CASE WHEN d.item_id = $1 THEN 1 WHEN d.path = $1 THEN 2 WHEN d.url = $1 THEN 3 ELSE 4 END AS place
+     FROM documents d WHERE d.domain_id = $3 ${here} AND ${visibleAt("$2")}
+       AND (d.item_id = $1 OR d.path = $1 OR d.url = $1 OR lower(d.name) = lower($1))
+     ORDER BY place, d.path, d.id LIMIT ${MAX_CALLED}`,
+    values,
+  );
+  return found.filter(({ place }) => place === found[0]?.place);
+}
+
 export async function updateAttributes(sql: Sql, fileId: string, attributes: Attributes): Promise<void> {
   await sql.run("UPDATE documents SET attributes = $1 WHERE file_id = $2", [JSON.stringify(attributes), fileId]);
 }
@@ -150,6 +197,9 @@ export async function draftedDocuments(
   );
 }
 
+const HOLDING_COLUMNS = `d.id, d.item_id AS "itemId", d.file_id AS "fileId", d.sha256, d.file_type AS "fileType", d.path, d.url,
+       d.uploaded_at AS "uploadedAt", d.embedded_at AS "embeddedAt"`;
+
 /** The columns of holdings(). */
 export type HoldingRow = Pick<
   DocumentRow,
@@ -163,9 +213,7 @@ export async function documentsOfSource(
   page: { readonly visible: readonly number[]; readonly afterId: number; readonly limit: number },
 ): Promise<HoldingRow[]> {
   return sql.all<HoldingRow>(
-    `SELECT d.id, d.item_id AS "itemId", d.file_id AS "fileId", d.sha256, d.file_type AS "fileType", d.path, d.url,
-       d.uploaded_at AS "uploadedAt", d.embedded_at AS "embeddedAt"
-     FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.id > $3
+    `SELECT ${HOLDING_COLUMNS} FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.id > $3
        AND ${isListed(sql, "+d.born", "$4", "integer")}
        AND (d.died IS NULL OR NOT (${isListed(sql, "+d.died", "$4", "integer")}))
      ORDER BY d.id LIMIT $5`,
@@ -174,7 +222,7 @@ export async function documentsOfSource(
 }
 
 /** A document for readers, with what its text says of itself. */
-export interface ShownRow
+export interface ReadableRow
   extends Pick<
     DocumentRow,
     | "id"
@@ -193,17 +241,17 @@ export interface ShownRow
   readonly language: string;
 }
 
-const SHOWN = `SELECT d.id, d.domain_id AS "domainId", d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.name, d.path,
+const READABLE = `SELECT d.id, d.domain_id AS "domainId", d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.name, d.path,
   d.url, d.modified_at AS "modifiedAt", d.file_type AS "fileType", d.body_id AS "bodyId", b.title, b.language
   FROM documents_active d JOIN bodies b ON b.id = d.body_id`;
 
 /** Returns one page of the visible documents that have a text, by id. */
-export async function shownDocuments(sql: Sql, afterId: number, limit: number): Promise<ShownRow[]> {
-  return sql.all<ShownRow>(`${SHOWN} WHERE d.id > $1 ORDER BY d.id LIMIT $2`, [afterId, limit]);
+export async function readableDocuments(sql: Sql, afterId: number, limit: number): Promise<ReadableRow[]> {
+  return sql.all<ReadableRow>(`${READABLE} WHERE d.id > $1 ORDER BY d.id LIMIT $2`, [afterId, limit]);
 }
 
-export async function shownDocument(sql: Sql, fileId: string): Promise<ShownRow | undefined> {
-  return sql.get<ShownRow>(`${SHOWN} WHERE d.file_id = $1`, [fileId]);
+export async function readableDocument(sql: Sql, fileId: string): Promise<ReadableRow | undefined> {
+  return sql.get<ReadableRow>(`${READABLE} WHERE d.file_id = $1`, [fileId]);
 }
 
 /**
@@ -247,6 +295,26 @@ export async function countDocuments(store: Store, domain: DomainId): Promise<Do
     const count = { documents: rows.reduce((sum, { documents }) => sum + documents, 0), bySource };
     known.byDomain.set(domain, count);
     return count;
+  });
+}
+
+/** Returns the sources of a domain that have visible documents. Not from a cache, which verify would have to believe. */
+export async function sourcesOf(store: Store, domain: DomainId): Promise<Set<SourceId>> {
+  return store.db.read(async (sql) => {
+    const found = new Set<SourceId>();
+    for (let after = ""; ; ) {
+      const next = await sql.get<{ sourceId: SourceId }>(
+        `SELECT source_id AS "sourceId" FROM documents WHERE domain_id = $1 AND source_id > $2 ORDER BY source_id LIMIT 1`,
+        [domain, after],
+      );
+      if (!next) return found;
+      after = next.sourceId;
+      const shown = await sql.get(
+        "SELECT 1 AS one FROM documents_active WHERE domain_id = $1 AND source_id = $2 AND body_id IS NOT NULL LIMIT 1",
+        [domain, after],
+      );
+      if (shown) found.add(after as SourceId);
+    }
   });
 }
 

@@ -18,7 +18,9 @@ import {
   insertBodies,
   type NewBody,
   nameOfKey,
+  passOnDocuments,
   type UnfinishedBody,
+  withdrawBody,
 } from "./bodies.ts";
 import { chunkingKey, DEFAULT_CHUNKING } from "./chunk-sections.ts";
 import {
@@ -70,6 +72,8 @@ export class EmbeddedDraft implements IndexDraft {
   #pendingChunks = 0;
   /** Bodies that wait to be written, by nameOfKey. */
   readonly #bodies = new Set<string>();
+  /** Bodies that this draft made anew, by nameOfKey: documents with the same content share them. */
+  readonly #renewed = new Set<string>();
   /** Batches are written one after the other, so that the last operation on an item counts. */
   #written: Promise<void> = Promise.resolve();
   /** null until the first change is written: a draft without changes leaves no trace. */
@@ -114,7 +118,7 @@ export class EmbeddedDraft implements IndexDraft {
     const { store, source, nowSeconds } = this.#context;
     await commitGeneration(store, { source, generation: this.#generation, nowSeconds: nowSeconds(), ...options });
     this.#open = false;
-    if (this.#generation !== null) await this.#cleanUp();
+    if (this.#changes > 0) await this.#cleanUp();
     return { ready: [...this.#refs.values()], failed: [...this.#failed.values()] };
   }
 
@@ -145,7 +149,8 @@ export class EmbeddedDraft implements IndexDraft {
       };
       const key = bodyKey(extractor, source);
       const name = nameOfKey(key);
-      const known = this.#bodies.has(name) || (await findBody(store.db, key)) !== undefined;
+      const isMade = this.#bodies.has(name) || this.#renewed.has(name);
+      const known = isMade || (!file.isAnew && (await findBody(store.db, key)) !== undefined);
       const body = known ? null : await prepareBody(extractor, source, signal);
       this.#pending.push({ kind: "put", file: { ...file, sha256 }, key, body });
       if (body) this.#bodies.add(name);
@@ -183,19 +188,26 @@ export class EmbeddedDraft implements IndexDraft {
 
   async #write(operations: readonly Operation<PreparedBody>[], signal: AbortSignal): Promise<void> {
     const { store, source, crawl, nowSeconds } = this.#context;
-    const target = { source, crawl, generation: this.#generation, nowSeconds: nowSeconds() };
+    const target = {
+      source,
+      crawl,
+      generation: this.#generation,
+      renewed: this.#renewed,
+      nowSeconds: nowSeconds(),
+    };
     const outcome = await writeBatch(store, operations, target, signal);
     for (const operation of operations) {
       if (operation.kind === "put" && operation.body) this.#bodies.delete(nameOfKey(operation.key));
     }
     this.#note(outcome);
-    // Another process has cleaned up their body since they were queued.
+    // Another process has cleaned up their body since they were queued, or it was to be made anew and that failed.
     for (const file of outcome.bodiless) await this.#enqueuePut(file, signal);
   }
 
   #note(outcome: Outcome): void {
     this.#generation = outcome.generation;
     this.#changes += outcome.changes;
+    for (const name of outcome.renewed) this.#renewed.add(name);
     for (const [itemId, failed] of outcome.failed) {
       if (failed) this.#failed.set(itemId, failed);
       else this.#failed.delete(itemId);
@@ -322,6 +334,8 @@ interface Outcome {
   readonly failed: Map<ItemId, FailedRef | undefined>;
   /** Puts without a body, whose body has been cleaned up meanwhile. */
   readonly bodiless: DocumentFile[];
+  /** The bodies that were made anew, by nameOfKey. */
+  readonly renewed: ReadonlySet<string>;
 }
 
 interface Target {
@@ -330,6 +344,8 @@ interface Target {
   readonly crawl: string;
   /** null: the first batch with a change creates it. */
   readonly generation: number | null;
+  /** The bodies that the draft made anew before, by nameOfKey. */
+  readonly renewed: ReadonlySet<string>;
   /** The space the vectors of the bodies are in. */
   readonly spaceId: number;
   readonly nowSeconds: number;
@@ -347,18 +363,46 @@ async function applyOperations(
     sql,
     operations.flatMap((operation) => (operation.kind === "put" ? [operation.key] : [])),
   );
+  // Before the documents are read: they have the new bodies then, and are not changed documents.
+  const renewed = await renewBodies(sql, store, operations, known, target);
   const ids = [...new Set(operations.map(itemOf))];
   const rows = await draftedDocuments(sql, source, ids, target.generation ?? 0);
   const befores = new Map(rows.map((row) => [row.itemId, row]));
   const context = { store, source, nowSeconds, known };
   const items = new Map(ids.map((id) => [id, new DraftedItem(befores.get(id), context)]));
-  const outcome = fold(operations, items, known);
+  const isRenewed = (name: string): boolean => renewed.has(name) || target.renewed.has(name);
+  const outcome = { ...fold(operations, items, known, isRenewed), renewed };
   const changed = [...items.values()].filter((item) => item.changed);
-  if (changed.length === 0) return { ...outcome, generation: target.generation, changes: 0 };
+  if (changed.length === 0) return { ...outcome, generation: target.generation, changes: renewed.size };
   const mark = { crawl: target.crawl, createdAt: nowSeconds };
   const generation = target.generation ?? (await insertGeneration(sql, source, mark));
   await writeItems(sql, store, changed, { ...target, generation, bodies: bodiesOf(operations), known });
-  return { ...outcome, generation, changes: changed.length };
+  return { ...outcome, generation, changes: changed.length + renewed.size };
+}
+
+/**
+ * Where the store has a body that was made anew, stores the new one and gives it all documents of the old one: at once, because the
+ * content is the same. Updates `known`. Returns the names of all bodies that were made anew.
+ */
+async function renewBodies(
+  sql: Sql,
+  store: Store,
+  operations: readonly Operation[],
+  known: Map<string, BodyRow>,
+  { spaceId, nowSeconds }: Pick<Target, "spaceId" | "nowSeconds">,
+): Promise<ReadonlySet<string>> {
+  const anew = bodiesOf(operations.filter((operation) => operation.kind === "put" && operation.file.isAnew === true));
+  const old = new Map([...known].filter(([name]) => anew.has(name)));
+  for (const { id } of old.values()) await withdrawBody(sql, id);
+  const fresh = [...anew].flatMap(([name, body]) => (old.has(name) ? [body] : []));
+  const stored = await storeBodies(sql, store, fresh, spaceId);
+  for (const [name, { id }] of old) {
+    const body = stored.get(name);
+    if (!body) continue;
+    await passOnDocuments(sql, { from: id, to: body.id, embeddedAt: nowSeconds });
+    known.set(name, body);
+  }
+  return new Set(anew.keys());
 }
 
 type Folded = Pick<Outcome, "refs" | "failed" | "bodiless">;
@@ -368,9 +412,14 @@ function fold(
   operations: readonly Operation[],
   items: ReadonlyMap<ItemId, DraftedItem>,
   known: ReadonlyMap<string, BodyRow>,
+  isRenewed: (name: string) => boolean,
 ): Folded {
   const { refs, failed, bodiless }: Folded = { refs: new Map(), failed: new Map(), bodiless: [] };
   const atHand = bodiesOf(operations);
+  const hasBody = ({ file, key }: Operation & { readonly kind: "put" }): boolean => {
+    const name = nameOfKey(key);
+    return (known.has(name) || atHand.has(name)) && (!file.isAnew || isRenewed(name));
+  };
   for (const operation of operations) {
     const itemId = itemOf(operation);
     const item = items.get(itemId);
@@ -390,7 +439,7 @@ function fold(
     if (operation.kind === "end") {
       refs.set(itemId, null);
       item.end(operation);
-    } else if (!known.has(nameOfKey(operation.key)) && !atHand.has(nameOfKey(operation.key))) {
+    } else if (!hasBody(operation)) {
       bodiless.push(operation.file);
     } else {
       refs.set(itemId, refOf(item.put(operation).row));

@@ -3,9 +3,11 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
+  CopyOfDocument,
   DocumentCount,
   DocumentVersion,
   DocumentWanted,
+  ErasedDocuments,
   GarbageOptions,
   Generation,
   GenerationChange,
@@ -15,24 +17,32 @@ import type {
   IndexDraft,
   IndexedDocument,
   IndexedRef,
+  ItemTraces,
   ReadableDocuments,
   Reclaimed,
   RetainedDocuments,
   SearchHit,
   SearchQuery,
+  SectionsFound,
+  SectionsWanted,
+  ShownDocuments,
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { auditDocument, disownBody } from "./audit-document.ts";
-import { readBodyText } from "./bodies.ts";
+import { auditDocument, auditStored } from "./audit-document.ts";
+import { readBodyText, sectionsOfDocument } from "./bodies.ts";
 import {
   countDocuments,
+  documentsCalled,
   documentsOfSource,
-  type ShownRow,
+  type ReadableRow,
+  readableDocument,
+  readableDocuments,
   type SourceKey,
-  shownDocument,
   shownDocuments,
+  sourcesOf,
 } from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
+import { describeItem, documentsWithHash, eraseItems, itemsWithText, textsOfItem } from "./erase-documents.ts";
 import {
   abandonDrafts,
   type DifferenceRow,
@@ -57,7 +67,7 @@ import {
   sweepAbandoned,
   UNLIMITED,
 } from "./retention.ts";
-import { searchStore } from "./search/search-store.ts";
+import { generationOf, searchStore } from "./search/search-store.ts";
 import { DIRECT_SOURCE } from "./shared-schema.ts";
 import type { Store } from "./store.ts";
 import { probeStore, readState, writeLocked } from "./store-state.ts";
@@ -80,6 +90,7 @@ export class EmbeddedIndex implements Index {
   readonly generations: Generations;
   readonly retained: RetainedDocuments;
   readonly documents: ReadableDocuments;
+  readonly shown: ShownDocuments;
   readonly #options: EmbeddedIndexOptions;
   readonly #nowSeconds: () => number;
 
@@ -89,7 +100,8 @@ export class EmbeddedIndex implements Index {
     const { store, domain } = options;
     this.generations = new EmbeddedGenerations({ store, domain, nowSeconds: this.#nowSeconds });
     this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
-    this.documents = readableDocuments(store, domain);
+    this.documents = documentsToRead(store, domain);
+    this.shown = { of: (source, items) => this.#shownOf(source, items), sections: (wanted) => this.#sections(wanted) };
   }
 
   async draft(sourceId: SourceId, crawl = ""): Promise<IndexDraft> {
@@ -122,8 +134,29 @@ export class EmbeddedIndex implements Index {
     }
   }
 
+  async #shownOf(sourceId: SourceId, items: readonly ItemId[]): Promise<IndexedRef[]> {
+    const source = sourceKey(this.#options.domain, sourceId);
+    const { db } = await this.#options.store();
+    return (await shownDocuments(db, source, items)).map(refOf);
+  }
+
+  async #sections({ called, sourceId, generation, offset, limit }: SectionsWanted): Promise<SectionsFound> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("read sections");
+    return (await this.#options.store()).db.read(async (sql) => {
+      const at = await generationOf(sql, generation);
+      const rows = await documentsCalled(sql, { domainId: domain, sourceId, called }, at);
+      const documents = rows.map(({ bodyId: _, ...document }) => document);
+      const [{ fileId, bodyId } = {}, ...others] = rows;
+      if (fileId === undefined || bodyId == null || others.length > 0) return { documents, sections: [], total: 0 };
+      return { documents, ...(await sectionsOfDocument(sql, { fileId, bodyId }, { offset, limit })) };
+    });
+  }
+
   async sources(): Promise<ReadonlySet<SourceId>> {
-    return new Set((await this.count()).bySource?.keys());
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("list sources");
+    return sourcesOf(await this.#options.store(), domain);
   }
 
   async openAudit(sourceId: SourceId): Promise<IndexAudit> {
@@ -132,8 +165,8 @@ export class EmbeddedIndex implements Index {
     return {
       basis: "label, text, sections, chunks, vectors",
       check: async (file, signal) => auditDocument(await this.#options.store(), extractor, source, file, signal),
+      checkStored: async (file) => auditStored(await this.#options.store(), source, file),
       leftovers: async function* () {},
-      disown: async (itemId) => disownBody(await this.#options.store(), source, itemId),
     };
   }
 
@@ -157,24 +190,24 @@ export class EmbeddedIndex implements Index {
   }
 }
 
-function readableDocuments(store: () => Promise<Store>, domain: DomainId | undefined): ReadableDocuments {
+function documentsToRead(store: () => Promise<Store>, domain: DomainId | undefined): ReadableDocuments {
   // What another domain left in the store is, for this one, a file like those that others attached.
-  const toShown = ({ id: _, bodyId: __, domainId, ...row }: ShownRow): IndexedDocument =>
+  const toIndexed = ({ id: _, bodyId: __, domainId, ...row }: ReadableRow): IndexedDocument =>
     domainId === domain ? row : { ...row, sourceId: "", itemId: row.fileId as string as ItemId };
   return {
     async list({ after = "0", limit }) {
       if (!/^\d{1,15}$/.test(after)) throw new BadInputError("list documents: the place to go on from is not valid");
-      const rows = await shownDocuments((await store()).db, Number(after), limit);
+      const rows = await readableDocuments((await store()).db, Number(after), limit);
       const next = rows.length < limit ? undefined : rows.at(-1)?.id;
-      return { documents: rows.map(toShown), ...(next !== undefined && { next: String(next) }) };
+      return { documents: rows.map(toIndexed), ...(next !== undefined && { next: String(next) }) };
     },
     async find(fileId) {
-      const row = await shownDocument((await store()).db, fileId);
-      return row && toShown(row);
+      const row = await readableDocument((await store()).db, fileId);
+      return row && toIndexed(row);
     },
     async read(fileId, range) {
       return (await store()).db.read(async (sql) => {
-        const bodyId = (await shownDocument(sql, fileId))?.bodyId;
+        const bodyId = (await readableDocument(sql, fileId))?.bodyId;
         return bodyId == null ? undefined : readBodyText(sql, bodyId, range);
       });
     },
@@ -203,6 +236,36 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
   async purge(source: SourceId, items: readonly ItemId[]): Promise<ItemId[]> {
     const key = sourceKey(this.#options.domain, source);
     return purgeItems(await this.#options.store(), key, items);
+  }
+
+  async erase(
+    source: SourceId,
+    items: readonly ItemId[],
+    options: { readonly dryRun: boolean },
+  ): Promise<ErasedDocuments> {
+    const store = await this.#options.store();
+    const erased = await eraseItems(store, sourceKey(this.#options.domain, source), items, options);
+    if (!options.dryRun) await store.spaces.forgetLearnt(store);
+    return erased;
+  }
+
+  async describe(source: SourceId, item: ItemId): Promise<readonly ItemTraces[]> {
+    return describeItem((await this.#options.store()).db, sourceKey(this.#options.domain, source), item);
+  }
+
+  async *texts(source: SourceId, item: ItemId): AsyncGenerator<string, void> {
+    yield* textsOfItem((await this.#options.store()).db, sourceKey(this.#options.domain, source), item);
+  }
+
+  async *mentioning(text: string): ReturnType<typeof itemsWithText> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("look for documents");
+    yield* itemsWithText((await this.#options.store()).db, domain, text);
+  }
+
+  async withContent(hashes: readonly string[]): Promise<readonly CopyOfDocument[]> {
+    const found = await documentsWithHash((await this.#options.store()).db, hashes);
+    return found.map((one) => (one.sourceId === DIRECT_SOURCE ? { ...one, domainId: "" } : one));
   }
 
   async *listHidden(source: SourceId): AsyncGenerator<ItemId[]> {

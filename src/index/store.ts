@@ -73,6 +73,11 @@ export interface TextIndex {
   countWords(sql: Sql, words: readonly string[]): Promise<Map<string, number>>;
   /** Returns words of the store that share character trigrams with this one, most first: candidates for typos and compounds. */
   similarWords(sql: Sql, word: string, limit: number): Promise<string[]>;
+  /**
+   * Forgets words that no passage or label has any more, wherever they are still stored. In several transactions; costs what the
+   * whole store has.
+   */
+  dropLostWords(db: SqlDatabase): Promise<void>;
 }
 
 export interface ChunkVector {
@@ -124,6 +129,11 @@ export interface SpaceKeeper {
   active(sql: Sql): Promise<Space>;
   /** See Index.refreshVectors. If it is killed, the active space stays active. */
   refresh(store: Store, report: (line: string) => void, signal: AbortSignal): Promise<void>;
+  /**
+   * Forgets what was learnt from the store's texts; the next refresh learns it anew, and until then words alone answer. Returns
+   * whether there was anything.
+   */
+  forgetLearnt(store: Store): Promise<boolean>;
 }
 
 /** Opens vector stores: a folder of SQLite files, or a PostgreSQL database with one schema per store. */

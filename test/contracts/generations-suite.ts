@@ -5,10 +5,17 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { Extractor } from "../../src/contracts/document.ts";
 import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
-import type { DocumentFile, GenerationChange, Generations, Index } from "../../src/contracts/search-index.ts";
-import { sectionsOfDocument } from "../../src/index/bodies.ts";
+import type {
+  DocumentFile,
+  GenerationChange,
+  Generations,
+  Index,
+  SectionsFound,
+  SectionsWanted,
+} from "../../src/contracts/search-index.ts";
 import { activateSpace, insertSpace } from "../../src/index/embedding/spaces.ts";
 import { writeLocked } from "../../src/index/store-state.ts";
+import { nameUuid } from "../../src/lib/name-uuid.ts";
 import { apply, countingEmbedder, DEMO, found, LIBRARY, never, OTHER, writeDocument } from "../index/index-fixture.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts } from "./store-under-test.ts";
 
@@ -431,26 +438,69 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       assert.ok(items.has("h1") && items.has("h1090") && !items.has("extra"));
     });
 
-    test("sections of a document, by domain, source and path", async () => {
-      await commit({ a: "Before.\n\n# Travel\n\nBy train.\n\n## Hotels\n\nUp to 145 euros." });
-      const { db } = await under.store();
-      const at = { domainId: DEMO, sourceId: LIBRARY, path: "a.md" };
+    const sections = async (called: string, more: Partial<SectionsWanted> = {}): Promise<SectionsFound> =>
+      (await index.shown?.sections({ called, offset: 0, limit: 100, ...more })) ?? assert.fail("it has sections");
+
+    test("sections of a document have ids of their own, and no empty ones are shown", async () => {
+      const text =
+        "# Travel\n\nBy train.\n\n## Hotels\n\n### Cities\n\n### Villages\n\nUp to 145 euros.\n\n## Empty\n\n# End\n\nBye.";
+      await commit({ a: text, twin: text });
+      const { documents, sections: all, total } = await sections("a.md");
       assert.deepEqual(
-        (await sectionsOfDocument(db, at)).map((row) => ({ ...row })),
+        all.map(({ position, heading, level, content, parentId }) => [
+          position,
+          heading,
+          level,
+          content,
+          all.find(({ id }) => id === parentId)?.heading ?? null,
+        ]),
         [
-          { position: 0, parent: null, heading: "", level: 0, content: "Before." },
-          { position: 1, parent: 0, heading: "Travel", level: 1, content: "By train." },
-          { position: 2, parent: 1, heading: "Hotels", level: 2, content: "Up to 145 euros." },
+          [0, "", 0, "", null],
+          [1, "Travel", 1, "By train.", ""],
+          [2, "Hotels", 2, "", "Travel"],
+          [3, "Villages", 3, "Up to 145 euros.", "Hotels"],
+          [4, "End", 1, "Bye.", ""],
         ],
       );
-      assert.deepEqual(await sectionsOfDocument(db, { ...at, sourceId: OTHER }), []);
-      await commit({ a: "Short." });
+      assert.equal(total, 5);
+      const fileId = documents[0]?.fileId ?? assert.fail();
       assert.deepEqual(
-        (await sectionsOfDocument(db, at)).map(({ content }) => content),
-        ["Short."],
+        all.map(({ id }) => id),
+        [0, 1, 2, 3, 4].map((at) => nameUuid("508633bc-ca04-4d3a-a3f0-246de6256212", `${fileId}/${at}`)),
       );
+      const twin = await sections("twin");
+      assert.deepEqual(
+        twin.sections.map(({ content }) => content),
+        all.map(({ content }) => content),
+      );
+      assert.equal(new Set([...all, ...twin.sections].map(({ id }) => id)).size, 10, "they share a body, and no id");
+      assert.equal(await count("bodies"), 1);
+
+      const page = await sections(fileId, { offset: 2, limit: 2 });
+      assert.deepEqual([page.sections, page.total], [all.slice(2, 4), 5]);
+      assert.deepEqual((await sections(fileId, { offset: 9 })).sections, []);
+    });
+
+    test("sections of a document as readers are shown it, and as of a kept generation; several of one name are told apart", async () => {
+      await commit({ a: "Long.", b: "Other." });
+      await commit({ a: "Short." });
       await commit({ a: null });
-      assert.deepEqual(await sectionsOfDocument(db, at), []);
+      const contents = async (more: Partial<SectionsWanted> = {}): Promise<unknown> =>
+        (await sections("a.md", more)).sections.map(({ content }) => content);
+      assert.deepEqual(
+        [await contents(), await contents({ generation: 2 }), await contents({ generation: 1 })],
+        [[], ["Short."], ["Long."]],
+      );
+      await assert.rejects(contents({ generation: 9 }), { name: "BadInputError", message: /9 is not kept.*3, 2, 1/ });
+      await generations.rollback(1);
+      assert.deepEqual(await contents(), ["Long."]);
+      await generations.release();
+
+      await commit({ b: "Another." }, OTHER);
+      const both = await sections("B.MD");
+      assert.deepEqual([both.documents.map(({ sourceId }) => sourceId), both.sections], [[LIBRARY, OTHER], []]);
+      assert.equal((await sections("b.md", { sourceId: OTHER })).sections[0]?.content, "Another.");
+      assert.deepEqual((await sections("nothing")).documents, []);
     });
 
     test("a document that cannot be embedded fails alone, and keeps its old version", async () => {

@@ -1,6 +1,6 @@
 // What verify says of a domain, its certificates, their proofs, and what it does while others work or a source is away.
 import assert from "node:assert/strict";
-import { readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
+import { readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { verifyJob } from "../../src/app/verify-job.ts";
@@ -9,7 +9,6 @@ import { parseDomainId } from "../../src/contracts/ids.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
 import { checkCertificate, formatCertificate, hashCertificate } from "../../src/engine/certificate.ts";
 import { checksumOf, packVector } from "../../src/index/embedding/vectors.ts";
-import { storageFolder } from "../../src/mirror/layout.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 import { StoredDomain, type Verified, verify } from "./verify-corruptions.ts";
 
@@ -215,8 +214,7 @@ test("verify waits for whoever works on the source, and can be cancelled while i
     await waits.promise;
     return running;
   };
-  const certificates = (): Promise<string[]> =>
-    readdir(join(storageFolder(stage.storage, "domains"), FOLDERS, "certificates")).catch(() => []);
+  const certificates = () => stage.app.certificates.list(FOLDERS);
 
   let lease = await hold();
   const cancelled = await start();

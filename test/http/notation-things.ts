@@ -99,6 +99,10 @@ export function thingsOf(
   });
 
   const ofDomain = async (): Promise<Record<string, string>> => ({ domain_id: DOMAIN });
+  const verified = once(async (): Promise<Record<string, string>> => {
+    await ask(stage().url, `GET /v2/crawler/verify?domain_id=${DOMAIN}&format=json`);
+    return { domain_id: DOMAIN };
+  });
   const activeGeneration = async (): Promise<number> => (await stage().world.app.generations(DOMAIN)).active;
 
   return {
@@ -178,6 +182,7 @@ export function thingsOf(
       make: async () => (await edited())["document"] ?? "",
     },
     "/v2/documents/version": { needs: ["domain_id", "document"], act: edited },
+    "/v2/documents/sections": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/difference": {
       needs: ["domain_id", "document", "from", "to"],
       act: async () => ({ ...(await edited()), from: "v1", to: "v2" }),
@@ -190,6 +195,8 @@ export function thingsOf(
     "/v2/ingest/rebuild": { act: async () => ({ ...(await ofRegistry()), dry_run: "true" }) },
     "/v2/ingest/status": { act: ofRegistry },
     "/v2/ingest/images/get": { needs: ["item_id", "image_id"], act: illustrated },
+    "/v2/domains/certificates": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/certificates/get": { needs: ["domain_id"], act: verified },
     "/v2/domains/generations": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/generations/difference": {
       needs: ["domain_id", "from", "to"],

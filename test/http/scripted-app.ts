@@ -16,7 +16,9 @@ import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.t
 import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
+import { createCertificates } from "../../src/engine/kept-certificates.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
+import { createPlans } from "../../src/engine/stored-plans.ts";
 import type { RequestTimeouts } from "../../src/http/middleware/request-timeouts.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
@@ -122,6 +124,11 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         throw new NotFoundError(`Source '${sourceId}' does not exist.`);
       }
     },
+    plans: createPlans({
+      domains,
+      ledgers: openTestLedgers(join(folder, "crawler")),
+      costs: { pricing: { kind: "none" }, prices: config.prices },
+    }),
     otherStores: async () => [],
     leases: { acquire: () => assert.fail("nobody works") },
     checkPlaces: async () => undefined,
@@ -144,6 +151,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       problems: [],
     }),
     verify: () => assert.fail("nobody verifies"),
+    certificates: createCertificates({ domainsFolder: join(folder, "domains"), now: () => new Date() }),
     migrate: async (_request, { dryRun }) => ({ dry_run: dryRun, sources: [], problems: [] }),
     query: (request) => script.query(request),
     explainDocument: async ({ domainId, query }) => ({ domainId, query, documents: [] }),
@@ -163,7 +171,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         ledgers: openTestLedgers(join(folder, "crawler")),
         busyWith: busyWith(createJobStore(jobsFolder)),
       }),
-    shownDocuments: {
+    searchableDocuments: {
       list: async () => ({ documents: [], next: undefined, notes: [] }),
       read: async () => {
         throw new NotFoundError("There is no such document.");
@@ -175,6 +183,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       domains,
       crawlerFolder: join(folder, "crawler"),
       ledgers: openTestLedgers(join(folder, "crawler")),
+      backend: { openIndex: async () => undefined },
     }),
     generations: async () => NO_GENERATIONS,
     rollback: async () => NO_GENERATIONS,

@@ -6,7 +6,6 @@ import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { IndexedRef } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { sectionsOfDocument } from "../../src/index/bodies.ts";
 import { DEFAULT_CHUNKING } from "../../src/index/chunk-sections.ts";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { packVector } from "../../src/index/embedding/vectors.ts";
@@ -101,8 +100,7 @@ describe("generations in a SQLite file", () => {
     const [hit] = await at.index.search({ text: "secondword", limit: 1 });
     assert.equal(hit?.details?.modifiedAt, "2024-01-15T10:30:00Z");
     assert.ok((hit?.details?.parts.vector ?? 0) > 0.1, "the vectors of before answer");
-    const { db } = await at.provider.open(STORE);
-    const sections = await sectionsOfDocument(db, { domainId: DEMO, sourceId: LIBRARY, path: "a.md" });
+    const { sections } = await at.index.shown.sections({ called: "a.md", offset: 0, limit: 9 });
     assert.deepEqual(
       sections.map(({ content }) => content),
       ["The secondword stands."],

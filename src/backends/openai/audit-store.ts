@@ -11,14 +11,16 @@ export function openStoreAudit(
   snapshot: StoreSnapshot,
   { domainId, sourceId }: { readonly domainId: DomainId; readonly sourceId: SourceId },
 ): IndexAudit {
+  const check = async (file: DocumentFile): Promise<DocumentAudit> => {
+    const current = snapshot.items.get(file.itemId)?.current;
+    if (!current) return auditOf([{ part: "document", detail: "the vector store has no completed file of it" }]);
+    const marks = { domainId, sourceId, itemId: file.itemId, sha256: file.sha256 };
+    return auditOf(compareAttributes(current, toWireAttributes(marks, file.label), file));
+  };
   return {
     basis: "files, states, attributes",
-    async check(file) {
-      const current = snapshot.items.get(file.itemId)?.current;
-      if (!current) return auditOf([{ part: "document", detail: "the vector store has no completed file of it" }]);
-      const marks = { domainId, sourceId, itemId: file.itemId, sha256: file.sha256 };
-      return auditOf(compareAttributes(current, toWireAttributes(marks, file.label), file));
-    },
+    check,
+    checkStored: check,
     async *leftovers() {
       const all: IndexLeftover[] = [];
       for (const [itemId, { strays, ghosts }] of snapshot.items) {

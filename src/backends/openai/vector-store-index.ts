@@ -111,12 +111,12 @@ export class VectorStoreIndex implements Index {
       async list({ after, limit }) {
         const { entries, hasMore } = await listFilePage(store, after, limit);
         const next = hasMore ? entries.at(-1)?.fileId : undefined;
-        const documents = entries.map((file) => toShown(file, domainId));
+        const documents = entries.map((file) => toIndexed(file, domainId));
         return { documents, ...(next !== undefined && { next }) };
       },
       async find(fileId) {
         const file = await findStoreFile(store, fileId);
-        return file?.status === "completed" ? toShown(file, domainId) : undefined;
+        return file?.status === "completed" ? toIndexed(file, domainId) : undefined;
       },
       async read(fileId, range) {
         const text = await readFileText(store, fileId);
@@ -157,7 +157,7 @@ export class VectorStoreIndex implements Index {
 }
 
 /** The service tells neither name nor address; others may give their files attributes like ours. */
-function toShown(file: StoreFile, domainId: DomainId): IndexedDocument {
+function toIndexed(file: StoreFile, domainId: DomainId): IndexedDocument {
   const { source_id, item_id, last_modified } = file.attributes;
   const isOurs = isOfDomain(file, domainId) && typeof source_id === "string";
   return {

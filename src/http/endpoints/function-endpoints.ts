@@ -1,6 +1,7 @@
 import { domainToUnicode } from "node:url";
 import type { App } from "../../app/app.ts";
 import { rebuildIndexJob } from "../../app/jobs.ts";
+import { openableUrl } from "../../app/openable-url.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../../contracts/ids.ts";
@@ -336,7 +337,7 @@ async function answer(app: App, request: SearchRequest, call: Call): Promise<Ans
   const startedAtMs = performance.now();
   const found = await search(app, request, call);
   const documents = await findDocuments(app, found, request.filters);
-  const results = toResultsJson(documents, request).slice(0, request.limit);
+  const results = toResultsJson(documents, { ...request, origin: call.origin }).slice(0, request.limit);
   const from = (request.page - 1) * request.pageSize;
   return ok({
     schemaVersion: "1.1",
@@ -468,15 +469,18 @@ function hostOf(address: string): string {
 
 function toResultsJson(
   pages: readonly FoundDocument[],
-  request: { readonly contentTypes: readonly string[]; readonly nestImages: boolean },
+  request: { readonly contentTypes: readonly string[]; readonly nestImages: boolean; readonly origin: string },
 ): object[] {
   return pages.flatMap((page) => [
-    ...(request.contentTypes.includes("text") ? [toPageJson(page, request.nestImages)] : []),
+    ...(request.contentTypes.includes("text") ? [toPageJson(page, request)] : []),
     ...(request.contentTypes.includes("image") ? imagesOf(page).map((image) => toImageResultJson(page, image)) : []),
   ]);
 }
 
-function toPageJson(page: FoundDocument, nestImages: boolean): object {
+function toPageJson(
+  page: FoundDocument,
+  { nestImages, origin }: { readonly nestImages: boolean; readonly origin: string },
+): object {
   const [best, ...more] = page.passages;
   const text = [best, ...more].map((passage) => passage.text.trim()).join("\n\n");
   return {
@@ -484,7 +488,7 @@ function toPageJson(page: FoundDocument, nestImages: boolean): object {
     score: best.score,
     type: "text",
     summary: summaryOf(best.text),
-    url: best.url,
+    url: openableUrl(best, origin),
     content: { text, metadata: toMetadataJson(page) },
     ...(nestImages && { images: imagesOf(page).map(toImageJson) }),
   };

@@ -19,7 +19,7 @@ export interface DocumentChanges {
 const LOOK_EVERY_MS = 2000;
 
 export function createDocumentChanges(
-  app: Pick<App, "domains" | "shownDocuments">,
+  app: Pick<App, "domains" | "searchableDocuments">,
   listener: ChangeListener,
   {
     logError,
@@ -41,7 +41,7 @@ export function createDocumentChanges(
     for (const domain of domains) {
       // A domain that cannot be read now has not changed for readers.
       const before = revisions?.get(domain.domainId) ?? "";
-      const revision = await app.shownDocuments.revision(domain).catch((error: unknown) => {
+      const revision = await app.searchableDocuments.revision(domain).catch((error: unknown) => {
         logError(`look for changes of domain '${domain.domainId}'`, error);
         return before;
       });
@@ -78,7 +78,7 @@ export function createDocumentChanges(
 
   async function versionOf(uri: string): Promise<string> {
     try {
-      return (await app.shownDocuments.versionOf(parseDocumentId(uri))) ?? "";
+      return (await app.searchableDocuments.versionOf(parseDocumentId(uri))) ?? "";
     } catch (error) {
       if (error instanceof NotFoundError) return "";
       throw error;

@@ -1,7 +1,8 @@
+import { openableUrl } from "../../app/openable-url.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import { type ItemId, parseDomainId, parseSourceId } from "../../contracts/ids.ts";
 import type { QuerySource } from "../../engine/query.ts";
-import type { DocumentKey } from "../../engine/shown-documents.ts";
+import type { DocumentKey } from "../../engine/searchable-documents.ts";
 import { plainLabel } from "../../lib/text.ts";
 import { shorten } from "../routing/parameters.ts";
 
@@ -62,9 +63,12 @@ export function keyOfHit(
   return { domainId, sourceId: source_id, itemId: item_id as ItemId };
 }
 
-/** The source's own address if a browser opens it, else our page of the document. `origin`: where pages of this server are. */
-export function addressOf({ domainId, itemId }: DocumentKey, url: string, origin: string): string {
-  if (/^https?:\/\//i.test(url)) return url;
-  const query = new URLSearchParams({ domain_id: domainId, document: itemId, format: "html" });
-  return `${origin}/v2/documents/version?${query}`;
+/** Returns an address of the document that opens. `origin`: where pages of this server are for whoever asks. */
+export function addressOf(
+  document: DocumentKey & { readonly webUrl: string; readonly fileId: string },
+  origin: string,
+) {
+  const { domainId, sourceId, itemId, webUrl, fileId } = document;
+  const attributes = sourceId === "" ? {} : { domain_id: domainId, source_id: sourceId, item_id: itemId };
+  return openableUrl({ webUrl, fileId, attributes, text: "" }, origin);
 }

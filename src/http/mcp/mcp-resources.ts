@@ -1,10 +1,10 @@
 import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
-import type { ShownPlace } from "../../engine/shown-documents.ts";
+import type { SearchablePlace } from "../../engine/searchable-documents.ts";
 import { plainLabel } from "../../lib/text.ts";
 import { formatDocumentUri, parseDocumentId, URI_PREFIX } from "./document-id.ts";
-import { MAX_TEXT, type McpCall, titleOf } from "./mcp-tools.ts";
+import { MAX_TEXT, type McpCall } from "./mcp-tools.ts";
 
 const PAGE = 100;
 const MEDIA_TYPE = "text/markdown";
@@ -27,15 +27,15 @@ export const RESOURCE_TEMPLATE = {
 
 /** Lists the documents of all domains, page by page. BadInputError for a cursor that is not valid, or not any more. */
 export async function listResources(
-  { shownDocuments }: App,
+  { searchableDocuments }: App,
   cursor: string | undefined,
 ): Promise<{ readonly resources: McpResource[]; readonly nextCursor?: string; readonly notes: readonly string[] }> {
   const from = cursor === undefined ? undefined : readCursor(cursor);
-  const { documents, next, notes } = await shownDocuments.list({ from, limit: PAGE });
+  const { documents, next, notes } = await searchableDocuments.list({ from, limit: PAGE });
   const resources = documents.map((document) => ({
     uri: formatDocumentUri(document),
-    name: plainLabel(document.name),
-    title: titleOf(document),
+    name: plainLabel(document.name || document.fileId),
+    title: plainLabel(document.title),
     mimeType: MEDIA_TYPE,
     ...(document.modifiedAt !== "" && { annotations: { lastModified: document.modifiedAt } }),
   }));
@@ -44,14 +44,14 @@ export async function listResources(
 
 /** NotFoundError if readers see no such document. A text that is only a part ends with a sentence that says so. */
 export async function readResource(
-  { shownDocuments }: App,
+  { searchableDocuments }: App,
   uri: string,
   call: McpCall,
 ): Promise<{ readonly uri: string; readonly mimeType: string; readonly text: string }> {
   const [id = "", query = ""] = uri.split("?", 2);
   const place = parseDocumentId(id);
   const offset = readOffset(query);
-  const { part } = await shownDocuments.read(place, { offset, limit: MAX_TEXT }, call);
+  const { part } = await searchableDocuments.read(place, { offset, limit: MAX_TEXT }, call);
   const end = part.offset + [...part.text].length;
   if (part.offset === 0 && end >= part.total) return { uri, mimeType: MEDIA_TYPE, text: part.text };
   const next = end < part.total ? ` The next part is ${formatDocumentUri(place)}?offset=${end}` : "";
@@ -67,11 +67,11 @@ function readOffset(query: string): number {
   return Number(offset);
 }
 
-function writeCursor({ domainId, after }: ShownPlace): string {
+function writeCursor({ domainId, after }: SearchablePlace): string {
   return Buffer.from(JSON.stringify([domainId, ...(after === undefined ? [] : [after])])).toString("base64url");
 }
 
-function readCursor(cursor: string): ShownPlace {
+function readCursor(cursor: string): SearchablePlace {
   try {
     const parts: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString());
     if (Array.isArray(parts) && parts.length <= 2 && parts.every((part) => typeof part === "string")) {

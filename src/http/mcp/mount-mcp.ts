@@ -6,9 +6,15 @@ import { refuseCrossSite } from "../middleware/check-origin.ts";
 import { refusalBody, refuse } from "../middleware/refusal.ts";
 import { RefusedError, requireRole, toFailure } from "../routing/failure.ts";
 
-/** The protocol as one handler: `McpFace.fetch` answers requests of admitted callers. */
+/** Who asks, and where they reach this server. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly origin: string;
+}
+
+/** The protocol as one handler of requests whose caller was admitted. */
 export interface McpFace {
-  fetch(request: Request, by: Principal): Promise<Response>;
+  fetch(request: Request, by: Caller): Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -29,7 +35,7 @@ export function mountMcp(http: Hono<HttpEnv>, app: App, { logError, closing, loo
   closing?.addEventListener("abort", () => void face?.then((opened) => opened.close()), { once: true });
   http.all("/mcp", async (c) => {
     if (c.req.method === "TRACE") return refuse(c, 400, "HTTP method 'TRACE' not supported.");
-    if (isRead(c)) return c.text(describeMcp(new URL(c.req.url).origin));
+    if (isRead(c)) return c.text(describeMcp(c.get("origin")));
     try {
       refuseCrossSite(c.req.raw);
       const principal: Principal | undefined = c.get("principal");
@@ -37,7 +43,7 @@ export function mountMcp(http: Hono<HttpEnv>, app: App, { logError, closing, loo
         throw new RefusedError(401, "Send a key of this server as 'Authorization: Bearer …'.");
       // Every tool reads only, so nothing of this is in the audit log, as with other searches.
       requireRole(principal, "read");
-      return await (await open()).fetch(c.req.raw, principal);
+      return await (await open()).fetch(c.req.raw, { principal, origin: c.get("origin") });
     } catch (error) {
       const { status, message } = toFailure(error);
       if (status >= 500 && !c.req.raw.signal.aborted) logError(`${c.req.method} ${c.req.path}`, error);
@@ -47,7 +53,7 @@ export function mountMcp(http: Hono<HttpEnv>, app: App, { logError, closing, loo
 }
 
 /** A person who opens the address; clients of 2025 ask for a stream, which is refused as their protocol wants it. */
-function isRead(c: Context): boolean {
+function isRead(c: Context<HttpEnv>): boolean {
   const isGet = c.req.method === "GET" || c.req.method === "HEAD";
   return isGet && !/text\/event-stream/i.test(c.req.header("accept") ?? "");
 }

@@ -2,14 +2,14 @@ import type { AuthInfo, JSONRPCMessage, McpServerFactory, Server, Transport } fr
 import { createMcpHandler, readRequestBody } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { App } from "../../app/app.ts";
-import { ownerOf, type Principal } from "../../contracts/access.ts";
+import { ownerOf } from "../../contracts/access.ts";
 import { explain } from "../../contracts/errors.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { logLine } from "../../lib/text.ts";
 import { RefusedError } from "../routing/failure.ts";
 import { createDocumentChanges } from "./document-changes.ts";
 import { createMcpServer, MAX_SUBSCRIPTIONS } from "./mcp-server.ts";
-import type { McpFace } from "./mount-mcp.ts";
+import type { Caller, McpFace } from "./mount-mcp.ts";
 
 /** As for other requests that upload nothing. */
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -23,9 +23,9 @@ interface ServeOptions {
 
 /** The protocol over HTTP. No sessions are kept: each request has a server of its own. */
 export function createMcpFace(app: App, { logError, lookEveryMs }: ServeOptions): McpFace {
-  const factory: McpServerFactory = ({ era, authInfo, requestInfo }) =>
+  const factory: McpServerFactory = ({ era, authInfo }) =>
     createMcpServer(app, {
-      call: { principal: principalIn(authInfo), origin: requestInfo ? new URL(requestInfo.url).origin : "" },
+      call: callerIn(authInfo),
       // A client of 2025 would wait for notices on a stream that its requests do not have.
       notices: era === "modern" ? { subscriptions: new Set() } : "none",
       logError,
@@ -42,8 +42,7 @@ export function createMcpFace(app: App, { logError, lookEveryMs }: ServeOptions)
   const streams = new Map<string, number>();
 
   /** Opens the stream of a subscription: changes are noticed from before its acknowledgement until it ends. */
-  async function listen(request: Request, by: Principal, authInfo: AuthInfo): Promise<Response> {
-    const owner = ownerOf(by);
+  async function listen(request: Request, owner: string, authInfo: AuthInfo): Promise<Response> {
     const open = streams.get(owner) ?? 0;
     if (open >= MAX_STREAMS.ofOne) {
       throw new RefusedError(429, `Too many subscriptions: ${MAX_STREAMS.ofOne} are open for this key. End one first.`);
@@ -70,17 +69,21 @@ export function createMcpFace(app: App, { logError, lookEveryMs }: ServeOptions)
 
   return {
     async fetch(request, by) {
-      const authInfo: AuthInfo = { token: "", clientId: ownerOf(by), scopes: [], extra: { principal: by } };
+      const owner = ownerOf(by.principal);
+      const authInfo: AuthInfo = { token: "", clientId: owner, scopes: [], extra: { by } };
       // The handler refuses a request whose header names another method than its body.
       const isListen = request.headers.get("mcp-method") === "subscriptions/listen";
-      return isListen ? listen(request, by, authInfo) : handler.fetch(request, { authInfo });
+      return isListen ? listen(request, owner, authInfo) : handler.fetch(request, { authInfo });
     },
     close: () => handler.close(),
   };
 }
 
-function principalIn(authInfo: AuthInfo | undefined): Principal | undefined {
-  return authInfo?.extra?.["principal"] as Principal | undefined;
+/** The handler passes on what `fetch` gave it. */
+function callerIn(authInfo: AuthInfo | undefined): Caller {
+  const by = authInfo?.extra?.["by"];
+  if (by === undefined) throw new Error("serve MCP: nobody was admitted");
+  return by as Caller;
 }
 
 /** Returns the documents that a subscription is about. What is wrong with the request, the handler says. */

@@ -106,6 +106,7 @@ export interface CrawlFormValues {
   readonly dryRun: boolean;
   readonly confirmDeletes: boolean;
   readonly retryFailed: boolean;
+  readonly force: boolean;
   readonly checksum: boolean;
 }
 
@@ -138,6 +139,7 @@ ${check("dry_run", "Dry run: only show the plan", values.dryRun)}
 ${check("retry_failed", "Try failed files again", values.retryFailed)}
 ${check("confirm_deletes", "Confirm removals that are held", values.confirmDeletes)}
 ${check("checksum", "Read every file, changed or not", values.checksum)}
+${check("force", "Make everything anew, known or not (full mode)", values.force)}
 </div>
 <div class="form-end"><button class="primary" data-part="go">${values.dryRun ? "Show the plan" : "Start"}</button>
 <noscript>${CRAWL_ACTIONS.slice(1).map((action) => html`<button formaction="${actionAddress(action)}">${ACTION_NAMES[action]}</button> `)}</noscript>

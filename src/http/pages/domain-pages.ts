@@ -4,12 +4,15 @@ import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
+import type { CertificateStatus } from "../../engine/kept-certificates.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { plural } from "../../lib/text.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
+import { certificatesAddress } from "./certificate-pages.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownName, shownTime, webAddress } from "./display.ts";
+import { verifiedFigures } from "./domain-card.ts";
 import { domainEditor } from "./domain-editor.ts";
 import { crawlerAddress, type Health, healthOf, sayNoCrawl } from "./domain-health.ts";
 import { isEndedCrawl, isWorkOn, jobAddress } from "./job-fragments.ts";
@@ -119,7 +122,7 @@ export async function domainPage(
     title: `${domain.name} · lockstep`,
     modules: ["domains.js"],
     body: html`<header class="page-head"><h1><bdi>${domain.name}</bdi></h1>
-<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ kind }) => kind.abilities.registersAddresses) ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
+<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="${certificatesAddress(domainId)}">Verification</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ kind }) => kind.abilities.registersAddresses) ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
 <p class="quiet"><code>${domainId}</code>${domain.description ? html` · <bdi>${domain.description}</bdi>` : ""}</p></header>
 ${view ? standing(view, frame.product.kinds) : ""}
 <section aria-labelledby="listed-sources"><h2 id="listed-sources">Sources</h2>${sourceTable(domain)}</section>
@@ -129,7 +132,10 @@ ${mayChange(frame, "admin") ? html`<details class="panel"><summary><h2>Edit</h2>
   });
 }
 
-function standing({ domain, health, documents, last, nextRunAt }: DomainOverview, kinds: SourceKinds): Html {
+function standing(
+  { domain, health, documents, last, nextRunAt, certificates }: DomainOverview,
+  kinds: SourceKinds,
+): Html {
   const summary = last ? summarizeCrawl(last, kinds) : undefined;
   return html`<section class="panel stack" aria-label="How it stands">
 <p><span class="pill ${health.tone}">${health.word}</span></p>
@@ -139,6 +145,7 @@ ${health.reason ? html`<div class="notice ${health.tone}"><p>${health.reason}</p
 <div><dt>Last crawl</dt><dd>${last ? html`<a href="${jobAddress(last.jobId)}">${shownTime(last.endedAt || last.lastModifiedAt)}</a>` : sayNoCrawl(documents)}</dd></div>
 ${summary ? html`<div><dt>It brought</dt><dd>${sayCounts(summary)}</dd></div>` : ""}
 <div><dt>Crawls by itself</dt><dd>${domain.schedule ? html`<code>${domain.schedule}</code>${nextRunAt ? html`, next ${shownTime(nextRunAt)}` : ""}` : domain.scheduleProblem ? html`<span class="pill bad">no</span> ${domain.scheduleProblem}` : "no"}</dd></div>
+${verifiedFigures(domain.domainId, certificates)}
 <div><dt>Vector store</dt><dd>${storeLink(domain)}</dd></div>
 </dl></section>`;
 }
@@ -213,6 +220,8 @@ export interface DomainOverview {
   readonly last: JobRecord | undefined;
   /** "" without a schedule. */
   readonly nextRunAt: string;
+  /** undefined: they could not be read. */
+  readonly certificates: CertificateStatus | undefined;
 }
 
 /** Reads the jobs once for all domains. */
@@ -227,9 +236,12 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
       const last = ended.find((job) => isOf(domain, job));
       // A domain whose state cannot be read must not hide the others.
       const standing = await app.standing(domain).catch(() => undefined);
+      const certificates = await app.certificates.status(domain).catch(() => undefined);
       const vitals = {
         kinds: app.domains.kinds,
         domainId: domain.domainId,
+        certificates,
+        maxAge: domain.maxAge,
         active: active.find((job) => isWorkOn(domain.domainId, job)),
         last,
         standing,
@@ -240,6 +252,7 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
         documents: standing?.documents ?? null,
         last,
         nextRunAt: app.schedule.nextRunAt(domain),
+        certificates,
       };
     }),
   );

@@ -2,7 +2,7 @@ import type { Embedder } from "../../contracts/embedder.ts";
 import { CancelledError } from "../../contracts/errors.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import type { Space, SpaceKeeper, Store } from "../store.ts";
-import { lockState, writeLocked } from "../store-state.ts";
+import { bumpVisibleRevision, lockState, writeLocked } from "../store-state.ts";
 import { createLearntModel } from "./learnt-model.ts";
 import { activateSpace, activeSpace, deleteSpace, insertSpace, learntOf, listSpaces, type SpaceRow } from "./spaces.ts";
 import type { Report, VectorModel } from "./vector-model.ts";
@@ -51,6 +51,15 @@ export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
         if (next.id !== row.id) await activateWhenComplete(store, space, upTo, report, signal);
       }
       for (const { id, active } of await listSpaces(store.db)) if (active === 0) await dropSpace(store, id, signal);
+    },
+    async forgetLearnt({ db }) {
+      // No model reads this revision, so the space is replaced by the next refresh, and no process uses a copy of it any more.
+      const forget = "UPDATE spaces SET learnt = NULL, revision = 'erased' WHERE learnt IS NOT NULL";
+      return await writeLocked(db, async (sql) => {
+        const forgotten = await sql.run(forget);
+        if (forgotten > 0) await bumpVisibleRevision(sql);
+        return forgotten > 0;
+      });
     },
   };
 }

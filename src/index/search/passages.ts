@@ -11,8 +11,6 @@ export interface Passage {
   readonly page: number;
   readonly text: string;
   readonly language: string;
-  /** Of the document; "" if it names itself nothing. */
-  readonly title: string;
   readonly words: PassageWords;
 }
 
@@ -30,6 +28,7 @@ export interface HitDocument {
   readonly itemId: ItemId;
   readonly fileId: FileId;
   readonly name: string;
+  readonly title: string;
   readonly path: string;
   readonly url: string;
   readonly modifiedAt: string;
@@ -50,7 +49,7 @@ export class Passages {
     const missing = [...new Set(chunkIds)].filter((id) => !this.#known.has(id));
     if (missing.length === 0) return this.#known;
     const rows = await this.#sql.all<Omit<Passage, "words">>(
-      `SELECT c.id, c.position, c.section_path AS "sectionPath", c.page, c.text, b.language, b.title
+      `SELECT c.id, c.position, c.section_path AS "sectionPath", c.page, c.text, b.language
        FROM chunks c JOIN bodies b ON b.id = c.body_id WHERE ${isListed(this.#sql, "c.id", "$1", "integer")}`,
       [listOf(missing)],
     );
@@ -77,8 +76,9 @@ function wordsOf({ sectionPath, text }: Omit<Passage, "words">): PassageWords {
 
 export async function loadDocuments(sql: Sql, documentIds: readonly number[]): Promise<Map<number, HitDocument>> {
   const rows = await sql.all<HitDocument>(
-    `SELECT id, source_id AS "sourceId", item_id AS "itemId", file_id AS "fileId", name, path, url, modified_at AS "modifiedAt", attributes
-     FROM documents WHERE ${isListed(sql, "id", "$1", "integer")}`,
+    `SELECT d.id, d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.name,
+       coalesce(b.title, '') AS title, d.path, d.url, d.modified_at AS "modifiedAt", d.attributes
+     FROM documents d LEFT JOIN bodies b ON b.id = d.body_id WHERE ${isListed(sql, "d.id", "$1", "integer")}`,
     [listOf([...new Set(documentIds)])],
   );
   return new Map(rows.map((row) => [row.id, row]));

@@ -137,7 +137,8 @@ async function searchIn(
   });
 }
 
-async function generationOf(sql: Sql, wanted: number | undefined): Promise<number> {
+/** Returns the generation to read: the one that readers are shown, or a kept one that is asked for. Throws BadInputError. */
+export async function generationOf(sql: Sql, wanted: number | undefined): Promise<number> {
   const { active } = await readState(sql);
   if (wanted === undefined || wanted === active || (await isKept(sql, wanted))) return wanted ?? active;
   const kept = (await keptGenerations(sql)).map(({ number }) => number);
@@ -316,13 +317,14 @@ function withOthers({ hit, alsoIn }: Gathered): SearchHit {
 
 function hitOf(
   { score, parts }: Scored,
-  { position, sectionPath, text, page, language, title }: Passage,
-  { sourceId, itemId, fileId, name, path, url, modifiedAt, attributes }: HitDocument,
+  { position, sectionPath, text, page, language }: Passage,
+  { sourceId, itemId, fileId, name, title, path, url, modifiedAt, attributes }: HitDocument,
   { highlights, generation }: Pick<HitDetails, "highlights" | "generation">,
 ): SearchHit {
   const details: HitDetails = {
     highlights,
     parts,
+    title,
     path,
     url,
     modifiedAt,
@@ -331,7 +333,6 @@ function hitOf(
     generation,
     sourceId: sourceId === DIRECT_SOURCE ? "" : sourceId,
     itemId,
-    title,
     position,
     alsoIn: [],
   };

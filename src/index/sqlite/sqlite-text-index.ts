@@ -1,5 +1,6 @@
-import type { Sql } from "../../lib/sql/sql.ts";
+import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import type { Phrase, Selection, TextIndex, TextMatch, WordQuery, Words } from "../store.ts";
+import { WORDS_TRIPLES } from "./store-tables.ts";
 
 /** Headings say what a passage is about; so does the name of a document, and its folders a little. */
 const CHUNK_WEIGHTS = "bm25(2.0, 1.0)";
@@ -58,7 +59,44 @@ export function createSqliteTextIndex(): TextIndex {
       return new Map([...all].filter(([, count]) => count > 0));
     },
     similarWords: (sql, word, limit) => vocabulary.similar(sql, word, limit),
+    async dropLostWords(db) {
+      for (const table of ["chunks_text", "labels_text"]) await mergeWhole(db, table);
+      await db.write(keepOccurringWords);
+    },
   };
+}
+
+/** Pages per step: a step is a short transaction. */
+const MERGED_AT_ONCE = 500;
+
+/** A deleted row leaves its words in the segments of a full-text table until they are merged into one. */
+async function mergeWhole(db: SqlDatabase, table: string): Promise<void> {
+  // A negative number begins a merge of all segments, positive ones go on with it.
+  for (let pages = -MERGED_AT_ONCE; ; pages = MERGED_AT_ONCE) {
+    const work = await db.write(async (sql) => {
+      const before = await totalChanges(sql);
+      await sql.run(`INSERT INTO ${table} (${table}, rank) VALUES ('merge', $1)`, [pages]);
+      return (await totalChanges(sql)) - before;
+    });
+    if (work < 2) return;
+  }
+}
+
+async function totalChanges(sql: Sql): Promise<number> {
+  return (await sql.get<{ n: number }>("SELECT total_changes() AS n"))?.n ?? 0;
+}
+
+/** Makes the table of words anew: from its trigrams nothing can be taken out. Ids go on, so that every process drops its cache. */
+async function keepOccurringWords(sql: Sql): Promise<void> {
+  const occurs = ["chunks_words", "labels_words"].map((table) => `EXISTS (SELECT 1 FROM ${table} v WHERE v.term = w.word)`);
+  const lost = await sql.get(`SELECT 1 FROM words w WHERE NOT (${occurs.join(" OR ")}) LIMIT 1`);
+  if (!lost) return;
+  const last = await sql.get<{ id: number }>("SELECT coalesce(max(id), 0) AS id FROM words");
+  await sql.run(`DELETE FROM words AS w WHERE NOT (${occurs.join(" OR ")})`);
+  await sql.run("UPDATE words SET id = id + $1", [(last?.id ?? 0) + 1]);
+  await sql.run("DROP TABLE words_triples");
+  await sql.run(WORDS_TRIPLES);
+  await sql.run("INSERT INTO words_triples (rowid, word) SELECT id, '_' || word || '_' FROM words ORDER BY id");
 }
 
 async function removeRows(sql: Sql, table: string, ids: readonly number[]): Promise<void> {

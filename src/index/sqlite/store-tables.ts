@@ -1,6 +1,10 @@
 import type { Schema } from "../../lib/sql/sql.ts";
 import { checksumColumn, crawlColumn, DIRECT_GENERATION, DIRECT_SOURCE, keptTable } from "../shared-schema.ts";
 
+/** The words by their trigrams. */
+export const WORDS_TRIPLES =
+  "CREATE VIRTUAL TABLE words_triples USING fts5 (word, content='', tokenize='trigram', detail=none)";
+
 /**
  * Full-text tables. Their texts are words made by analyze(), joined by blanks. The tokenizer `ascii` takes everything
  * beyond ASCII as part of a word, so with the underscore it cuts at blanks and nowhere else.
@@ -15,10 +19,10 @@ CREATE VIRTUAL TABLE labels_text USING fts5 (
 -- No tables of their own: they show in how many chunks, and labels, a word occurs.
 CREATE VIRTUAL TABLE chunks_words USING fts5vocab (chunks_text, row);
 CREATE VIRTUAL TABLE labels_words USING fts5vocab (labels_text, row);
--- Every word that ever occurred, for typos and parts of compounds. Words are never taken out: they are few, and a search
--- asks whether one still occurs.
+-- Every word that ever occurred, for typos and parts of compounds. Words are taken out only when a document is erased: they are
+-- few, and a search asks whether one still occurs.
 CREATE TABLE words (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE) STRICT;
-CREATE VIRTUAL TABLE words_triples USING fts5 (word, content='', tokenize='trigram', detail=none);
+${WORDS_TRIPLES};
 `;
 
 /** Format 3. The formats are described in docs/formats/index-sqlite.md; PostgreSQL has the same tables and columns. */

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { BlockedItems } from "../../contracts/erasure.ts";
 import { RemoteError } from "../../contracts/errors.ts";
 import type { FileTree, TreeFile } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
@@ -49,6 +50,8 @@ const READ_BATCH = 5000;
 
 export interface ScanTools extends TreeTools {
   readonly readCache: ReadCache;
+  /** Erased files, once they are read. */
+  readonly erased?: BlockedItems | undefined;
 }
 
 /** Hashes new and changed files, matches them with documents, and writes the manifest. An interrupted scan changes nothing else. */
@@ -327,12 +330,20 @@ interface MatchedDocuments {
 /** Finds the document of each file. */
 async function matchDocuments(
   input: LineageInput,
-  tools: Pick<TreeTools, "tree" | "storedText" | "textOf" | "log" | "now">,
+  tools: Pick<ScanTools, "tree" | "storedText" | "textOf" | "log" | "now" | "erased">,
   signal: AbortSignal,
 ): Promise<MatchedDocuments> {
   const { traced, lost } = await traceWithTexts(input, tools, signal);
   const now = tools.now();
-  return { entries: traced.map((file) => asSeen(file, now, newDocId)), lost };
+  const taken = traced.filter((file) => !isErased(file, tools.erased));
+  return { entries: taken.map((file) => asSeen(file, now, newDocId)), lost };
+}
+
+/** Whether an erased file turned up at another path. Copies that were not erased are documents already, wherever they move. */
+function isErased({ kind, read }: TracedFile, erased: BlockedItems | undefined): boolean {
+  if ((kind !== "found" && kind !== "copied") || !erased?.hasContent(read.contentHash)) return false;
+  erased.skipFile(read.file.path, read.contentHash);
+  return true;
 }
 
 /** Traces by content, then by text: files that were renamed and edited at once, and files that are back at their path, edited. */

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { BlockedItems } from "../../contracts/erasure.ts";
 import { RemoteError } from "../../contracts/errors.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
@@ -44,6 +45,8 @@ export interface TreeTools {
   readonly checksum: boolean;
   /** Hints of watch mode: only these folders can have changed since the last scan. */
   readonly onlyFolders?: ReadonlySet<string>;
+  /** Erased files: neither read at their path nor given a document when their content turns up elsewhere. */
+  readonly blocked?: () => Promise<BlockedItems>;
   readonly now: () => Date;
 }
 
@@ -155,7 +158,8 @@ class TreeScan {
     const last = manifest.lastScan?.turn ?? Math.floor(Math.random() * ROTATION_PARTS);
     const next = this.#rotates ? (last + 1) % ROTATION_PARTS : last;
     const isDue = (path: string): boolean => partOf(path) === next;
-    const options = { tree, manifest: open, acceptedTypes, checksum, signal };
+    const blocked = await this.#tools.blocked?.();
+    const options = { tree, manifest: open, acceptedTypes, checksum, signal, ...(blocked && { blocked }) };
     const onlyThese = before !== undefined && isSameRoot ? onlyFolders : undefined;
     const partial = onlyThese && (await scanFolders(options, onlyThese));
     const diff = partial ?? (await scanAll({ ...options, ...(this.#rotates && { isDue }) }));
@@ -167,7 +171,7 @@ class TreeScan {
     if (!isSameRoot) await assertSameRoot(root, tree.location, manifest, diff.foundKnownFile);
     for (const line of diff.skipped.lines()) log(line);
     const recalled = partial ? [] : await recallLostEntries(diff, this.#tools);
-    const result = await identifyFiles(diff, recalled, this.#tools, signal);
+    const result = await identifyFiles(diff, recalled, { ...this.#tools, erased: blocked }, signal);
     const cursor = (result.isUnchanged && before) || this.cursor;
     this.#finished = { ...result, root, turn: partial ? last : next, cursor, isPartial: partial !== undefined };
     return this.#finished;

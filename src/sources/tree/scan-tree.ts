@@ -1,3 +1,4 @@
+import type { BlockedItems } from "../../contracts/erasure.ts";
 import type { FileTree, TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { KnownFile, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
@@ -41,6 +42,8 @@ interface ScanOptions {
   readonly checksum: boolean;
   /** Whether a file is read although its stamp is unchanged. */
   readonly isDue?: (path: string) => boolean;
+  /** Erased files: they are not there. */
+  readonly blocked?: BlockedItems;
   readonly signal: AbortSignal;
 }
 
@@ -135,7 +138,12 @@ class Scanner {
       this.#devices.set(folder, whole.device);
       for (const name of whole.folders) this.#named.add(folder === "" ? name : `${folder}/${name}`);
     }
+    const { blocked } = this.#tools;
     const accepted = files.filter(({ path }) => {
+      if (blocked?.hasPath(path)) {
+        blocked.skipFile(path);
+        return false;
+      }
       const type = fileTypeOf(nameOf(path));
       const isAccepted = this.#tools.acceptedTypes.has(type);
       if (!isAccepted) this.#skipped.addType(type);

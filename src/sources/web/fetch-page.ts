@@ -44,6 +44,8 @@ export interface RedirectChain {
   readonly result: PageResult;
 }
 
+/** Without the address, which must not be written down again. */
+const ERASED = "It leads to a page that was erased.";
 const MAX_REDIRECTS = 10;
 const FORCED_ROBOTS_AGE_MS = 5 * 60_000;
 export const PERMANENT: ReadonlySet<number> = new Set([301, 308]);
@@ -162,6 +164,7 @@ export class PageFetcher {
       const next = await this.resolveUrl(target);
       // Keeps tracking parameters on which the server insists.
       if (next.id === resolved.id) return withSpelling(resolved, parseAddress(target).href);
+      if (this.#options.isErased?.(next.id)) return { kind: "refused", why: "other", reason: ERASED };
       if (this.isInScope(next.url)) return next;
       const { displaySource } = next.identity;
       // A redirect to a sign-in page does not mean that the page is gone.

@@ -203,19 +203,25 @@ function percent(character: string): string {
 export async function* exportTable(
   titles: readonly string[],
   spool: RowSpool,
-  earlier: { readonly path: string | undefined; readonly keep: ReadonlySet<number> },
+  earlier: {
+    readonly path: string | undefined;
+    readonly keep: ReadonlySet<number>;
+    readonly without?: ReadonlySet<number> | undefined;
+  },
 ): AsyncGenerator<Uint8Array, void> {
   yield Buffer.from(encodeTableRow(titles));
-  const missing = new Set([...earlier.keep].filter((id) => !spool.has(id)));
-  if (earlier.path === undefined || missing.size === 0) {
+  const { without = new Set() } = earlier;
+  const missing = new Set([...earlier.keep].filter((id) => !spool.has(id) && !without.has(id)));
+  if (without.size === 0 && (earlier.path === undefined || missing.size === 0)) {
     yield* spool.read();
     return;
   }
-  const retained = readRetained(earlier.path, missing, titles);
+  const retained = readRetained(earlier.path ?? "", missing, titles);
   let next = await retained.next();
   for await (const rows of readTable(spool.read())) {
     let text = "";
     for (const cells of rows) {
+      if (without.has(rowId(cells) ?? -1)) continue;
       for (; !next.done && next.value.id < (rowId(cells) ?? 0); next = await retained.next()) text += next.value.text;
       text += encodeTableRow(cells);
     }

@@ -89,12 +89,12 @@ export function openSharePointList(
     },
     table: {
       path: listFileName(listName),
-      async *export(before, keep) {
+      async *export(before, keep, without) {
         if (!listed) throw new Error(`export '${listName}': it was not listed, or is exported already`);
         const { titles, spool } = listed;
         listed = undefined;
         try {
-          yield* exportTable(titles, spool, { path: before, keep });
+          yield* exportTable(titles, spool, { path: before, keep, without });
         } finally {
           await spool.close();
         }

@@ -38,7 +38,7 @@ export class CrawlVisitor {
     { images, limits }: WebSourceConfig,
     tools: WebTools,
     scope: SiteScope,
-    { memory, members }: CrawlStart,
+    { memory, members, blocked }: CrawlStart,
     { isFresh, signal }: Required<Pick<VisitOptions, "isFresh" | "signal">>,
   ) {
     this.#tools = tools;
@@ -48,7 +48,8 @@ export class CrawlVisitor {
     const { dryRun, log: tell } = tools;
     const shared = new SharedTexts(members.size, limits);
     const countSharedText: VisitOptions["countSharedText"] = (id, textChanges) => shared.count(id, textChanges);
-    this.#options = { includeImages: images, crawl: this, isFresh, countSharedText, dryRun, tell, signal };
+    const isErased = (id: ItemId): boolean => blocked?.hasItem(id) ?? false;
+    this.#options = { includeImages: images, crawl: this, isFresh, isErased, countSharedText, dryRun, tell, signal };
   }
 
   /** Records the modification date that a list gives for a page. */

@@ -1,3 +1,4 @@
+import type { BlockedItems } from "../../../contracts/erasure.ts";
 import { explain } from "../../../contracts/errors.ts";
 import type { Finding } from "../../../contracts/finding.ts";
 import type { DomainId, ItemId } from "../../../contracts/ids.ts";
@@ -31,6 +32,8 @@ export interface WebTools {
   /** Requests every page unconditionally. */
   readonly force: boolean;
   readonly pagesAtOnce: number;
+  /** Erased pages: not visited, nor followed to. */
+  readonly blocked?: () => Promise<BlockedItems>;
   readonly log: (line: string) => void;
 }
 

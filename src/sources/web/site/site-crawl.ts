@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { BlockedItems } from "../../../contracts/erasure.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { Registry } from "../../../contracts/registry.ts";
@@ -31,6 +32,7 @@ import { isListName, SeedReader, type Seeds } from "./seeds.ts";
 import { SiteMembers, UNLINKED_LIMIT } from "./site-members.ts";
 import { SiteScope } from "./site-scope.ts";
 
+const NO_ITEM = "" as ItemId;
 /** Pages per batch of the listing. */
 const PAGE_OF_LISTING = 32;
 
@@ -67,12 +69,14 @@ export class SiteCrawl {
   readonly #calendars: Calendars;
   #trapped = 0;
   readonly #skipped: SkippedVariants;
+  readonly #blocked: BlockedItems | undefined;
 
   constructor(config: WebSourceConfig, tools: WebTools, beginning: CrawlStart, signal: AbortSignal) {
     this.#config = config;
     this.#tools = tools;
     this.#memory = beginning.memory;
     this.#members = beginning.members;
+    this.#blocked = beginning.blocked;
     this.#scope = new SiteScope(config);
     this.#isBlind = beginning.memory.isBlind;
     this.#limits = new CrawlLimits(config);
@@ -213,7 +217,7 @@ export class SiteCrawl {
     this.#noteVisit([page.id, visit.item.id, ...visit.aliases]);
     this.#skipped.note(page, visit);
     this.#isBlind ||= read.some(({ isBlind }) => isBlind);
-    this.#memory.put(pagesOf(page, { visit, read }));
+    this.#memory.put(pagesOf(page, { visit, read: read.map((one) => this.#withoutErased(one)) }));
     await this.#memory.flushNowAndThen();
     const links = read.flatMap((page) => page.links);
     const undated = read.find((page) => page.undated)?.undated ?? "";
@@ -228,6 +232,13 @@ export class SiteCrawl {
 
   async #readFeeds({ depth, feeds }: Pick<CrawledPage, "depth" | "feeds">): Promise<void> {
     if (depth < this.#config.maxDepth) await this.#seeds.readFeeds(feeds, this.#seedsAt(depth + 1));
+  }
+
+  /** Addresses of erased pages are not remembered. */
+  #withoutErased<P extends { readonly links: readonly string[] }>(page: P): P {
+    if (!this.#blocked) return page;
+    const isKept = (link: string): boolean => !this.#blocked?.hasItem(this.#frontier.identify(link) ?? NO_ITEM);
+    return page.links.every(isKept) ? page : { ...page, links: page.links.filter(isKept) };
   }
 
   #noteVisit(ids: readonly ItemId[]): void {
@@ -285,6 +296,7 @@ export class SiteCrawl {
   #add(url: string, depth: number, listed = ""): void {
     const id = this.#frontier.identify(url);
     if (!id) return;
+    if (this.#blocked?.hasItem(id)) return this.#blocked.skipItem(id);
     this.#members.noteLinked(id);
     if (this.#frontier.hasSeen(id)) return;
     if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth, listed });
@@ -323,6 +335,7 @@ export class SiteCrawl {
 export interface CrawlStart {
   readonly members: SiteMembers;
   readonly memory: SiteMemory;
+  readonly blocked?: BlockedItems | undefined;
 }
 
 /** Opens the site memory; resumes an interrupted crawl with the same configuration. A dry run starts anew. */
@@ -335,7 +348,7 @@ export async function openCrawl(config: WebSourceConfig, tools: WebTools): Promi
   const memory = await tools.openMemory({ digest: digest({ ...what, force: tools.force }), site, startedAt });
   const { pages, startedAt: before } = memory.resumes;
   if (pages > 0) tools.log(`Resuming the crawl of ${before}: ${plural(pages, "page")} visited already.`);
-  return { members, memory };
+  return { members, memory, blocked: await tools.blocked?.() };
 }
 
 /** Yields the pages of the interrupted crawl that the registry knows; others are visited again. So are start URLs that were missing: every crawl reports those. */

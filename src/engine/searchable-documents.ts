@@ -2,8 +2,10 @@ import type { Domain } from "../contracts/domain.ts";
 import { DamagedError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { Index, IndexedDocument, ReadableDocuments, TextPart, TextRange } from "../contracts/search-index.ts";
+import type { Freshness } from "../lib/freshness.ts";
 import { compareText } from "../lib/text.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { titleOf, webUrlOf } from "./query.ts";
 
 /** The identity of a document, which outlives its versions. */
 export interface DocumentKey {
@@ -13,60 +15,79 @@ export interface DocumentKey {
   readonly itemId: ItemId;
 }
 
-/** A document that searches of its domain may find. */
-export type ShownDocument = DocumentKey & IndexedDocument;
+/** A document that searches of its domain may find. Its title is for people, and never "". */
+export interface SearchableDocument extends DocumentKey, IndexedDocument {
+  readonly sourceId: string;
+  readonly itemId: ItemId;
+  /** `url`, where a browser opens it; else "". */
+  readonly webUrl: string;
+}
 
 /** Where a list of all domains goes on. */
-export interface ShownPlace {
+export interface SearchablePlace {
   readonly domainId: DomainId;
   /** undefined: at the domain's first document. */
   readonly after: string | undefined;
 }
 
-export interface ShownPage {
-  readonly documents: readonly ShownDocument[];
+export interface SearchablePage {
+  readonly documents: readonly SearchableDocument[];
   /** undefined: that was the end. */
-  readonly next: ShownPlace | undefined;
+  readonly next: SearchablePlace | undefined;
   /** Domains whose documents are missing, and why, one sentence each. */
   readonly notes: readonly string[];
 }
 
 /** The documents that readers see, of every kind of source, with the text that was indexed of them. Changes nothing. */
-export interface ShownDocuments {
+export interface SearchableDocuments {
   /** Lists the documents of all domains, page by page. */
-  list(page: { readonly from?: ShownPlace | undefined; readonly limit: number }): Promise<ShownPage>;
+  list(page: { readonly from?: SearchablePlace | undefined; readonly limit: number }): Promise<SearchablePage>;
   /** NotFoundError if readers see no such document. */
-  read(key: DocumentKey, range: TextRange): Promise<{ readonly document: ShownDocument; readonly part: TextPart }>;
+  read(
+    key: DocumentKey,
+    range: TextRange,
+  ): Promise<{ readonly document: SearchableDocument; readonly part: TextPart; readonly freshness: Freshness }>;
   /** The id of the version that readers see; undefined if they see none. */
   versionOf(key: DocumentKey): Promise<FileId | undefined>;
   /** Changes whenever readers of the domain may see something else; it may change without that. */
   revision(domain: Domain): Promise<string>;
 }
 
-export type ShownParts = Pick<EngineParts, "domains" | "backend" | "ledgers">;
+export type SearchableParts = Pick<EngineParts, "domains" | "backend" | "ledgers">;
 
-export function createShownDocuments(parts: ShownParts): ShownDocuments {
+export function createSearchableDocuments(parts: SearchableParts): SearchableDocuments {
   return {
-    list: (page) => listShown(page, parts),
+    list: (page) => listSearchable(page, parts),
     async read(key, range) {
-      const found = await findShown(key, parts);
+      const found = await findSearchable(key, parts);
       const part = found && (await found.readable.read(found.document.fileId, range));
-      if (found && part) return { document: found.document, part };
+      if (found && part) return { document: found.document, part, freshness: await freshnessOf(found.document, parts) };
       throw new NotFoundError(
         `Domain '${key.domainId}' has no such document, or has it no longer. Search again for its id.`,
       );
     },
     async versionOf(key) {
-      const opened = await openShown(await parts.domains.get(key.domainId), parts);
+      const opened = await openToRead(await parts.domains.get(key.domainId), parts);
       return opened && (await currentVersion(key, opened, parts));
     },
     async revision(domain) {
-      const opened = await openShown(domain, parts);
+      const opened = await openToRead(domain, parts);
       if (!opened) return "";
       const { store, readable } = opened;
       return `${store} ${(await readable.revision?.()) ?? (await revisionOfLedgers(domain, parts))}`;
     },
   };
+}
+
+async function freshnessOf(document: SearchableDocument, { ledgers }: SearchableParts): Promise<Freshness> {
+  const { domainId, sourceId, itemId, modifiedAt: changedAt } = document;
+  try {
+    const { checkedAt, behind } = await ledgers.freshness(domainId, [itemId]);
+    return { checkedAt: checkedAt.get(sourceId as SourceId) ?? "", isBehind: behind.has(itemId), changedAt };
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
+    return { checkedAt: "", isBehind: false, changedAt };
+  }
 }
 
 interface OpenedDomain {
@@ -77,25 +98,25 @@ interface OpenedDomain {
 }
 
 /** undefined: the domain has no vector store that could show anything. */
-async function openShown(domain: Domain, { backend }: ShownParts): Promise<OpenedDomain | undefined> {
+async function openToRead(domain: Domain, { backend }: SearchableParts): Promise<OpenedDomain | undefined> {
   const store = domain.vectorStoreId;
   const index = store ? await backend.openIndex(store, domain.domainId) : undefined;
   return store && index?.documents ? { domain, store, index, readable: index.documents } : undefined;
 }
 
-async function listShown(
-  { from, limit }: Parameters<ShownDocuments["list"]>[0],
-  parts: ShownParts,
-): Promise<ShownPage> {
+async function listSearchable(
+  { from, limit }: Parameters<SearchableDocuments["list"]>[0],
+  parts: SearchableParts,
+): Promise<SearchablePage> {
   const all = (await parts.domains.list()).domains.toSorted((a, b) => compareText(a.domainId, b.domainId));
-  const documents: ShownDocument[] = [];
+  const documents: SearchableDocument[] = [];
   const notes: string[] = [];
   for (const domain of all) {
     const { domainId } = domain;
     if (from && domainId < from.domainId) continue;
     if (documents.length >= limit) return { documents, next: { domainId, after: undefined }, notes };
     try {
-      const page = await (await openShown(domain, parts))?.readable.list({
+      const page = await (await openToRead(domain, parts))?.readable.list({
         after: from?.domainId === domainId ? from.after : undefined,
         limit: limit - documents.length,
       });
@@ -110,12 +131,12 @@ async function listShown(
   return { documents, next: undefined, notes };
 }
 
-async function findShown(
+async function findSearchable(
   key: DocumentKey,
-  parts: ShownParts,
-): Promise<{ readonly document: ShownDocument; readonly readable: ReadableDocuments } | undefined> {
+  parts: SearchableParts,
+): Promise<{ readonly document: SearchableDocument; readonly readable: ReadableDocuments } | undefined> {
   const domain = await parts.domains.get(key.domainId);
-  const opened = await openShown(domain, parts);
+  const opened = await openToRead(domain, parts);
   const fileId = opened && (await currentVersion(key, opened, parts));
   const indexed = fileId && (await opened.readable.find(fileId));
   if (!opened || !indexed) return undefined;
@@ -126,7 +147,7 @@ async function findShown(
 async function currentVersion(
   { domainId, sourceId, itemId }: DocumentKey,
   { domain, store, index }: OpenedDomain,
-  { ledgers }: ShownParts,
+  { ledgers }: SearchableParts,
 ): Promise<FileId | undefined> {
   if (sourceId === "") return itemId as string as FileId;
   if (index.generations) {
@@ -141,20 +162,24 @@ async function currentVersion(
 
 /** Adds what only our records have: backends that are services know no addresses. */
 async function labelled(
-  { domainId }: Domain,
+  domain: Domain,
   documents: readonly IndexedDocument[],
-  { ledgers }: ShownParts,
-): Promise<ShownDocument[]> {
+  { ledgers }: SearchableParts,
+): Promise<SearchableDocument[]> {
   const nameless = documents.filter(({ name }) => name === "").map(({ fileId }) => fileId);
-  const metadata = nameless.length > 0 ? await findMetadata(domainId, nameless, ledgers) : undefined;
+  const metadata = nameless.length > 0 ? await findMetadata(domain.domainId, nameless, ledgers) : undefined;
   return documents.map((document) => {
     const entry = metadata?.get(document.fileId);
     const text = (key: string): string => (typeof entry?.[key] === "string" ? entry[key] : "");
+    const name = document.name || text("filename");
+    const url = document.url || text("url");
     return {
       ...document,
-      domainId,
-      name: document.name || text("filename") || document.fileId,
-      url: document.url || text("url"),
+      domainId: domain.domainId,
+      name,
+      title: titleOf({ ...document, name }) || document.fileId,
+      url,
+      webUrl: webUrlOf(domain, document.sourceId, url),
       modifiedAt: document.modifiedAt || text("last_modified_utc"),
     };
   });
@@ -164,7 +189,7 @@ async function labelled(
 async function findMetadata(
   domainId: DomainId,
   fileIds: readonly FileId[],
-  { metadata }: ShownParts["ledgers"],
+  { metadata }: SearchableParts["ledgers"],
 ): Promise<Awaited<ReturnType<typeof metadata.find>> | undefined> {
   try {
     return await metadata.find(domainId, fileIds);
@@ -175,7 +200,7 @@ async function findMetadata(
 }
 
 /** A service does not tell whether its store has changed; what we put there is in the ledgers. */
-async function revisionOfLedgers({ domainId, sources }: Domain, { ledgers }: ShownParts): Promise<string> {
+async function revisionOfLedgers({ domainId, sources }: Domain, { ledgers }: SearchableParts): Promise<string> {
   const versions = await Promise.all(sources.map((config) => ledgers.version({ domainId, config })));
   return versions.join(" ");
 }
