@@ -8,10 +8,11 @@ import {
 import type { App } from "../../app/app.ts";
 import { NotFoundError } from "../../contracts/errors.ts";
 import { releaseNumber } from "../../lib/release.ts";
+import { plainLabel } from "../../lib/text.ts";
 import { isUnexpected, toFailure } from "../routing/failure.ts";
 import { shorten } from "../routing/parameters.ts";
 import { listResources, RESOURCE_TEMPLATE, readResource } from "./mcp-resources.ts";
-import { type McpCall, mcpTools } from "./mcp-tools.ts";
+import { MAX_SENTENCE, type McpCall, mcpTools } from "./mcp-tools.ts";
 
 export interface McpServerOptions {
   /** Who asks, and where pages of this server are for them. */
@@ -88,7 +89,7 @@ export function createMcpServer(app: App, { call, notices, logError }: McpServer
     try {
       return { contents: [await readResource(app, uri, { ...call, signal })] };
     } catch (error) {
-      if (error instanceof NotFoundError) throw new ResourceNotFoundError(uri, error.message);
+      if (error instanceof NotFoundError) throw new ResourceNotFoundError(uri, plainLabel(error.message, MAX_SENTENCE));
       throw refusalOf(error, "read a resource");
     }
   });
@@ -124,7 +125,7 @@ export function createMcpServer(app: App, { call, notices, logError }: McpServer
   /** What was not written for people is in the log only. */
   function sentenceOf(error: unknown, about: string): string {
     if (isUnexpected(error)) logError(`mcp: ${about}`, error);
-    return toFailure(error).message;
+    return plainLabel(toFailure(error).message, MAX_SENTENCE);
   }
 }
 

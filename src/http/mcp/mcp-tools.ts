@@ -9,7 +9,7 @@ import type { QuerySource } from "../../engine/query.ts";
 import { webUrlOf } from "../../engine/query.ts";
 import type { DocumentKey } from "../../engine/searchable-documents.ts";
 import { sayFreshness } from "../../lib/freshness.ts";
-import { compareText, plainLabel, plainText } from "../../lib/text.ts";
+import { compareText, plainLabel } from "../../lib/text.ts";
 import {
   type Arguments,
   objectSchema,
@@ -47,6 +47,8 @@ const DATA =
 export const MAX_TEXT = 40_000;
 const MAX_EXCERPT = 500;
 const MAX_QUERY = 10_000;
+/** Sentences of ours quote names of documents. */
+export const MAX_SENTENCE = 2000;
 const REFUSED: ReadingRule = { unknown: "refused", noun: "argument" };
 
 export function mcpTools(app: App): readonly McpTool[] {
@@ -162,7 +164,7 @@ function searchTool(app: App): McpTool {
       } as const;
       const { sources, notes = [] } = await app.query(request, call);
       const results = sources.map((source) => toResult(source, call));
-      return notes.length > 0 ? { results, notes } : { results };
+      return notes.length > 0 ? { results, notes: notes.map((note) => plainLabel(note, MAX_SENTENCE)) } : { results };
     },
   });
 }
@@ -362,8 +364,8 @@ function explainTool(app: App): McpTool {
           name: plainLabel(name),
           path: plainLabel(path, 1000),
           url: addressIn(domains, { domainId: about, sourceId: source, itemId: itemId as ItemId }, url, call),
-          verdict: plainText(verdict),
-          stages: stages.map((stage) => ({ ...stage, detail: plainText(stage.detail) })),
+          verdict: plainLabel(verdict, MAX_SENTENCE),
+          stages: stages.map((stage) => ({ ...stage, detail: plainLabel(stage.detail, MAX_SENTENCE) })),
         })),
         more,
       };
