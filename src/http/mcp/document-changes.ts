@@ -14,6 +14,8 @@ export interface ChangeListener {
 export interface DocumentChanges {
   /** Resolves when later changes will be told; those of single documents only of these, of which there may be more later. */
   listen(uris: ReadonlySet<string>): Promise<{ stop(): void }>;
+  /** After more were added: resolves when their later changes will be told. */
+  catchUp(): Promise<void>;
 }
 
 const LOOK_EVERY_MS = 2000;
@@ -96,6 +98,7 @@ export function createDocumentChanges(
   }
 
   return {
+    catchUp: lookSoon,
     async listen(uris) {
       const who = Symbol("listener");
       listening.set(who, uris);

@@ -17,9 +17,17 @@ import { MAX_SENTENCE, type McpCall, mcpTools } from "./mcp-tools.ts";
 export interface McpServerOptions {
   /** Who asks, and where pages of this server are for them. */
   readonly call: Pick<McpCall, "principal" | "origin">;
-  /** The connection carries notices of changes. `subscriptions` takes resources that a client of 2025 asks about. */
-  readonly notices: "none" | { readonly subscriptions: Set<string> };
+  /** The connection carries notices of changes. */
+  readonly notices: "none" | Notices;
   readonly logError: (about: string, error: unknown) => void;
+}
+
+/** What a client of 2025 subscribes to on its connection; later clients have streams for that. */
+export interface Notices {
+  /** Addresses of documents. */
+  readonly subscriptions: Set<string>;
+  /** Resolves when later changes of what was added will be told. */
+  catchUp(): Promise<void>;
 }
 
 const INSTRUCTIONS = `lockstep keeps knowledge bases in lockstep with their sources. Search first, then fetch what the answer needs; cite the url of every document that you use.
@@ -94,11 +102,12 @@ export function createMcpServer(app: App, { call, notices, logError }: McpServer
     }
   });
   if (tells) {
-    server.setRequestHandler("resources/subscribe", ({ params: { uri } }) => {
+    server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
       if (notices.subscriptions.size >= MAX_SUBSCRIPTIONS) {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `At most ${MAX_SUBSCRIPTIONS} subscriptions.`);
       }
       notices.subscriptions.add(uri);
+      await notices.catchUp();
       return {};
     });
     server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {

@@ -8,13 +8,16 @@ import { isJsonObject } from "../../lib/json-object.ts";
 import { logLine } from "../../lib/text.ts";
 import { RefusedError } from "../routing/failure.ts";
 import { createDocumentChanges } from "./document-changes.ts";
-import { createMcpServer, MAX_SUBSCRIPTIONS } from "./mcp-server.ts";
+import { createMcpServer, MAX_SUBSCRIPTIONS, type Notices } from "./mcp-server.ts";
 import type { Caller, McpFace } from "./mount-mcp.ts";
 
 /** As for other requests that upload nothing. */
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Open subscriptions. */
 const MAX_STREAMS = { ofOne: 16, ofAll: 1024 };
+
+/** The handler has the subscriptions: each is a stream of its own. */
+const STREAMED: Notices = { subscriptions: new Set(), catchUp: async () => undefined };
 
 interface ServeOptions {
   readonly logError: (about: string, error: unknown) => void;
@@ -27,7 +30,7 @@ export function createMcpFace(app: App, { logError, lookEveryMs }: ServeOptions)
     createMcpServer(app, {
       call: callerIn(authInfo),
       // A client of 2025 would wait for notices on a stream that its requests do not have.
-      notices: era === "modern" ? { subscriptions: new Set() } : "none",
+      notices: era === "modern" ? STREAMED : "none",
       logError,
     });
   const handler = createMcpHandler(factory, {
@@ -180,10 +183,15 @@ export async function serveMcpOnStdio(
     if (method === "subscriptions/listen") for (const uri of subscribedIn(message)) subscriptions.add(uri);
     // From here on changes are noticed, before the client is told that they will be.
     if (method === "subscriptions/listen" || method === "notifications/initialized") await listen();
+    if (method === "subscriptions/listen") await changes.catchUp();
   });
   const handle = serveStdio(
     () => {
-      server = createMcpServer(app, { call: { origin, principal: undefined }, notices: { subscriptions }, logError });
+      server = createMcpServer(app, {
+        call: { origin, principal: undefined },
+        notices: { subscriptions, catchUp: changes.catchUp },
+        logError,
+      });
       return server;
     },
     { transport, maxSubscriptions: MAX_STREAMS.ofOne },
