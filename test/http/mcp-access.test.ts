@@ -6,6 +6,7 @@ import { serveHttp } from "../../src/http/serve-http.ts";
 import { ask, type Reading, type Reply } from "./ask.ts";
 import { CLIENTS, type McpClient } from "./mcp-clients.ts";
 import { type McpWorld, openMcpWorld } from "./mcp-world.ts";
+import { type OpenServer, openServer } from "./open-server.ts";
 
 const ENVELOPE = {
   "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -258,5 +259,48 @@ describe("MCP over HTTP with keys", () => {
     await keys.remove(made.id);
     assert.equal(await subscription.closed, "remote");
     await client.close();
+  });
+});
+
+describe("MCP over HTTP with a remote service as the backend", () => {
+  let behind: OpenServer;
+  let world: McpWorld;
+  before(async () => {
+    behind = await openServer({ RATE_LIMIT_PER_SECOND: "0" });
+    world = await openMcpWorld({
+      OPENAI_SERVICE_TYPE: "openai",
+      OPENAI_API_KEY: "sk-between",
+      OPENAI_BASE_URL: `${behind.url}/openai/v1`,
+    });
+  });
+  after(async () => {
+    await world.close();
+    await behind.close();
+  });
+
+  it("searches, reads, lists and tells of changes", async () => {
+    const quick = await serveHttp(world.app, { host: "127.0.0.1", port: 0, log: () => undefined, lookEveryMs: 50 });
+    const client = await openNew({ url: quick.url });
+    try {
+      const found = await client.call("search", { query: "vacation days", limit: 1 });
+      const [hit] = found.data["results"] as unknown as Reading[];
+      assert.equal(String(hit?.["title"]), "holidays.md");
+      const { data } = await client.call("fetch", { id: String(hit?.["id"]) });
+      assert.match(String(data["text"]), /30 vacation days/);
+      assert.equal(String(data["metadata"]?.["name"]), "holidays.md");
+      const { resources } = await client.resources();
+      const list = resources as unknown as Reading[];
+      assert.deepEqual(list.map((one) => String(one["name"])).sort(), ["holidays.md", "laptops.md", "travel.md"]);
+      const uri = String(list.find((one) => String(one["name"]) === "holidays.md")?.["uri"]);
+      const board = noticeBoard();
+      await client.listen([uri], board.told);
+      await world.write("HR", "holidays.md", "# Holidays\n\nEverybody has 31 vacation days.\n");
+      await world.crawl("HR");
+      await Promise.all([board.saw("list"), board.saw(uri)]);
+      assert.match(String((await client.call("fetch", { id: String(hit?.["id"]) })).data["text"]), /31 vacation days/);
+    } finally {
+      await client.close();
+      await quick.close();
+    }
   });
 });
