@@ -26,7 +26,7 @@ import { createCertificates } from "../engine/kept-certificates.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
-import { query } from "../engine/query.ts";
+import { describeHits, query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
 import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
@@ -55,6 +55,7 @@ import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
 import type { Config } from "./config.ts";
+import { createDomainModels } from "./domain-models.ts";
 import { examineWith } from "./examine-with.ts";
 import { crawlJob, crawlTask } from "./jobs.ts";
 import { openBackend } from "./open-backend.ts";
@@ -75,7 +76,7 @@ export type ComposePace = Pace & {
   readonly web?: WebPace;
   /** Additional kinds of sources. */
   readonly kinds?: readonly SourceKind[];
-  /** The clock for grace periods and retention of files. */
+  /** The clock for grace periods, and for the retention of files and generations. */
   readonly now?: () => Date;
   /** Runs searches in this thread. A short-lived process would end before a search thread had started. */
   readonly searchesHere?: boolean;
@@ -114,6 +115,11 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     responseLog,
     searching,
     uploads: ledgers.uploads,
+    domainModels: createDomainModels({
+      domains,
+      query: (...asked) => app.query(...asked),
+      describeHits: (store, hits) => describeHits(store, hits, parts),
+    }),
     ...pace,
   });
   const { backend, facts } = opened;
@@ -124,7 +130,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const { access, roots } = await openAccessControl(config, folder("security"), domains, pace);
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now });
   const web = openWeb(config, acceptedTypes, ledgers.members, pace.web);
-  const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
+  const ingest = openIngest(config, { domains, backend, web, pace: pace.web ?? {} });
   const connections: Connections = { sharepoint, web, trees, crawlerFolder, ledgers };
   const parts = openParts(config, { domains, backend, reports, web, trees, ledgers });
   const jobs = createJobStore(folder("jobs"));
@@ -203,7 +209,17 @@ async function openAccessControl(
 /** Opens the registry on first use: most commands never need it. */
 function openIngest(
   { storagePath, web: { checks, defaultDomain } }: Config,
-  { domains, web, pace }: { readonly domains: DomainStore; readonly web: OpenedWeb; readonly pace: WebPace },
+  {
+    domains,
+    backend,
+    web,
+    pace,
+  }: {
+    readonly domains: DomainStore;
+    readonly backend: Backend;
+    readonly web: OpenedWeb;
+    readonly pace: WebPace;
+  },
 ): () => Ingest {
   let ingest: Ingest | undefined;
   return () => {
@@ -216,6 +232,7 @@ function openIngest(
       documents: web.documents,
       images: web.images,
       domains,
+      backend,
       crawlerFolder: storageFolder(storagePath, "crawler"),
       rules: web.rules,
       policy: web.policy,

@@ -73,7 +73,7 @@ export interface SearchQuery {
   readonly scoreThreshold?: number;
   /** Only documents that meet all of these conditions. */
   readonly scope?: SearchScope;
-  /** As of this generation instead of the active one; only where commits are atomic. */
+  /** As of this generation instead of the one that is shown; only where commits are atomic. */
   readonly generation?: number;
   /** Search by words, by vectors, or (undefined) by both. */
   readonly using?: "text" | "vectors";
@@ -139,8 +139,9 @@ export interface HitDetails {
   readonly page: number;
   /** ISO 639-1, "" when the text is too short to tell. */
   readonly language: string;
-  /** The generation that was searched. */
+  /** The generation that was searched: its number, and its UUID. */
   readonly generation: number;
+  readonly generationId: string;
   /** The document's identity; the source is "" for a file that was attached over the wire. */
   readonly sourceId: string;
   readonly itemId: ItemId;
@@ -208,17 +209,19 @@ export interface Index {
    * crawl, whose generations are kept or dropped together.
    */
   draft(source: SourceId, crawl?: string): Promise<IndexDraft>;
-  /** Lists the visible documents of this source, in pages. */
+  /** Lists the documents of this source in the newest generation, in pages. */
   holdings(source: SourceId): AsyncIterable<readonly IndexedRef[]>;
-  /** Returns the sources of the domain that have visible documents. */
+  /** Returns the sources of the domain that have documents in the newest generation. */
   sources(): Promise<ReadonlySet<SourceId>>;
   /** For verify: compares what is stored of a source with what its bytes give. */
   openAudit?(source: SourceId): Promise<IndexAudit>;
   /** Present if commits are atomic: what readers are shown, which a rollback may hold back behind the holdings. */
   readonly shown?: ShownDocuments;
-  /** Counts the searchable documents. Cheap: nothing is listed, and counts are cached. */
+  /** Counts the documents that readers see. Cheap: nothing is listed, and counts are cached. */
   count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;
+  /** Present if the index knows titles: those of these documents, without those that have none. */
+  titles?(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>>;
   /** Absent only where nothing is read. */
   readonly documents?: ReadableDocuments;
   /**
@@ -283,20 +286,18 @@ export interface DocumentSection {
   readonly content: string;
 }
 
-/** Documents that were removed from the active generation and are still in the store. */
+/** Documents that the newest generation does not have any more, and that are still in the store. */
 export interface RetainedDocuments {
   /** Ends the grace period: the items are not retained for their return any more. Kept generations show them until they expire. */
   endGracePeriod(source: SourceId, items: readonly ItemId[]): Promise<void>;
-  /**
-   * Deletes the items from all generations, for good. Returns those that the active generation shows: they are left alone.
-   * ConflictError while the store is rolled back.
-   */
-  purge(source: SourceId, items: readonly ItemId[]): Promise<readonly ItemId[]>;
+  /** Deletes what is left of the items. Returns those that a kept generation shows: they are left alone. A dry run only tells. */
+  purge(source: SourceId, items: readonly ItemId[], options?: { readonly dryRun: boolean }): Promise<readonly ItemId[]>;
   /** Lists, in pages, items that are retained but not visible. The items of a page may be purged before the next page is read. */
   listHidden(source: SourceId): AsyncIterable<readonly ItemId[]>;
   /**
    * Deletes the items from all generations, whoever shows them, with everything that was made of them: texts, vectors, words that
-   * occur nowhere else, what was learnt from them. Kept generations show less from then on. A dry run only counts.
+   * occur nowhere else, what was learnt from them. Each kept generation that showed one says from then on how many were erased from
+   * it. Repeatable after a kill. A dry run only counts.
    */
   erase(source: SourceId, items: readonly ItemId[], options: { readonly dryRun: boolean }): Promise<ErasedDocuments>;
   /** Returns what the items were ever called here, for finding where else they are named. */
@@ -359,8 +360,10 @@ export interface DocumentCount {
 
 /** A committed state of a store. */
 export interface Generation {
-  /** 1 for the first that was committed. Files attached over the wire belong to every generation. */
+  /** 1 for the first that was committed; they only grow. Files attached over the wire belong to every generation. */
   readonly number: number;
+  /** A UUID: unlike the number, no generation of another store, or of one that was made anew, has it. */
+  readonly generationId: string;
   /** ISO 8601 UTC. */
   readonly committedAt: string;
   /** The source that was committed. */
@@ -372,7 +375,9 @@ export interface Generation {
   readonly intermediate: boolean;
   readonly added: number;
   readonly removed: number;
-  /** false: rolled back, and gone when the rollback is released. */
+  /** How many of its documents were erased since. */
+  readonly erased: number;
+  /** false: a rollback keeps it from readers until it is released. */
   readonly visible: boolean;
 }
 
@@ -396,7 +401,7 @@ export interface DocumentVersion {
   readonly since: number;
   /** Number of the generation that replaced or removed it; null: none. */
   readonly until: number | null;
-  /** The active generation shows it. */
+  /** Readers see it. */
   readonly visible: boolean;
 }
 
@@ -404,9 +409,13 @@ export interface DocumentVersion {
 export type DocumentWanted = { readonly sourceId: SourceId; readonly itemId: ItemId } | { readonly called: string };
 
 export interface GenerationState {
-  /** The number readers see; 0 before the first commit. */
-  readonly active: number;
-  /** Rolled back: commits are refused until release(). */
+  /** The generation that readers see, and its UUID; 0 before the first commit. */
+  readonly shown: number;
+  readonly shownId: string;
+  /** The generation that was committed last: what crawls build on. */
+  readonly newest: number;
+  readonly newestId: string;
+  /** Rolled back: whatever is committed, readers see `shown` until release(). */
   readonly pinned: boolean;
 }
 
@@ -414,9 +423,9 @@ export interface Generations {
   state(): Promise<GenerationState>;
   /** Lists the generations that can be searched or rolled back to, newest first. */
   list(): Promise<readonly Generation[]>;
-  /** Makes generation `number` active; commits are refused until release(). Throws BadInputError unless it is kept. */
+  /** Shows readers generation `number` until release(), whatever is committed. Throws BadInputError unless it is kept. */
   rollback(number: number): Promise<void>;
-  /** Ends a rollback: the active generation stays, later ones are deleted, and the next embed puts their documents again. */
+  /** Shows readers the newest generation again, at once. */
   release(): Promise<void>;
   /** Lists the changes between two generations, in pages. Throws BadInputError unless both are kept. */
   difference(from: number, to: number): AsyncIterable<readonly GenerationChange[]>;
@@ -436,7 +445,7 @@ export interface IndexDraft {
   remove(itemId: ItemId, options?: { readonly mayReturn: boolean }): Promise<void>;
   /**
    * Throws ConflictError, without any change for readers, if nothing of a domain that had documents would be left (unless
-   * `allowEmpty`), and while the store is rolled back (which a put may throw already).
+   * `allowEmpty`).
    */
   commit(
     signal: AbortSignal,

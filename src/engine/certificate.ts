@@ -14,8 +14,11 @@ export interface CertificateStatement {
   readonly verdict: Verdict;
   readonly started_utc: string;
   readonly finished_utc: string;
-  /** The generation that was looked at; 0 where the store has none. */
+  /** The generation that was looked at, the newest, and its UUID; 0 and "" where the store has none. */
   readonly generation: number;
+  readonly generation_id: string;
+  /** The generation that readers saw then: another one while the domain is rolled back. */
+  readonly shown_generation: number;
   readonly vector_store_id: string;
   readonly download: boolean;
   /** Only what the last crawl listed, and samples. Absent in certificates of earlier releases, as is `max_age`. */

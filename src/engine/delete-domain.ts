@@ -6,7 +6,7 @@ import { refuseWhileRenamed } from "../domains/domain-rename.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { forgetMembers, type Warn } from "./ingest/remove-items.ts";
 import { leaseSources } from "./lease-sources.ts";
-import { findRetired, forgetTrees } from "./retired-sources.ts";
+import { endRetentionOfTrees, findRetired } from "./retired-sources.ts";
 
 export interface DeletionParts
   extends Pick<
@@ -60,7 +60,7 @@ export async function planDeletion(
         return await parts.domains.remove(domainId, async () => {
           await refuseNow();
           await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
-          await forgetTrees(domain, parts);
+          await endRetentionOfTrees(domain, parts);
           await unlessDamaged(parts.backend.forgetDomain?.(domainId));
           await parts.ledgers.forgetDomain(domainId);
         });

@@ -5,7 +5,7 @@ import type { Index, IndexedDocument, ReadableDocuments, TextPart, TextRange } f
 import type { Freshness } from "../lib/freshness.ts";
 import { compareText } from "../lib/text.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { titleOf, webUrlOf } from "./query.ts";
+import { findTitles, titleOf, webUrlOf } from "./query.ts";
 
 /** The identity of a document, which outlives its versions. */
 export interface DocumentKey {
@@ -53,15 +53,15 @@ export interface SearchableDocuments {
   revision(domain: Domain): Promise<string>;
 }
 
-export type SearchableParts = Pick<EngineParts, "domains" | "backend" | "ledgers">;
+export type SearchableParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "crawlerFolder">;
 
 export function createSearchableDocuments(parts: SearchableParts): SearchableDocuments {
   return {
     list: (page) => listSearchable(page, parts),
     async read(key, range) {
       const found = await findSearchable(key, parts);
-      const part = found && (await found.readable.read(found.document.fileId, range));
-      if (found && part) return { document: found.document, part, freshness: await freshnessOf(found.document, parts) };
+      const part = found && (await found.opened.readable.read(found.document.fileId, range));
+      if (found && part) return { document: found.document, part, freshness: await freshnessOf(found, parts) };
       throw new NotFoundError(
         `Domain '${key.domainId}' has no such document, or has it no longer. Search again for its id.`,
       );
@@ -79,8 +79,13 @@ export function createSearchableDocuments(parts: SearchableParts): SearchableDoc
   };
 }
 
-async function freshnessOf(document: SearchableDocument, { ledgers }: SearchableParts): Promise<Freshness> {
+/** Says nothing while the domain is rolled back, as searches do: its sources were checked since. */
+async function freshnessOf(
+  { document, opened }: { readonly document: SearchableDocument; readonly opened: OpenedDomain },
+  { ledgers }: SearchableParts,
+): Promise<Freshness> {
   const { domainId, sourceId, itemId, modifiedAt: changedAt } = document;
+  if ((await opened.index.generations?.state())?.pinned) return { checkedAt: "", isBehind: false, changedAt };
   try {
     const { checkedAt, behind } = await ledgers.freshness(domainId, [itemId]);
     return { checkedAt: checkedAt.get(sourceId as SourceId) ?? "", isBehind: behind.has(itemId), changedAt };
@@ -116,12 +121,14 @@ async function listSearchable(
     if (from && domainId < from.domainId) continue;
     if (documents.length >= limit) return { documents, next: { domainId, after: undefined }, notes };
     try {
-      const page = await (await openToRead(domain, parts))?.readable.list({
+      const opened = await openToRead(domain, parts);
+      if (!opened) continue;
+      const page = await opened.readable.list({
         after: from?.domainId === domainId ? from.after : undefined,
         limit: limit - documents.length,
       });
-      documents.push(...(await labelled(domain, page?.documents ?? [], parts)));
-      if (page?.next !== undefined) return { documents, next: { domainId, after: page.next }, notes };
+      documents.push(...(await labelled(opened, page.documents, parts)));
+      if (page.next !== undefined) return { documents, next: { domainId, after: page.next }, notes };
     } catch (error) {
       // A place that is not valid any more is the caller's; what one domain cannot tell must not hide the others.
       if (from?.domainId === domainId && from.after !== undefined) throw error;
@@ -134,14 +141,14 @@ async function listSearchable(
 async function findSearchable(
   key: DocumentKey,
   parts: SearchableParts,
-): Promise<{ readonly document: SearchableDocument; readonly readable: ReadableDocuments } | undefined> {
+): Promise<{ readonly document: SearchableDocument; readonly opened: OpenedDomain } | undefined> {
   const domain = await parts.domains.get(key.domainId);
   const opened = await openToRead(domain, parts);
   const fileId = opened && (await currentVersion(key, opened, parts));
   const indexed = fileId && (await opened.readable.find(fileId));
   if (!opened || !indexed) return undefined;
-  const [document] = await labelled(domain, [indexed], parts);
-  return document && { document: { ...document, ...key }, readable: opened.readable };
+  const [document] = await labelled(opened, [indexed], parts);
+  return document && { document: { ...document, ...key }, opened };
 }
 
 async function currentVersion(
@@ -162,12 +169,24 @@ async function currentVersion(
 
 /** Adds what only our records have: backends that are services know no addresses. */
 async function labelled(
-  domain: Domain,
+  { domain, index }: Pick<OpenedDomain, "domain" | "index">,
   documents: readonly IndexedDocument[],
-  { ledgers }: SearchableParts,
+  parts: SearchableParts,
 ): Promise<SearchableDocument[]> {
-  const nameless = documents.filter(({ name }) => name === "").map(({ fileId }) => fileId);
-  const metadata = nameless.length > 0 ? await findMetadata(domain.domainId, nameless, ledgers) : undefined;
+  const nameless = documents.filter(({ name }) => name === "");
+  const metadata =
+    nameless.length > 0
+      ? await findMetadata(
+          domain.domainId,
+          nameless.map(({ fileId }) => fileId),
+          parts.ledgers,
+        )
+      : undefined;
+  const untitled = nameless.map(({ fileId, sourceId, itemId }) => ({
+    fileId,
+    attributes: { source_id: sourceId, item_id: itemId },
+  }));
+  const titles = await findTitles(untitled, index, domain, parts);
   return documents.map((document) => {
     const entry = metadata?.get(document.fileId);
     const text = (key: string): string => (typeof entry?.[key] === "string" ? entry[key] : "");
@@ -177,7 +196,8 @@ async function labelled(
       ...document,
       domainId: domain.domainId,
       name,
-      title: titleOf({ ...document, name }) || document.fileId,
+      title:
+        titleOf({ ...document, title: document.title || (titles.get(document.fileId) ?? ""), name }) || document.fileId,
       url,
       webUrl: webUrlOf(domain, document.sourceId, url),
       modifiedAt: document.modifiedAt || text("last_modified_utc"),

@@ -2,7 +2,6 @@ import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Index } from "../contracts/search-index.ts";
 import type { Signer } from "../contracts/signer.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { releaseNumber } from "../lib/release.ts";
@@ -64,7 +63,12 @@ export async function verifyDomain(
   }
   sources.push(...left);
   if (request.prove !== undefined && proofs.length === 0) throw notCovered(request.prove, domain.domainId);
-  const generation = target.problem === undefined ? await generationOf(target.index) : 0;
+  const state = target.problem === undefined ? await target.index.generations?.state() : undefined;
+  if (state?.pinned) {
+    job.log(
+      `Readers are shown generation ${state.shown}; what was looked at is the newest, generation ${state.newest}.`,
+    );
+  }
   const verdict = worstOf([
     ...sources.map((one) => one.verdict),
     ...(problems.length > 0 ? ["could not look" as const] : []),
@@ -76,7 +80,9 @@ export async function verifyDomain(
     verdict,
     started_utc,
     finished_utc: nowUtcMicros(),
-    generation,
+    generation: state?.newest ?? 0,
+    generation_id: state?.newestId ?? "",
+    shown_generation: state?.shown ?? 0,
     vector_store_id,
     download: request.download,
     quick: request.quick ?? false,
@@ -139,19 +145,11 @@ async function openVerifiedIndex(domain: Domain, { backend }: EngineParts, job: 
     const index = await backend.openIndex(store, domainId, job.signal);
     if (!index)
       return { problem: describeMissingStore(domain, store, undefined).replace(", so nothing was embedded", "") };
-    const state = await index.generations?.state();
-    if (!state?.pinned) return { store, index };
-    return {
-      problem: `Domain '${domainId}' is rolled back to generation ${state.active}, which is not to say what its sources say. Release it (lockstep generations ${domainId} --release), crawl, and verify then.`,
-    };
+    return { store, index };
   } catch (error) {
     if (error instanceof CancelledError || job.signal.aborted) throw error;
     return { problem: `The vector store cannot be opened: ${explain(error)}` };
   }
-}
-
-async function generationOf(index: Index): Promise<number> {
-  return (await index.generations?.state())?.active ?? 0;
 }
 
 /** What keeps one source from being looked at does not keep the others. */

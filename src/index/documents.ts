@@ -4,7 +4,7 @@ import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { Attributes, DocumentCount } from "../contracts/search-index.ts";
 import { isListed, listOf, type Sql, type Values } from "../lib/sql/sql.ts";
 import { noteLooseBodies } from "./bodies.ts";
-import { visibleAt } from "./generations.ts";
+import { NEWEST, visibleAt } from "./generations.ts";
 import type { LabelWords, Store } from "./store.ts";
 import { bumpVisibleRevision, readState, takeIds, writeLocked } from "./store-state.ts";
 
@@ -123,6 +123,15 @@ export async function activeDocument(sql: Sql, fileId: string): Promise<Document
   return sql.get<DocumentRow>(`SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE file_id = $1`, [fileId]);
 }
 
+export async function titlesOf(sql: Sql, fileIds: readonly FileId[]): Promise<Map<FileId, string>> {
+  const rows = await sql.all<{ fileId: FileId; title: string }>(
+    `SELECT d.file_id AS "fileId", b.title FROM documents_active d JOIN bodies b ON b.id = d.body_id
+     WHERE b.title <> '' AND ${isListed(sql, "d.file_id", "$1", "text")}`,
+    [listOf(fileIds)],
+  );
+  return new Map(rows.map(({ fileId, title }) => [fileId, title]));
+}
+
 /** Returns the documents of these items that readers are shown. */
 export async function shownDocuments(
   sql: Sql,
@@ -176,7 +185,7 @@ export async function updateAttributes(sql: Sql, fileId: string, attributes: Att
 
 /** A document as a draft sees it. */
 export interface DraftedRow extends DocumentRow {
-  /** 1: the draft brought it itself. 0: readers see it, and the draft has not ended it. */
+  /** 1: the draft brought it itself. 0: the newest generation has it, and the draft has not ended it. */
   readonly own: 0 | 1;
   readonly title: string;
 }
@@ -192,7 +201,7 @@ export async function draftedDocuments(
     `SELECT ${DOCUMENT_COLUMNS}, CASE WHEN d.born = $4 THEN 1 ELSE 0 END AS own,
        coalesce((SELECT b.title FROM bodies b WHERE b.id = d.body_id), '') AS title
      FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}
-       AND (+d.born = $4 OR (${visibleAt("(SELECT active FROM state WHERE id = 1)")} AND d.died IS DISTINCT FROM $4))`,
+       AND (+d.born = $4 OR (${visibleAt(NEWEST)} AND d.died IS DISTINCT FROM $4))`,
     [domainId, sourceId, listOf(itemIds), draft],
   );
 }
@@ -298,7 +307,7 @@ export async function countDocuments(store: Store, domain: DomainId): Promise<Do
   });
 }
 
-/** Returns the sources of a domain that have visible documents. Not from a cache, which verify would have to believe. */
+/** Returns the sources of a domain that the newest generation has documents of. Not from a cache, which verify would have to believe. */
 export async function sourcesOf(store: Store, domain: DomainId): Promise<Set<SourceId>> {
   return store.db.read(async (sql) => {
     const found = new Set<SourceId>();
@@ -309,11 +318,12 @@ export async function sourcesOf(store: Store, domain: DomainId): Promise<Set<Sou
       );
       if (!next) return found;
       after = next.sourceId;
-      const shown = await sql.get(
-        "SELECT 1 AS one FROM documents_active WHERE domain_id = $1 AND source_id = $2 AND body_id IS NOT NULL LIMIT 1",
+      const held = await sql.get(
+        `SELECT 1 AS one FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.body_id IS NOT NULL
+           AND ${visibleAt(NEWEST)} LIMIT 1`,
         [domain, after],
       );
-      if (shown) found.add(after as SourceId);
+      if (held) found.add(after as SourceId);
     }
   });
 }

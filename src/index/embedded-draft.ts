@@ -35,11 +35,18 @@ import {
   type SourceKey,
   storedPath,
 } from "./documents.ts";
-import { abandonGeneration, activateGeneration, countChanges, insertGeneration, visibleAt } from "./generations.ts";
+import {
+  abandonGeneration,
+  activateGeneration,
+  countChanges,
+  insertGeneration,
+  NEWEST,
+  visibleAt,
+} from "./generations.ts";
 import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
 import { cleanupOldGenerations, type Retention, releaseReturned, retainHidden, sweepAbandoned } from "./retention.ts";
 import type { Store } from "./store.ts";
-import { assertNotPinned, writeLocked } from "./store-state.ts";
+import { writeLocked } from "./store-state.ts";
 import { abandon, type EmbedFailure, embedBodies, isLarge, writeAhead } from "./write-body.ts";
 
 /** A batch of this size is written: large enough to be cheap, small enough that other writers hardly wait. */
@@ -253,7 +260,6 @@ async function writeBatch(
   );
   const large = prepared.filter(isLarge);
   const small = prepared.filter((body) => !isLarge(body));
-  if (large.length > 0) await assertNotPinned(store.db, "commit draft of", target.source);
   const ahead = new Map<PreparedBody, UnfinishedBody | EmbedFailure>();
   try {
     for (const body of large) ahead.set(body, await tryToWriteAhead(store, body, signal));
@@ -301,7 +307,6 @@ async function embedAndWrite(
   ]);
   const ready = operations.map((operation) => toReadyOperation(operation, bodies));
   return writeLocked(store.db, async (sql) => {
-    await assertNotPinned(sql, "commit draft of", target.source);
     if ((await store.spaces.active(sql)).id !== space.id) return undefined;
     const outcome = await applyOperations(sql, store, ready, { ...target, spaceId: space.id });
     await abandonBodies(sql, idsOf(ahead));
@@ -472,9 +477,7 @@ async function writeItems(sql: Sql, store: Store, items: readonly DraftedItem[],
   // First, because it locks the draft or finds it taken over.
   if (!(await countChanges(sql, generation, versions.length - own.length, visible.length))) {
     const { domainId, sourceId } = writing.source;
-    throw new ConflictError(
-      `write draft of ${domainId}/${sourceId}: another run of this source has taken over, or the store was rolled back`,
-    );
+    throw new ConflictError(`write draft of ${domainId}/${sourceId}: another run of this source has taken over`);
   }
   await deleteDocuments(sql, store, own);
   await endDocuments(
@@ -580,7 +583,9 @@ class DraftedItem {
     const name = nameOfKey(key);
     const body = known.get(name) ?? { name };
     const columns = { ...labelColumns(file.label), file: storedPath(store, file.path) };
-    if (this.#now && isSame(this.#now.body, body)) return this.#relabelTo(this.#now, columns);
+    // A body made anew keeps its documents, but not one that says it is of other bytes.
+    const isUnchanged = this.#now && isSame(this.#now.body, body) && this.#now.row.sha256 === file.sha256;
+    if (this.#now && isUnchanged) return this.#relabelTo(this.#now, columns);
     const row: Version["row"] = {
       ...columns,
       ...source,
@@ -674,26 +679,25 @@ interface Commit {
 export async function commitGeneration(store: Pick<Store, "db">, commit: Commit): Promise<void> {
   const { source, generation, nowSeconds, allowEmpty } = commit;
   const what = `commit draft of ${source.domainId}/${source.sourceId}`;
-  if (generation === null) return assertNotPinned(store.db, "commit draft of", source);
+  if (generation === null) return;
   await writeLocked(store.db, async (sql) => {
-    await assertNotPinned(sql, "commit draft of", source);
     if (!allowEmpty && (await leavesNothing(sql, source.domainId, generation))) {
       throw new ConflictError(
         `${what}: nothing of the domain ${source.domainId} would be left; readers keep what they have until the removals are confirmed`,
       );
     }
     if (await activateGeneration(sql, generation, nowSeconds)) return releaseReturned(sql, source, generation);
-    throw new ConflictError(`${what}: another run of this source has taken over, or the store was rolled back`);
+    throw new ConflictError(`${what}: another run of this source has taken over`);
   });
 }
 
-/** True only for a draft that adds nothing and ends all that is visible. */
+/** True only for a draft that adds nothing and ends all that the newest generation has. */
 async function leavesNothing(sql: Sql, domainId: string, generation: number): Promise<boolean> {
   const brings = await sql.get("SELECT id FROM documents WHERE born = $1 LIMIT 1", [generation]);
   if (brings) return false;
   const left = await sql.get(
     `SELECT d.id FROM documents d WHERE d.domain_id = $1 AND d.died IS DISTINCT FROM $2
-       AND ${visibleAt("(SELECT active FROM state WHERE id = 1)")} LIMIT 1`,
+       AND ${visibleAt(NEWEST)} LIMIT 1`,
     [domainId, generation],
   );
   return left === undefined;

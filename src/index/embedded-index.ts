@@ -1,6 +1,6 @@
 import type { Extractor } from "../contracts/document.ts";
 import { BadInputError } from "../contracts/errors.ts";
-import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
+import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
   CopyOfDocument,
@@ -40,21 +40,23 @@ import {
   type SourceKey,
   shownDocuments,
   sourcesOf,
+  titlesOf,
 } from "./documents.ts";
 import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import { describeItem, documentsWithHash, eraseItems, itemsWithText, textsOfItem } from "./erase-documents.ts";
 import {
   abandonDrafts,
+  committedGenerations,
   type DifferenceRow,
   differenceBetween,
   documentVersions,
+  findGeneration,
   generationsBetween,
   isKept,
   keptGenerations,
   openDrafts,
-  releasePin,
   rollbackTo,
-  visibleGenerations,
+  unpin,
 } from "./generations.ts";
 import {
   cleanupOldGenerations,
@@ -98,7 +100,7 @@ export class EmbeddedIndex implements Index {
     this.#options = options;
     this.#nowSeconds = options.nowSeconds ?? (() => Math.floor(Date.now() / 1000));
     const { store, domain } = options;
-    this.generations = new EmbeddedGenerations({ store, domain, nowSeconds: this.#nowSeconds });
+    this.generations = new EmbeddedGenerations({ store, domain });
     this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
     this.documents = documentsToRead(store, domain);
     this.shown = { of: (source, items) => this.#shownOf(source, items), sections: (wanted) => this.#sections(wanted) };
@@ -121,11 +123,11 @@ export class EmbeddedIndex implements Index {
     });
   }
 
-  /** All pages show the generation that is active at the first, so a commit in between neither repeats nor hides an item. */
+  /** All pages are of the generation that is the newest at the first, so a commit in between neither repeats nor hides an item. */
   async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef[]> {
     const source = sourceKey(this.#options.domain, sourceId);
     const { db } = await this.#options.store();
-    const visible = await visibleGenerations(db);
+    const visible = await committedGenerations(db);
     for (let afterId = 0; ; ) {
       const rows = await documentsOfSource(db, source, { visible, afterId, limit: PAGE });
       if (rows.length > 0) yield rows.map(refOf);
@@ -144,7 +146,7 @@ export class EmbeddedIndex implements Index {
     const { domain } = this.#options;
     if (domain === undefined) throw withoutDomain("read sections");
     return (await this.#options.store()).db.read(async (sql) => {
-      const at = await generationOf(sql, generation);
+      const { number: at } = await generationOf(sql, generation);
       const rows = await documentsCalled(sql, { domainId: domain, sourceId, called }, at);
       const documents = rows.map(({ bodyId: _, ...document }) => document);
       const [{ fileId, bodyId } = {}, ...others] = rows;
@@ -178,6 +180,10 @@ export class EmbeddedIndex implements Index {
 
   async search(query: SearchQuery): Promise<SearchHit[]> {
     return searchStore(await this.#options.store(), query);
+  }
+
+  async titles(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>> {
+    return titlesOf((await this.#options.store()).db, files);
   }
 
   async probe(): Promise<void> {
@@ -233,9 +239,13 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
     await endGracePeriod(await this.#options.store(), key, items);
   }
 
-  async purge(source: SourceId, items: readonly ItemId[]): Promise<ItemId[]> {
+  async purge(
+    source: SourceId,
+    items: readonly ItemId[],
+    { dryRun }: { readonly dryRun: boolean } = { dryRun: false },
+  ): Promise<ItemId[]> {
     const key = sourceKey(this.#options.domain, source);
-    return purgeItems(await this.#options.store(), key, items);
+    return purgeItems(await this.#options.store(), key, items, { ...this.#keeping(), dryRun });
   }
 
   async erase(
@@ -280,12 +290,15 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
 
   async collectGarbage({ dryRun, checkpoint }: GarbageOptions): Promise<Reclaimed> {
     const store = await this.#options.store();
-    const retention = this.#options.retention ?? DEFAULT_RETENTION;
-    const options = { retention, nowSeconds: this.#nowSeconds() };
+    const options = this.#keeping();
     const reclaimed = await countGarbage(store.db, options);
     const effort = checkpoint ? { ...UNLIMITED, checkpoint } : UNLIMITED;
     if (!dryRun) await cleanupOldGenerations(store, { ...options, ...effort });
     return reclaimed;
+  }
+
+  #keeping() {
+    return { retention: this.#options.retention ?? DEFAULT_RETENTION, nowSeconds: this.#nowSeconds() };
   }
 }
 
@@ -293,7 +306,6 @@ interface EmbeddedGenerationsOptions {
   readonly store: () => Promise<Store>;
   /** undefined: changes of all domains. */
   readonly domain: DomainId | undefined;
-  readonly nowSeconds: () => number;
 }
 
 /** The kept generations of a vector store. All domains of a store share them, and roll back together. */
@@ -305,20 +317,24 @@ class EmbeddedGenerations implements Generations {
   }
 
   async state(): Promise<GenerationState> {
-    const { active, pinned } = await readState((await this.#options.store()).db);
-    return { active, pinned: pinned === 1 };
+    const { db } = await this.#options.store();
+    return db.read(async (sql) => {
+      const { shown, newest, pinned } = await readState(sql);
+      const idOf = async (number: number): Promise<string> => (await findGeneration(sql, number))?.generationId ?? "";
+      return { shown, shownId: await idOf(shown), newest, newestId: await idOf(newest), pinned: pinned === 1 };
+    });
   }
 
   async list(): Promise<Generation[]> {
     const { db } = await this.#options.store();
     return db.read(async (sql) => {
-      const { active } = await readState(sql);
+      const { shown } = await readState(sql);
       const crawls = new Set<string>();
       return (await keptGenerations(sql)).map(({ id: _, committedAt, ...row }) => {
         // Newest first: the first generation of a crawl seen here is its last one.
         const intermediate = row.crawl !== "" && crawls.has(row.crawl);
         crawls.add(row.crawl);
-        return { ...row, intermediate, committedAt: fromUnixSeconds(committedAt), visible: row.number <= active };
+        return { ...row, intermediate, committedAt: fromUnixSeconds(committedAt), visible: row.number <= shown };
       });
     });
   }
@@ -327,13 +343,11 @@ class EmbeddedGenerations implements Generations {
     const { db } = await this.#options.store();
     await writeLocked(db, async (sql) => {
       if (!(await rollbackTo(sql, number))) throw await notKept(sql, "roll back", number);
-      // Open drafts were based on the generation that is left here.
-      await abandonDrafts(sql, this.#options.nowSeconds());
     });
   }
 
   async release(): Promise<void> {
-    await writeLocked((await this.#options.store()).db, releasePin);
+    await writeLocked((await this.#options.store()).db, unpin);
   }
 
   async *difference(from: number, to: number): AsyncGenerator<GenerationChange[]> {

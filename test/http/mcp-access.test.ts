@@ -284,7 +284,7 @@ describe("MCP over HTTP with a remote service as the backend", () => {
     try {
       const found = await client.call("search", { query: "vacation days", limit: 1 });
       const [hit] = found.data["results"] as unknown as Reading[];
-      assert.equal(String(hit?.["title"]), "holidays.md");
+      assert.equal(String(hit?.["title"]), "Holidays");
       const { data } = await client.call("fetch", { id: String(hit?.["id"]) });
       assert.match(String(data["text"]), /30 vacation days/);
       assert.equal(String(data["metadata"]?.["name"]), "holidays.md");

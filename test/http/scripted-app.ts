@@ -51,7 +51,7 @@ export interface Served {
   close(): Promise<void>;
 }
 
-const NO_GENERATIONS = { active: 0, pinned: false, kept: [] };
+const NO_GENERATIONS = { shown: 0, shownId: "", newest: 0, newestId: "", pinned: false, kept: [] };
 
 /** A registry in which nothing was ever registered. */
 const NOTHING_KNOWN: Ingest = {
@@ -75,6 +75,7 @@ const NOTHING_KNOWN: Ingest = {
     checkedLastDay: 0,
     changedLastDay: 0,
     failedLastDay: 0,
+    heldBack: [],
   }),
   sweep: async () => 0,
   workOne: async () => false,

@@ -249,7 +249,11 @@ export const FILE_WORDS: Readonly<
     word: "Error",
     meaning: "It could not be read; what is known of it stays, and it is tried again.",
   },
-  deleted: { tone: "idle", word: "Deleted", meaning: "It was missing for too long: what was kept of it is gone." },
+  deleted: {
+    tone: "idle",
+    word: "Deleted",
+    meaning: "It was missing for too long. Its versions stay until maintenance drops it; its file may still return.",
+  },
 };
 
 type Event = DocumentJson["lineage"][number];

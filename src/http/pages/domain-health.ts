@@ -58,7 +58,7 @@ function healthNow({ domainId, active, standing }: Vitals): Health | undefined {
   return {
     tone: "warn",
     word: "rolled back",
-    reason: `Readers see generation ${standing.rolledBackTo}. Crawls change nothing for them until it is released.`,
+    reason: `Readers see generation ${standing.rolledBackTo}, whatever is crawled, until it is released.`,
     wayOut: { words: "Look at the generations", href: `/v2/domains/generations?domain_id=${domainId}&format=html` },
   };
 }

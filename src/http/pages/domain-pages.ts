@@ -260,7 +260,8 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
 
 /** The generations as the endpoint returns them. */
 export interface ShownGenerations {
-  readonly active: number;
+  readonly shown: number;
+  readonly newest: number;
   readonly pinned: boolean;
   /** Newest first. */
   readonly generations: readonly ShownGeneration[];
@@ -268,7 +269,8 @@ export interface ShownGenerations {
 
 interface ShownGeneration {
   readonly generation: number;
-  readonly active: boolean;
+  readonly generation_id: string;
+  readonly shown: boolean;
   readonly committed_utc: string;
   readonly domain_id: string;
   readonly source_id: string;
@@ -278,12 +280,15 @@ interface ShownGeneration {
   readonly intermediate: boolean;
   readonly added: number;
   readonly removed: number;
+  readonly erased: number;
   readonly visible: boolean;
 }
 
 export interface ShownDifference {
   readonly from: number;
   readonly to: number;
+  /** How many documents were erased from each of them since. */
+  readonly erased: { readonly from: number; readonly to: number };
   readonly changes: readonly {
     readonly change: string;
     readonly source_id: string;
@@ -298,13 +303,13 @@ const PATH = "/v2/domains/generations";
 
 /** Renders the current generation of a domain, the earlier ones, and the way back to them. */
 export function generationsPage(data: ShownGenerations, domainId: string, frame: Frame): Html {
-  const { generations, pinned, active } = data;
+  const { generations, pinned, shown, newest } = data;
   return page(
     "Generations",
     domainId,
     html`${
       pinned
-        ? html`<div class="notice warn"><p>Rolled back: readers see generation ${active}. Crawls download and process, but change nothing for readers until it is released; then the next crawl brings the domain in step again.</p>${mayChange(frame, "operate") ? release(domainId) : ""}</div>`
+        ? html`<div class="notice warn"><p>Rolled back: readers see generation ${shown}, whatever is crawled. The newest is ${newest}; a release shows it to them, at once.</p>${mayChange(frame, "operate") ? release(domainId) : ""}</div>`
         : ""
     }
 ${generations.length === 0 ? html`<div class="empty"><strong>Nothing is kept yet.</strong><p>Each crawl that changes something leaves a generation.</p></div>` : generationTable(data, domainId, frame)}`,
@@ -312,20 +317,24 @@ ${generations.length === 0 ? html`<div class="empty"><strong>Nothing is kept yet
   );
 }
 
-function generationTable({ generations, active }: ShownGenerations, domainId: string, frame: Frame): Html {
+function generationTable({ generations, shown }: ShownGenerations, domainId: string, frame: Frame): Html {
   return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Generations"><table class="rows generations">
 <thead><tr><th scope="col">Generation</th><th scope="col">Committed</th><th scope="col">Crawl</th><th scope="col">Source</th><th scope="col" class="end">Added</th><th scope="col" class="end">Removed</th><th scope="col">Readers</th><th scope="col">Actions</th></tr></thead>
 <tbody>${generations.map((generation, at) => {
     const before = generations[at + 1];
     return html`<tr><th scope="row"><span class="on-phones">Generation </span>${generation.generation}</th><td data-label="Committed"><div>${shownTime(generation.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(generation)}</div></td><td data-label="Source"><div><code>${generation.source_id}</code></div></td><td class="end" data-label="Added"><div>${generation.added}</div></td><td class="end" data-label="Removed"><div>${generation.removed}</div></td>
-<td data-label="Readers"><div>${seenBy(generation)}</div></td>
-<td data-label="Actions"><div class="row-actions">${before ? html`<a class="button small" href="${PATH}/difference?domain_id=${domainId}&amp;from=${before.generation}&amp;to=${generation.generation}&amp;format=html">What changed<span class="visually-hidden"> in generation ${generation.generation}</span></a>` : ""}<a class="button small" href="/v2/search?format=ui&amp;domain_id=${domainId}&amp;generation=${generation.generation}">Search it<span class="visually-hidden"> as of generation ${generation.generation}</span></a>${generation.generation !== active && mayChange(frame, "operate") ? rollback(generation, domainId) : ""}</div></td></tr>`;
+<td data-label="Readers"><div>${seenBy(generation)}${generation.erased > 0 ? html` <span class="pill warn">${erasedFrom(generation.erased)}</span>` : ""}</div></td>
+<td data-label="Actions"><div class="row-actions">${before ? html`<a class="button small" href="${PATH}/difference?domain_id=${domainId}&amp;from=${before.generation}&amp;to=${generation.generation}&amp;format=html">What changed<span class="visually-hidden"> in generation ${generation.generation}</span></a>` : ""}<a class="button small" href="/v2/search?format=ui&amp;domain_id=${domainId}&amp;generation=${generation.generation}">Search it<span class="visually-hidden"> as of generation ${generation.generation}</span></a>${generation.generation !== shown && mayChange(frame, "operate") ? rollback(generation, domainId) : ""}</div></td></tr>`;
   })}</tbody></table></div>`;
 }
 
-function seenBy({ active, visible }: ShownGeneration): Html {
-  if (active) return html`<span class="pill good">see this</span>`;
-  return visible ? html`<span class="quiet">saw this</span>` : html`<span class="pill warn">rolled back</span>`;
+function seenBy({ shown, visible }: ShownGeneration): Html {
+  if (shown) return html`<span class="pill good">see this</span>`;
+  return visible ? html`<span class="quiet">saw this</span>` : html`<span class="pill warn">not shown</span>`;
+}
+
+function erasedFrom(documents: number): string {
+  return `${plural(documents, "document")} erased`;
 }
 
 function crawlOf({ crawl, intermediate }: ShownGeneration): Html {
@@ -336,7 +345,7 @@ function crawlOf({ crawl, intermediate }: ShownGeneration): Html {
 /** Needs two steps: all readers see the change at once. */
 function rollback({ generation, intermediate }: ShownGeneration, domainId: string): Html {
   return html`<details class="inline"><summary class="button small">Roll back to ${generation}</summary>
-<form class="notice warn" action="${PATH}/rollback?domain_id=${domainId}&amp;generation=${generation}&amp;format=html" method="post"><p>Everybody sees generation ${generation} at once.${intermediate ? " It is a state between two sources of one crawl, which had not committed everything yet." : ""} Crawls change nothing for readers until you release it.</p><div><button class="danger small">Show readers generation ${generation}</button></div></form></details>`;
+<form class="notice warn" action="${PATH}/rollback?domain_id=${domainId}&amp;generation=${generation}&amp;format=html" method="post"><p>Everybody sees generation ${generation} at once.${intermediate ? " It is a state between two sources of one crawl, which had not committed everything yet." : ""} They go on seeing it, whatever is crawled, until you release it.</p><div><button class="danger small">Show readers generation ${generation}</button></div></form></details>`;
 }
 
 function release(domainId: string): Html {
@@ -346,11 +355,17 @@ function release(domainId: string): Html {
 const TONES: Readonly<Record<string, string>> = { added: "good", changed: "busy", removed: "bad" };
 
 /** Renders what readers see differently in two generations. */
-export function differencePage({ from, to, changes, more }: ShownDifference, domainId: string, frame: Frame): Html {
+export function differencePage(
+  { from, to, erased, changes, more }: ShownDifference,
+  domainId: string,
+  frame: Frame,
+): Html {
   return page(
     `From generation ${from} to ${to}`,
     domainId,
     html`<p><a href="${PATH}?domain_id=${domainId}&amp;format=html">All generations</a></p>
+${erased.from > 0 ? html`<p class="notice warn">From generation ${from}, ${erasedFrom(erased.from)}.</p>` : ""}
+${erased.to > 0 ? html`<p class="notice warn">From generation ${to}, ${erasedFrom(erased.to)}.</p>` : ""}
 ${changes.length === 0 ? html`<p class="quiet">Readers see the same documents in both.</p>` : ""}
 ${more ? html`<p class="notice warn">Only the first ${changes.length} are shown.</p>` : ""}
 ${
