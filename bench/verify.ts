@@ -65,7 +65,10 @@ async function benchHashing(place: string): Promise<void> {
   const ms = (title: string): number => median((runs.get(title) ?? []).map((each) => each.ms));
   for (const title of ["list, hash mirror", "list, hash both"]) {
     const peakMb = Math.max(...(runs.get(title) ?? []).map((each) => each.peakMb));
-    const beside = version ? `, ${(ms(title) / ms("rclone check")).toFixed(2)} times rclone check (at most 1.5)` : "";
+    const cpu = (one: string): number => median((runs.get(one) ?? []).map((each) => each.cpuMs ?? Number.NaN));
+    const beside = version
+      ? `, ${(ms(title) / ms("rclone check")).toFixed(2)} times rclone check (at most 1.5), ${(cpu(title) / cpu("rclone check")).toFixed(2)} times its processor time`
+      : "";
     process.stdout.write(
       `${title}, ${FILES} files: ${(ms(title) / 1000).toFixed(1)} s${beside}; peak memory ${peakMb.toFixed(0)} MB\n`,
     );

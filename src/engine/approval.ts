@@ -165,11 +165,6 @@ export class Approval {
     this.strict = strict;
   }
 
-  /** The same for a step that is repeated: what it finds was noted the first time. */
-  again(): Approval {
-    return new Approval(this.#plan, this);
-  }
-
   result(): KeptToPlan {
     const [not_as_planned, more] = [this.#left, this.#leftCount - this.#left.length];
     return { not_as_planned, not_as_planned_more: more, done_before: this.#doneBefore };

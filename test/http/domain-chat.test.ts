@@ -422,8 +422,8 @@ for (const backend of ["embedded", "openai"] as const) {
 
     test("when it breaks off, so does the answer; when it refuses, its status and words arrive", async () => {
       saying(["You have"], { finish: "" });
-      const stream = await at.client.chat.completions.create({ model: "lockstep/HR", messages, stream: true });
       await assert.rejects(async () => {
+        const stream = await at.client.chat.completions.create({ model: "lockstep/HR", messages, stream: true });
         for await (const _chunk of stream);
       });
       service.answer = (_incoming, outgoing) =>

@@ -204,6 +204,8 @@ async function* chunksOfQuotes(
 async function* chunksOfModel(head: ChatHead, response: Response, reader: ChatAnswer): AsyncGenerator<string> {
   const { made } = head;
   let isFinished = false;
+  // Not every server says whose the message is, and clients insist on it.
+  yield chunk(made, { role: "assistant", content: "" });
   for await (const body of bodiesOf(response)) {
     if (isJsonObject(body["error"])) {
       yield encode(body);
@@ -218,12 +220,12 @@ async function* chunksOfModel(head: ChatHead, response: Response, reader: ChatAn
     const { delta: given, message, finish_reason: finish, ...others } = choice;
     // A server that does not stream answers with the whole message.
     const delta: JsonObject = isJsonObject(given) ? given : isJsonObject(message) ? message : {};
-    const { content, annotations: _theirs, ...rest } = delta;
+    const { content, role: _said, annotations: _theirs, ...rest } = delta;
     const text = typeof content === "string" ? reader.read(content) : "";
     const isOver = typeof finish === "string" && finish !== "";
     const shown = text + (isOver ? reader.end(finish) : "");
     if (shown !== "" || Object.keys(rest).length > 0) {
-      const delta = { ...rest, ...(shown !== "" || content === "" ? { content: shown } : {}) };
+      const delta = { ...rest, ...(shown !== "" && { content: shown }) };
       const { usage: _atTheEnd, ...early } = common;
       yield encode({ ...(isOver ? early : common), choices: [{ ...others, delta, finish_reason: null }] });
     }

@@ -130,8 +130,9 @@ export function passageMessages<P extends Passage>(
   // Random: the author of a document cannot know it.
   const fence = `passage-${randomBytes(8).toString("hex")}`;
   const listed = shown.map(({ filename, title, text }, at) => {
-    const titled = title === undefined || title === filename ? "" : ` title="${asName(title)}"`;
-    return `<${fence} number="${at + 1}" file="${asName(filename)}"${titled}>\n${defuse(text)}\n</${fence}>`;
+    // Names and titles come from documents, too, so they stand inside.
+    const titled = title === undefined || title === filename ? "" : `Title: ${asName(title)}\n`;
+    return `<${fence} number="${at + 1}">\nFile: ${asName(filename)}\n${titled}\n${defuse(text)}\n</${fence}>`;
   });
   const messages = [
     { role: "system", content: `${told || INSTRUCTIONS}\n\n${rulesFor(fence)}` },
@@ -164,14 +165,23 @@ const LINE_START = "(^|[\\r\\n\\v\\f\\u0085\\u2028\\u2029])";
 const FENCE_LIKE = /[<＜﹤‹«](?=[\s\u200b-\u200f\u2060\ufeff]*(?:[/／][\s\u200b-\u200f\u2060\ufeff]*)?passage)/gi;
 const HEAD_LIKE = new RegExp(`${LINE_START}(?=[^\\p{L}\\p{N}\\r\\n]{0,20}passage\\s*\\d)`, "giu");
 
+/** People do not see them, and models read them. */
+const TAG_CHARACTERS = /[\u{e0000}-\u{e007f}]/gu;
+
 /** Removes from a document what looks like citations, passage fences, and role markers of models. */
 function defuse(text: string): string {
-  return unmarked(text).replaceAll(FENCE_LIKE, "(").replaceAll("<|", "< |").replaceAll(HEAD_LIKE, "$1> In the text: ");
+  return unmarked(text)
+    .replaceAll(TAG_CHARACTERS, "")
+    .replaceAll(FENCE_LIKE, "(")
+    .replaceAll("<|", "< |")
+    .replaceAll(HEAD_LIKE, "$1> In the text: ");
 }
 
 /** On one line, between quotes. */
 function asName(filename: string): string {
-  return logLine(unmarked(filename)).replaceAll(/[<>"＜＞]/g, "_");
+  return logLine(unmarked(filename))
+    .replaceAll(TAG_CHARACTERS, "")
+    .replaceAll(/[<>"＜＞]/g, "_");
 }
 
 function unmarked(text: string): string {
