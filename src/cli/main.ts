@@ -108,6 +108,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
     summary: "Searches a domain and prints the passages with their sources.",
     load: async () => (await import("./query.ts")).queryCommand,
   },
+  mcp: {
+    summary: "Serves search and documents to one AI client on standard input and output (Model Context Protocol).",
+    load: async () => (await import("./mcp.ts")).mcpCommand,
+  },
   sandbox: {
     summary: "Runs a simulated SharePoint tenant and a web site, to try, develop and test without real ones.",
     load: async () => (await import("./sandbox.ts")).sandboxCommand,
