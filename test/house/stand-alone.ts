@@ -89,7 +89,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "http/mcp/mcp-server.ts",
     "http/routing/confirm-first.ts",
   ],
-  "a command of the command line": ["cli/sandbox.ts"],
+  "a command of the command line": ["cli/sandbox.ts", "cli/serve.ts"],
   "data, not code": ["extract/language-samples.ts"],
   "one part of the crawl of a web site: its limits, its traps, its visits": [
     "sources/web/site/crawl-limits.ts",
