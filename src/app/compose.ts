@@ -50,6 +50,7 @@ import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
 import type { Config } from "./config.ts";
+import { openErasing } from "./erasing.ts";
 import { examineWith } from "./examine-with.ts";
 import { crawlJob, crawlTask } from "./jobs.ts";
 import { openBackend } from "./open-backend.ts";
@@ -421,6 +422,7 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
       return withoutErased(run.config.kind.open(run, { ...options, blocked }), run, blocked, erasures, options);
     },
     erasures,
+    erasing: openErasing(config, domains),
     extractor: trees.extractor,
     retention: retentionRules(config),
     now: trees.now,

@@ -44,7 +44,7 @@ async function add(path: string, members: Members = ledgers.members): Promise<It
 }
 
 async function drop(id: ItemId, members: Members = ledgers.members): Promise<void> {
-  const nothing = { delete: async () => undefined };
+  const nothing = { delete: async () => undefined, erase: async () => undefined };
   const shelf = { registry, members, documents: nothing, images: nothing };
   await dropItems([id], shelf, { keepLeft: false, warn: assert.fail });
 }
