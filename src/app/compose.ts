@@ -17,6 +17,8 @@ import { createDocuments } from "../engine/documents.ts";
 import { createDomainStatuses } from "../engine/domain-status.ts";
 import type { EngineParts, RetentionRules } from "../engine/engine-parts.ts";
 import { blockedIn, withoutErased } from "../engine/erase/blocked-items.ts";
+import { erase } from "../engine/erase/erase.ts";
+import { allowErased, liftHold, setHold } from "../engine/erase/holds.ts";
 import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
@@ -45,7 +47,6 @@ import { createReportStore, type ReportStore } from "../reports/report-store.ts"
 import type { Access } from "../security/access.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import { openAccess } from "../security/open-access.ts";
-import { openSigner } from "../security/signing-key.ts";
 import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
@@ -154,9 +155,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
-      logWaits(sharepoint, job, () =>
-        verify(request, options, { ...parts, signer: openSigner(folder("security")) }, job),
-      ),
+      logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer: parts.erasing.signer }, job)),
+    ...erasureVerbs(parts),
     ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createDomainStatuses(parts),
@@ -223,6 +223,21 @@ async function verify(
   job: JobContext,
 ): Promise<VerifyResult> {
   return repair ? await repairDomain(request, parts, job) : (await verifyDomain(request, parts, job)).result;
+}
+
+type ErasureVerb = "erase" | "erasures" | "allowErased" | "setHold" | "liftHold";
+
+function erasureVerbs(parts: EngineParts): Pick<App, ErasureVerb> {
+  return {
+    erase: (request, job) => erase(request, parts, job),
+    async erasures(domainId) {
+      await parts.domains.get(domainId);
+      return await parts.erasures.read(domainId);
+    },
+    allowErased: (domainId, item) => allowErased(domainId, item, parts),
+    setHold: (request) => setHold(request, parts, new AbortController()),
+    liftHold: (domainId, wanted) => liftHold(domainId, wanted, parts),
+  };
 }
 
 function searchVerbs(

@@ -39,7 +39,7 @@ async function runIn(app: App, { prepare, summary, isJson = false, exitCode }: C
   const { start, work } = await prepare(app);
   if (stoppedBy) return exitCodeOf(stoppedBy);
   const run = async (): Promise<JobRecord> => {
-    const job = await app.runner.start({ ...start, endpoint: `lockstep ${process.argv.slice(2).join(" ")}` }, work);
+    const job = await app.runner.start({ endpoint: `lockstep ${process.argv.slice(2).join(" ")}`, ...start }, work);
     await showJob(followJob(app, job.jobId), isJson ? process.stderr : process.stdout);
     return job.done;
   };

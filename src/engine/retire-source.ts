@@ -15,6 +15,7 @@ import { openRunPlan } from "./approval.ts";
 import { type SourceResult, STEPS } from "./crawl-request.ts";
 import { crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { holdInSource, sayHold } from "./erase/holds.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { forgetMembers } from "./ingest/remove-items.ts";
 import { findUnapprovedLeftovers, heldPlace } from "./plan-index.ts";
@@ -32,6 +33,11 @@ export async function retireSource(run: SourceRun, crawl: DomainCrawl, parts: En
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
   // Items that the approved plan leaves out must stay.
   if (!isGone || job.dryRun || request.planId !== undefined) return result;
+  const hold = holdInSource((await parts.erasures.read(run.domainId)).holds, run.config.sourceId);
+  if (hold) {
+    job.log(`Source '${run.config.sourceId}': its folder stays. ${sayHold(hold, run.domainId)}`);
+    return result;
+  }
   const { registersAddresses, hasIds } = run.config.kind.abilities;
   if (registersAddresses) {
     await forgetMembers(run.domainId, [run.config.sourceId], parts.itemRepository(), (sentence) => {

@@ -266,7 +266,11 @@ export async function retainHidden(
 }
 
 /** Ends the retention of these items. */
-export async function releaseItems(sql: Sql, { domainId, sourceId }: SourceKey, items: readonly ItemId[]): Promise<void> {
+export async function releaseItems(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  items: readonly ItemId[],
+): Promise<void> {
   const those = isListed(sql, "item_id", "$3", "text");
   await release(sql, `domain_id = $1 AND source_id = $2 AND ${those}`, [domainId, sourceId, listOf(items)]);
 }

@@ -60,7 +60,10 @@ function queriesOf(key: SourceKey, item: ItemId, no: number, domainNo: number): 
       text: `SELECT i.name AS name1, i.server_path AS name2, i.url AS name3, i.raw_url AS name4 FROM item i WHERE ${ofItem}`,
       values,
     },
-    { text: `SELECT t.name AS name1, t.server_path AS name2, t.path AS file1, t.sha256 AS hash1 FROM ${joined("file")}`, values },
+    {
+      text: `SELECT t.name AS name1, t.server_path AS name2, t.path AS file1, t.sha256 AS hash1 FROM ${joined("file")}`,
+      values,
+    },
     {
       text: `SELECT t.name AS name1, t.path AS file1, t.file_id AS file_id1, t.sha256 AS hash1 FROM ${joined("indexed")}`,
       values,
@@ -142,7 +145,9 @@ export async function itemsWithHash(
   sql: Sql,
   domainId: string,
   hashes: readonly string[],
-): Promise<readonly { readonly kind: string; readonly sourceId: string; readonly itemId: ItemId; readonly path: string }[]> {
+): Promise<
+  readonly { readonly kind: string; readonly sourceId: string; readonly itemId: ItemId; readonly path: string }[]
+> {
   const has = (column: string): string => isListed(sql, column, "$2", "text");
   const from = (table: string, hash: string, path: string): string =>
     `SELECT s.kind, s.source_id AS "sourceId", i.item_id AS "itemId", ${path} AS path FROM ${table} t

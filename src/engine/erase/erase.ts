@@ -92,28 +92,49 @@ export async function erase(request: EraseRequest, parts: EngineParts, job: JobC
   const copies = await findCopies(items, parts, job);
   if (withCopies) groups.push(...(await gatherCopies(copies.items, parts, job)));
   for (const { context, items } of groups) await refuseAnyHeld(context.domain.domainId, items, parts);
-  refuseNames(reason, groups.flatMap(({ items }) => items));
+  refuseNames(
+    reason,
+    groups.flatMap(({ items }) => items),
+  );
   const named = describeAll(found, copies, { withCopies, dryRun: job.dryRun });
-  if (job.dryRun) return { ...named, ...(await foresee(groups)), ...tellRest(domainId, parts), dry_run: true, receipts: [] };
+  if (job.dryRun)
+    return { ...named, ...(await foresee(groups)), ...tellRest(domainId, parts), dry_run: true, receipts: [] };
   const erasureId = `er_${randomBytes(12).toString("hex")}`;
   const startedAt = nowUtcMicros();
   for (const { context, items } of groups) {
-    const fresh = items.map((item): ErasedItem => ({ ...recordOf(item), erasureId, reason, by, startedAt, finishedAt: "" }));
+    const fresh = items.map(
+      (item): ErasedItem => ({ ...recordOf(item), erasureId, reason, by, startedAt, finishedAt: "" }),
+    );
     await parts.erasures.change(context.domain.domainId, (records) => ({
       ...records,
       erased: [...records.erased.filter((one) => !fresh.some((other) => isSame(one, other))), ...fresh],
     }));
   }
-  job.log(`Erasing ${plural(groups.reduce((sum, { items }) => sum + items.length, 0), "document")} (${erasureId}).`);
+  job.log(
+    `Erasing ${plural(
+      groups.reduce((sum, { items }) => sum + items.length, 0),
+      "document",
+    )} (${erasureId}).`,
+  );
   const copiesLeft = withCopies ? [] : copies.told;
   const done: Finished[] = [];
-  for (const { context, items } of groups) done.push(await carryOut(items, { erasureId, copiesLeft, isResumed: false }, context));
+  for (const { context, items } of groups)
+    done.push(await carryOut(items, { erasureId, copiesLeft, isResumed: false }, context));
   if (withCopies) for (const fileId of copies.attached) await parts.backend.kept?.eraseFile(fileId);
-  return { ...named, ...sumUp(done), ...tellRest(domainId, parts), dry_run: false, receipts: done.map(({ file }) => file) };
+  return {
+    ...named,
+    ...sumUp(done),
+    ...tellRest(domainId, parts),
+    dry_run: false,
+    receipts: done.map(({ file }) => file),
+  };
 }
 
 /** Whether something of an erasing that was interrupted may still be found. */
-export async function unfinishedErasures(domainId: DomainId, { erasures }: Pick<EngineParts, "erasures">): Promise<number> {
+export async function unfinishedErasures(
+  domainId: DomainId,
+  { erasures }: Pick<EngineParts, "erasures">,
+): Promise<number> {
   return (await erasures.read(domainId)).erased.filter(({ finishedAt }) => finishedAt === "").length;
 }
 
@@ -132,7 +153,9 @@ export async function finishErasures(domainId: DomainId, parts: EngineParts, job
     const found: FoundItem[] = [];
     for (const record of records) {
       const itemId = await findByKey(record, runs, context);
-      const run = runs.find(({ config }) => config.sourceType === record.sourceType && config.sourceId === record.sourceId);
+      const run = runs.find(
+        ({ config }) => config.sourceType === record.sourceType && config.sourceId === record.sourceId,
+      );
       found.push({ run: run ?? runOf(domainId, record.sourceId, itemId, runs, parts), itemId, path: "" });
     }
     const items = await gather(found, context);
@@ -249,7 +272,9 @@ async function isTelling(
   return /[/\\]/.test(word) || !(await ledgers.isNameShared(run.domainId, word, itemId));
 }
 
-function recordOf(item: GatheredItem): Pick<ErasedItem, "sourceType" | "sourceId" | "item" | "contentHashes" | "pathHashes"> {
+function recordOf(
+  item: GatheredItem,
+): Pick<ErasedItem, "sourceType" | "sourceId" | "item" | "contentHashes" | "pathHashes"> {
   const { sourceType, sourceId, kind } = item.run.config;
   const isTree = !kind.abilities.hasIds;
   return {
@@ -266,10 +291,21 @@ function isSame(a: ErasedItem, b: ErasedItem): boolean {
 }
 
 interface Copies {
-  readonly items: readonly { readonly domainId: DomainId; readonly kind: string; readonly sourceId: SourceId; readonly itemId: ItemId; readonly path: string }[];
+  readonly items: readonly {
+    readonly domainId: DomainId;
+    readonly kind: string;
+    readonly sourceId: SourceId;
+    readonly itemId: ItemId;
+    readonly path: string;
+  }[];
   /** Attached over the wire. */
   readonly attached: readonly FileId[];
-  readonly told: readonly { readonly domain_id: string; readonly source_id: string; readonly item: string; readonly path: string }[];
+  readonly told: readonly {
+    readonly domain_id: string;
+    readonly source_id: string;
+    readonly item: string;
+    readonly path: string;
+  }[];
 }
 
 /** Documents with the same content in any domain, and attached files. */
@@ -278,7 +314,9 @@ async function findCopies(items: readonly GatheredItem[], parts: EngineParts, jo
   const found = new Map<string, Copies["items"][number]>();
   const attached = new Map<FileId, string>();
   const isOwn = (domainId: string, sourceId: string, itemId: ItemId): boolean =>
-    items.some(({ run, itemId: own }) => run.domainId === domainId && run.config.sourceId === sourceId && own === itemId);
+    items.some(
+      ({ run, itemId: own }) => run.domainId === domainId && run.config.sourceId === sourceId && own === itemId,
+    );
   for (const domain of hashes.length > 0 ? (await parts.domains.list()).domains : []) {
     const { domainId, vectorStoreId } = domain;
     for (const { kind, sourceId, itemId, path } of await parts.ledgers.withContent(domainId, hashes)) {
@@ -291,9 +329,19 @@ async function findCopies(items: readonly GatheredItem[], parts: EngineParts, jo
     for (const copy of (await index?.retained?.withContent(hashes)) ?? []) {
       const { sourceId, itemId, path, fileId, name } = copy;
       if (copy.domainId === "") attached.set(fileId, name);
-      else if (copy.domainId === domainId && !isOwn(domainId, sourceId, itemId) && !found.has(`${domainId} ${sourceId} ${itemId}`)) {
+      else if (
+        copy.domainId === domainId &&
+        !isOwn(domainId, sourceId, itemId) &&
+        !found.has(`${domainId} ${sourceId} ${itemId}`)
+      ) {
         const kind = parts.domains.kinds.ofItem(itemId).type;
-        found.set(`${domainId} ${sourceId} ${itemId}`, { domainId, kind, sourceId: sourceId as SourceId, itemId, path });
+        found.set(`${domainId} ${sourceId} ${itemId}`, {
+          domainId,
+          kind,
+          sourceId: sourceId as SourceId,
+          itemId,
+          path,
+        });
       }
     }
   }
@@ -327,15 +375,26 @@ async function gatherCopies(copies: Copies["items"], parts: EngineParts, job: Jo
   return groups;
 }
 
-async function refuseAnyHeld(domainId: DomainId, items: readonly GatheredItem[], { erasures }: EngineParts): Promise<void> {
+async function refuseAnyHeld(
+  domainId: DomainId,
+  items: readonly GatheredItem[],
+  { erasures }: EngineParts,
+): Promise<void> {
   const { holds } = await erasures.read(domainId);
-  refuseHeld(holds, domainId, items.map(({ run, itemId }) => ({ sourceId: run.config.sourceId, itemId })), "erased");
+  refuseHeld(
+    holds,
+    domainId,
+    items.map(({ run, itemId }) => ({ sourceId: run.config.sourceId, itemId })),
+    "erased",
+  );
 }
 
 function refuseNames(reason: string, items: readonly GatheredItem[]): void {
   const finder = new WordFinder(items.flatMap(({ words }) => words));
   if (!finder.isEmpty && finder.isIn(Buffer.from(reason))) {
-    throw new BadInputError("The reason names the document. It stays in the list of erased items, so give one that does not.");
+    throw new BadInputError(
+      "The reason names the document. It stays in the list of erased items, so give one that does not.",
+    );
   }
 }
 
@@ -367,7 +426,9 @@ function whereElse({ backend }: EngineParts): readonly string[] {
     "In what was exported: maps, plans, reports and certificates that were saved elsewhere, answers that clients and browsers keep.",
     "In other documents that quote it.",
     "With services that were sent its text: language models and embeddings.",
-    ...(backend.commits === "gradual" ? ["At the service of the vector stores, for as long as it keeps what was deleted."] : []),
+    ...(backend.commits === "gradual"
+      ? ["At the service of the vector stores, for as long as it keeps what was deleted."]
+      : []),
   ];
 }
 
@@ -464,7 +525,12 @@ async function relearn(index: Index, job: JobContext, leave: (problem: string) =
 
 function statementOf(
   records: readonly ErasedItem[],
-  about: { readonly domainId: DomainId; readonly finishedAt: string; readonly copiesLeft: Copies["told"]; readonly parts: EngineParts },
+  about: {
+    readonly domainId: DomainId;
+    readonly finishedAt: string;
+    readonly copiesLeft: Copies["told"];
+    readonly parts: EngineParts;
+  },
   tally: Tally,
 ): ReceiptStatement {
   const [first] = records;
@@ -525,4 +591,3 @@ class Tally {
     };
   }
 }
-

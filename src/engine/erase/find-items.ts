@@ -148,6 +148,14 @@ function namesOf({ seen, mirrored, indexed }: LedgerEntry): readonly string[] {
   const file = mirrored?.file || indexed?.file || "";
   // Below `DOMAIN/05_folders/docs/02_embedded/`.
   const path = file.split("/").slice(4).join("/");
-  const of = [seen?.name, mirrored?.name, indexed?.name, seen?.serverPath, mirrored?.serverPath, seen?.url, seen?.rawUrl];
+  const of = [
+    seen?.name,
+    mirrored?.name,
+    indexed?.name,
+    seen?.serverPath,
+    mirrored?.serverPath,
+    seen?.url,
+    seen?.rawUrl,
+  ];
   return [path, ...of].flatMap((name) => name || []);
 }

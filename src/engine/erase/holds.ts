@@ -44,14 +44,9 @@ export function sayHold({ item, sourceId, by, at, reason }: Hold, domainId: Doma
   return `${what} is held by ${by} since ${at.slice(0, 10)}${reason ? ` (${reason})` : ""}.`;
 }
 
-/** The items of a source that are not held, of those that are about to be purged. */
-export function withoutHeld<T>(
-  all: readonly T[],
-  holds: readonly Hold[],
-  itemOf: (one: T) => HeldItem,
-): { readonly free: readonly T[]; readonly held: number } {
-  const free = holds.length === 0 ? all : all.filter((one) => !holdOn(holds, itemOf(one)));
-  return { free, held: all.length - free.length };
+/** The hold that keeps a source from being removed as a whole. */
+export function holdInSource(holds: readonly Hold[], sourceId: SourceId): Hold | undefined {
+  return holds.find((hold) => isOfDomain(hold) || hold.sourceId === sourceId);
 }
 
 export interface HoldRequest extends Omit<WantedItems, "search"> {
@@ -61,7 +56,11 @@ export interface HoldRequest extends Omit<WantedItems, "search"> {
 }
 
 /** Holds a document, or the whole domain if none is named. The same hold again replaces its reason. */
-export async function setHold(request: HoldRequest, parts: EngineParts, job: Pick<JobContext, "signal">): Promise<Hold> {
+export async function setHold(
+  request: HoldRequest,
+  parts: EngineParts,
+  job: Pick<JobContext, "signal">,
+): Promise<Hold> {
   const { domainId, reason, by } = request;
   const { sourceId, item } = await keyOf(request, parts, job);
   const hold: Hold = { sourceId, item, reason, by, at: nowUtcMicros() };

@@ -123,7 +123,9 @@ export const PLACES: readonly ErasedPlace[] = [
     name: "ledger and exports",
     covers: [
       "crawler/<DOMAIN_ID>/ledger.sqlite",
-      ...["item", "file", "indexed", "member", "upload", "embedded_file", "page", "page_link"].map((t) => `ledger.${t}`),
+      ...["item", "file", "indexed", "member", "upload", "embedded_file", "page", "page_link"].map(
+        (t) => `ledger.${t}`,
+      ),
       ...["tracked", "version", "lineage", "cleared", "plan_item"].map((t) => `ledger.${t}`),
       ...["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv", "manifest.json", "files_metadata.json"],
     ],
@@ -141,8 +143,12 @@ async function eraseCertificates({ words }: LeavingItem, { domain, parts, job }:
     const path = join(folder, name);
     if (!(await isInFile(path, finder))) continue;
     removed += 1;
-    const hash = createHash("sha256").update(await readFile(path)).digest("hex");
-    left.push(`The certificate ${name} (sha256:${hash}) named it and was removed: the next one goes on from that hash.`);
+    const hash = createHash("sha256")
+      .update(await readFile(path))
+      .digest("hex");
+    left.push(
+      `The certificate ${name} (sha256:${hash}) named it and was removed: the next one goes on from that hash.`,
+    );
     if (!job.dryRun) await rm(path);
   }
   return { removed, left };
@@ -257,7 +263,8 @@ async function filesOf(
     for (const place of [file, mirror.embeddedFile(path), mirror.failedFile(file), mirror.originalFile(path)]) {
       if (mirror.find(place)) own.add(place);
     }
-    const original = entry?.mirrored && converter?.originalPath({ ...entry.mirrored, itemId: entry.itemId }, path, originals);
+    const original =
+      entry?.mirrored && converter?.originalPath({ ...entry.mirrored, itemId: entry.itemId }, path, originals);
     if (original !== undefined && original !== null && !converter?.leaveOut) own.add(mirror.originalFile(original));
   }
   return { own: [...own], originals };
@@ -294,7 +301,9 @@ async function eraseCaches({ run }: LeavingItem, { parts, job }: PlaceContext): 
   if (!job.dryRun) await rm(cache, { recursive: true, force: true });
   return {
     removed: names.length,
-    left: ["What the source itself keeps, as the repository it is read from: a crawl that reads all of it has it again in its clone."],
+    left: [
+      "What the source itself keeps, as the repository it is read from: a crawl that reads all of it has it again in its clone.",
+    ],
   };
 }
 
@@ -315,7 +324,11 @@ async function eraseFromRegistry(
   for (const id of ids) {
     const all = await members.of(id);
     const others = all.filter(({ domainId }) => domainId !== run.domainId);
-    if (!job.dryRun) await members.change(all.filter((one) => !others.includes(one)), () => undefined);
+    if (!job.dryRun)
+      await members.change(
+        all.filter((one) => !others.includes(one)),
+        () => undefined,
+      );
     if (others.length > 0) {
       left.push("Another domain has the same address: its record, document and pictures stay.");
       continue;

@@ -42,7 +42,9 @@ export function createPostgresTextIndex(): TextIndex {
     countWords: (sql, words) => counts.of(sql, words),
     similarWords: findSimilarWords,
     async dropLostWords(db) {
-      const occurs = ["chunks", "labels"].map((name) => `EXISTS (SELECT 1 FROM ${name}_postings p WHERE p.word = w.word)`);
+      const occurs = ["chunks", "labels"].map(
+        (name) => `EXISTS (SELECT 1 FROM ${name}_postings p WHERE p.word = w.word)`,
+      );
       await db.run(`DELETE FROM words w WHERE NOT (${occurs.join(" OR ")})`);
       await db.run("DELETE FROM words_triples t WHERE NOT EXISTS (SELECT 1 FROM words w WHERE w.word = t.word)");
     },

@@ -88,7 +88,9 @@ async function totalChanges(sql: Sql): Promise<number> {
 
 /** Makes the table of words anew: from its trigrams nothing can be taken out. Ids go on, so that every process drops its cache. */
 async function keepOccurringWords(sql: Sql): Promise<void> {
-  const occurs = ["chunks_words", "labels_words"].map((table) => `EXISTS (SELECT 1 FROM ${table} v WHERE v.term = w.word)`);
+  const occurs = ["chunks_words", "labels_words"].map(
+    (table) => `EXISTS (SELECT 1 FROM ${table} v WHERE v.term = w.word)`,
+  );
   const lost = await sql.get(`SELECT 1 FROM words w WHERE NOT (${occurs.join(" OR ")}) LIMIT 1`);
   if (!lost) return;
   const last = await sql.get<{ id: number }>("SELECT coalesce(max(id), 0) AS id FROM words");

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { isInFile, WordFinder } from "../mask-file.ts";
-import type { ScrubOrder, Scrubbed } from "./scrub-sqlite.ts";
+import type { Scrubbed, ScrubOrder } from "./scrub-sqlite.ts";
 import { isBusy } from "./sqlite-database.ts";
 
 /** Writers of other processes give up after 30 s, so none holds a lock for longer. */

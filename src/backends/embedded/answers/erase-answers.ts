@@ -1,5 +1,5 @@
 import type { Quotes } from "../../../contracts/backend.ts";
-import { listOf, isListed, type SqlDatabase } from "../../../lib/sql/sql.ts";
+import { isListed, listOf, type SqlDatabase } from "../../../lib/sql/sql.ts";
 
 const ROWS_AT_ONCE = 200;
 

@@ -296,7 +296,10 @@ export class SiteCrawl {
   #add(url: string, depth: number, listed = ""): void {
     const id = this.#frontier.identify(url);
     if (!id) return;
-    if (this.#blocked?.hasItem(id)) return this.#blocked.skipItem(id);
+    if (this.#blocked?.hasItem(id)) {
+      this.#blocked.skipItem(id);
+      return;
+    }
     this.#members.noteLinked(id);
     if (this.#frontier.hasSeen(id)) return;
     if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth, listed });
