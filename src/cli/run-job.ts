@@ -10,6 +10,8 @@ export interface CommandJob {
   /** Throws before there is a job if the request is not possible. */
   prepare(app: App): Promise<JobWork>;
   summary(data: unknown): string;
+  /** The audit log does not have the arguments. */
+  readonly unaudited?: boolean;
   /** The summary alone goes to standard output. */
   readonly isJson?: boolean;
   /** Where it is more than done or not; undefined: the usual. */
@@ -29,7 +31,10 @@ export async function runJob(job: CommandJob): Promise<number> {
   }
 }
 
-async function runIn(app: App, { prepare, summary, isJson = false, exitCode }: CommandJob): Promise<number> {
+async function runIn(
+  app: App,
+  { prepare, summary, isJson = false, unaudited = false, exitCode }: CommandJob,
+): Promise<number> {
   let stoppedBy: StopSignal | undefined;
   void untilStopped().then((signal) => {
     stoppedBy = signal;
@@ -44,7 +49,7 @@ async function runIn(app: App, { prepare, summary, isJson = false, exitCode }: C
     return job.done;
   };
   const outcome = ({ result }: JobRecord) => ({ ok: result?.ok ?? false, error: result?.error ?? "" });
-  const record = await (start.dryRun ? run() : audited(app.audit, run, outcome));
+  const record = await (start.dryRun ? run() : audited(app.audit, run, outcome, { unaudited }));
   const { jobId, result, state } = record;
   process.stdout.write(summary(result?.data));
   (isJson ? process.stderr : process.stdout).write(`Job ${jobId} ${state}.\n`);

@@ -64,7 +64,9 @@ function inSqlite(path: string, marker: string): string[] {
         ? db.prepare(`SELECT term FROM "${name}" WHERE term LIKE ?`).all(`%${marker.slice(0, -1)}%`)
         : db.prepare(`SELECT * FROM "${name}"`).all();
       const isIn = rows.some((row) =>
-        Object.values(row).some((value) => isVocabulary || has(Buffer.from(value instanceof Uint8Array ? value : String(value)), marker)),
+        Object.values(row).some(
+          (value) => isVocabulary || has(Buffer.from(value instanceof Uint8Array ? value : String(value)), marker),
+        ),
       );
       return isIn ? [String(name)] : [];
     });
@@ -84,7 +86,9 @@ async function inPostgres(url: string, marker: string): Promise<string[]> {
     for (const { schema, name } of tables) {
       const { rows } = await client.query(`SELECT * FROM "${schema}"."${name}"`);
       const isIn = rows.some((row: Record<string, unknown>) =>
-        Object.values(row).some((value) => has(Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value) ?? ""), marker)),
+        Object.values(row).some((value) =>
+          has(Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value) ?? ""), marker),
+        ),
       );
       if (isIn) found.push(`${schema}.${name}`);
     }
