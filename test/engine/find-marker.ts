@@ -18,6 +18,8 @@ export async function findMarker(folder: string, marker: string, databaseUrl?: s
     const place = relative(folder, path);
     if (entry.name.toLowerCase().includes(marker)) found.add(`name of ${place}`);
     if (!entry.isFile()) continue;
+    // Locks come and go.
+    if (path.includes(".lock/")) continue;
     const bytes = await readFile(path);
     if (has(bytes, marker)) found.add(place);
     if (entry.name.endsWith(".zip")) for (const one of await inZip(path, marker)) found.add(`${place}!${one}`);
@@ -62,7 +64,7 @@ function inSqlite(path: string, marker: string): string[] {
       if (/USING fts5/i.test(String(sql)) && !isVocabulary) return [];
       const rows = isVocabulary
         ? db.prepare(`SELECT term FROM "${name}" WHERE term LIKE ?`).all(`%${marker.slice(0, -1)}%`)
-        : db.prepare(`SELECT * FROM "${name}"`).all();
+        : allRows(db, String(name));
       const isIn = rows.some((row) =>
         Object.values(row).some(
           (value) => isVocabulary || has(Buffer.from(value instanceof Uint8Array ? value : String(value)), marker),
@@ -73,6 +75,12 @@ function inSqlite(path: string, marker: string): string[] {
   } finally {
     db.close();
   }
+}
+
+function allRows(db: DatabaseSync, table: string): ReturnType<ReturnType<DatabaseSync["prepare"]>["all"]> {
+  const statement = db.prepare(`SELECT * FROM "${table}"`);
+  statement.setReadBigInts(true);
+  return statement.all();
 }
 
 async function inPostgres(url: string, marker: string): Promise<string[]> {

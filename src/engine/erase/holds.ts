@@ -1,11 +1,15 @@
-import type { ErasureRecords, Hold } from "../../contracts/erasure.ts";
+import type { ErasedItem, ErasureRecords, Hold } from "../../contracts/erasure.ts";
 import { BadInputError, ConflictError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
 import { erasedKey } from "../../domains/erasure-store.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { findItems, type WantedItems } from "./find-items.ts";
+import { pathExists } from "../../lib/file-system.ts";
+import { sourceLease } from "../../contracts/lease.ts";
+import { folderOfRun } from "../with-ledger.ts";
+import { isOfSource } from "./blocked-items.ts";
+import { findItems, sourceRuns, type WantedItems } from "./find-items.ts";
 
 interface HeldItem {
   readonly sourceId: SourceId;
@@ -91,9 +95,16 @@ export async function liftHold(
 export async function allowErased(
   domainId: DomainId,
   item: string,
-  { erasures }: Pick<EngineParts, "erasures">,
+  parts: EngineParts,
 ): Promise<number> {
+  const { erasures } = parts;
   let allowed = 0;
+  const { erased } = await erasures.read(domainId);
+  await listAgain(
+    domainId,
+    erased.filter((one) => one.item === item || one.erasureId === item),
+    parts,
+  );
   await erasures.change(domainId, (records): ErasureRecords => {
     const named = records.erased.filter((one) => one.item === item || one.erasureId === item);
     if (named.some(({ finishedAt }) => finishedAt === "")) {
@@ -104,6 +115,25 @@ export async function allowErased(
   });
   if (allowed > 0) return allowed;
   throw new NotFoundError(`Domain '${domainId}' has not erased an item '${item.slice(0, 200)}'.`);
+}
+
+/** A change feed does not report what did not change: the next crawl lists these sources as a whole. */
+async function listAgain(domainId: DomainId, items: readonly ErasedItem[], parts: EngineParts): Promise<void> {
+  for (const run of await sourceRuns(await parts.domains.get(domainId), parts)) {
+    if (!items.some((item) => isOfSource(item, run)) || !(await pathExists(folderOfRun(run, parts)))) continue;
+    const late = new AbortController();
+    const onWait = (holder: string): void =>
+      late.abort(new ConflictError(`Source '${run.config.sourceId}' is in use by ${holder}. Try again when that is over.`));
+    const options = { owner: "allowing an erased item", signal: late.signal, onWait };
+    const lease = await parts.ledgers.leases.acquire(domainId, sourceLease(run.config, "download"), options);
+    try {
+      const ledger = await parts.ledgers.open(run, { readOnly: false });
+      if (ledger.listing) ledger.noteListing({ ...ledger.listing, mark: "" });
+      await ledger.close();
+    } finally {
+      await lease.release();
+    }
+  }
 }
 
 function isSame(a: Pick<Hold, "sourceId" | "item">, b: Pick<Hold, "sourceId" | "item">): boolean {
