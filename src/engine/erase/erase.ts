@@ -96,9 +96,9 @@ export async function erase(request: EraseRequest, parts: EngineParts, job: JobC
     reason,
     groups.flatMap(({ items }) => items),
   );
-  const named = describeAll(found, copies, { withCopies, dryRun: job.dryRun });
+  const told = describeAll(found, copies, { withCopies, dryRun: job.dryRun });
   if (job.dryRun)
-    return { ...named, ...(await foresee(groups)), ...tellRest(domainId, parts), dry_run: true, receipts: [] };
+    return { ...told, ...(await foresee(groups)), ...tellRest(domainId, parts), dry_run: true, receipts: [] };
   const erasureId = `er_${randomBytes(12).toString("hex")}`;
   const startedAt = nowUtcMicros();
   for (const { context, items } of groups) {
@@ -117,12 +117,15 @@ export async function erase(request: EraseRequest, parts: EngineParts, job: JobC
     )} (${erasureId}).`,
   );
   const copiesLeft = withCopies ? [] : copies.told;
+  const attached = withCopies ? copies.attached : [];
+  for (const { fileId } of attached) await parts.backend.kept?.eraseFile(fileId);
   const done: Finished[] = [];
-  for (const { context, items } of groups)
-    done.push(await carryOut(items, { erasureId, copiesLeft, isResumed: false }, context));
-  if (withCopies) for (const fileId of copies.attached) await parts.backend.kept?.eraseFile(fileId);
+  for (const { context, items: own } of groups) {
+    const all = own.map((item) => withAttached(item, attached));
+    done.push(await carryOut(all, { erasureId, copiesLeft, isResumed: false }, context));
+  }
   return {
-    ...named,
+    ...told,
     ...sumUp(done),
     ...tellRest(domainId, parts),
     dry_run: false,
@@ -262,13 +265,16 @@ function belowSource(file: string): string {
   return parts.slice(at + 1).join("/");
 }
 
+/** Shorter names are in too many other words. */
+const SHORTEST_WORD = 4;
+
 /** Whether a word stands for this item alone: rows of lists are called `5.md`, and many folders have a `README.md`. */
 async function isTelling(
   word: string,
   { run, itemId }: Pick<LeavingItem, "run" | "itemId">,
   { ledgers }: EngineParts,
 ): Promise<boolean> {
-  if (word.length < 4 || /^\d+\.md$/.test(word)) return false;
+  if (word.length < SHORTEST_WORD || /^\d+\.md$/.test(word)) return false;
   return /[/\\]/.test(word) || !(await ledgers.isNameShared(run.domainId, word, itemId));
 }
 
@@ -276,13 +282,13 @@ function recordOf(
   item: GatheredItem,
 ): Pick<ErasedItem, "sourceType" | "sourceId" | "item" | "contentHashes" | "pathHashes"> {
   const { sourceType, sourceId, kind } = item.run.config;
-  const isTree = !kind.abilities.hasIds;
+  const isByPath = !kind.abilities.hasIds;
   return {
     sourceType,
     sourceId,
     item: erasedKey(item.itemId),
     contentHashes: item.allHashes,
-    pathHashes: isTree ? item.paths.map((path) => pathHash({ sourceType, sourceId }, path)) : [],
+    pathHashes: isByPath ? item.paths.map((path) => pathHash({ sourceType, sourceId }, path)) : [],
   };
 }
 
@@ -299,7 +305,7 @@ interface Copies {
     readonly path: string;
   }[];
   /** Attached over the wire. */
-  readonly attached: readonly FileId[];
+  readonly attached: readonly { readonly fileId: FileId; readonly name: string }[];
   readonly told: readonly {
     readonly domain_id: string;
     readonly source_id: string;
@@ -352,7 +358,18 @@ async function findCopies(items: readonly GatheredItem[], parts: EngineParts, jo
     path,
   }));
   const files = [...attached].map(([fileId, path]) => ({ domain_id: "", source_id: "", item: fileId, path }));
-  return { items: [...found.values()], attached: [...attached.keys()], told: [...told, ...files] };
+  return {
+    items: [...found.values()],
+    attached: [...attached].map(([fileId, name]) => ({ fileId, name })),
+    told: [...told, ...files],
+  };
+}
+
+/** Attached copies are named in the same logs and answers. */
+function withAttached(item: GatheredItem, attached: Copies["attached"]): GatheredItem {
+  const words = attached.map(({ name }) => name).filter((name) => name.length >= SHORTEST_WORD);
+  const fileIds = attached.map(({ fileId }) => fileId);
+  return { ...item, words: [...item.words, ...words], fileIds: [...item.fileIds, ...fileIds] };
 }
 
 interface Group {

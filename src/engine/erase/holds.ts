@@ -2,11 +2,11 @@ import type { ErasedItem, ErasureRecords, Hold } from "../../contracts/erasure.t
 import { BadInputError, ConflictError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
+import { sourceLease } from "../../contracts/lease.ts";
 import { erasedKey } from "../../domains/erasure-store.ts";
+import { pathExists } from "../../lib/file-system.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { pathExists } from "../../lib/file-system.ts";
-import { sourceLease } from "../../contracts/lease.ts";
 import { folderOfRun } from "../with-ledger.ts";
 import { isOfSource } from "./blocked-items.ts";
 import { findItems, sourceRuns, type WantedItems } from "./find-items.ts";
@@ -92,11 +92,7 @@ export async function liftHold(
 }
 
 /** Lets erased items be crawled again: all of an erasing, or one item of a source. Returns how many. */
-export async function allowErased(
-  domainId: DomainId,
-  item: string,
-  parts: EngineParts,
-): Promise<number> {
+export async function allowErased(domainId: DomainId, item: string, parts: EngineParts): Promise<number> {
   const { erasures } = parts;
   let allowed = 0;
   const { erased } = await erasures.read(domainId);
@@ -123,7 +119,9 @@ async function listAgain(domainId: DomainId, items: readonly ErasedItem[], parts
     if (!items.some((item) => isOfSource(item, run)) || !(await pathExists(folderOfRun(run, parts)))) continue;
     const late = new AbortController();
     const onWait = (holder: string): void =>
-      late.abort(new ConflictError(`Source '${run.config.sourceId}' is in use by ${holder}. Try again when that is over.`));
+      late.abort(
+        new ConflictError(`Source '${run.config.sourceId}' is in use by ${holder}. Try again when that is over.`),
+      );
     const options = { owner: "allowing an erased item", signal: late.signal, onWait };
     const lease = await parts.ledgers.leases.acquire(domainId, sourceLease(run.config, "download"), options);
     try {
