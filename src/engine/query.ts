@@ -11,6 +11,7 @@ import type {
 } from "../contracts/search-index.ts";
 import { identifyUrl, USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { sayUnfinished } from "./erase/blocked-items.ts";
 
 /** Maximum number of results. */
 const MOST_HITS = 50;
@@ -55,7 +56,7 @@ export interface QueryAnswer {
   readonly notes?: readonly string[];
 }
 
-type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "defaultVectorStoreId">;
+type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "erasures" | "defaultVectorStoreId">;
 
 /** Searches one vector store; each passage has the URL of its document. */
 export async function query(request: QueryRequest, parts: QueryParts): Promise<QueryAnswer> {
@@ -66,6 +67,8 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
     throw new BadInputError("This backend keeps no generations to search as of; only the embedded index does.");
   }
   const notes = new Set<string>();
+  const unfinished = domain ? await sayUnfinished(domain.domainId, parts.erasures) : "";
+  if (unfinished !== "") notes.add(unfinished);
   const sources = request.text.trim() ? await searchFolded(index, request, domain, parts, notes) : [];
   return { query: request.text, vectorStoreId: store, sources, notes: [...notes] };
 }

@@ -133,14 +133,6 @@ export async function erase(request: EraseRequest, parts: EngineParts, job: JobC
   };
 }
 
-/** Whether something of an erasing that was interrupted may still be found. */
-export async function unfinishedErasures(
-  domainId: DomainId,
-  { erasures }: Pick<EngineParts, "erasures">,
-): Promise<number> {
-  return (await erasures.read(domainId)).erased.filter(({ finishedAt }) => finishedAt === "").length;
-}
-
 /** Finishes what was interrupted. The caller must hold no lease of the domain's sources. */
 export async function finishErasures(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<void> {
   const { erased } = await parts.erasures.read(domainId);
