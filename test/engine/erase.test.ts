@@ -68,7 +68,10 @@ test("a hold on the document refuses erasing, naming who set it, until it is lif
 test("a hold on the domain refuses erasing anything and deleting the domain", async () => {
   await stage.app.setHold({ domainId: FOLDERS, reason: "", by: "key:anna" });
   assert.match((await erase({ document: "hr/ibex.md" })).error, /Domain 'FOLDERS' is held by key:anna/);
-  await assert.rejects(stage.app.planDeletion(FOLDERS, { withVectorStore: true }), /held by key:anna .* cannot be deleted/);
+  await assert.rejects(
+    stage.app.planDeletion(FOLDERS, { withVectorStore: true }),
+    /held by key:anna .* cannot be deleted/,
+  );
   await stage.app.liftHold(FOLDERS, { sourceId: "", item: "" });
   await stage.app.planDeletion(FOLDERS, { withVectorStore: true });
 });
@@ -82,11 +85,14 @@ test("what is held is not purged when it has been missing for too long, nor are 
     await stage.crawl({ confirmDeletes: true });
   }
   const entries = await stage.manifest();
-  assert.deepEqual(
-    entries.map(({ path, status }) => `${path} ${status}`).sort(),
-    ["hr/ibex.md missing", `hr/${MARKER}.md deleted`],
-  );
-  await stage.app.liftHold(FOLDERS, { sourceId: stage.config.sourceId, item: entries.find(({ path }) => path === "hr/ibex.md")?.docId ?? "" });
+  assert.deepEqual(entries.map(({ path, status }) => `${path} ${status}`).sort(), [
+    "hr/ibex.md missing",
+    `hr/${MARKER}.md deleted`,
+  ]);
+  await stage.app.liftHold(FOLDERS, {
+    sourceId: stage.config.sourceId,
+    item: entries.find(({ path }) => path === "hr/ibex.md")?.docId ?? "",
+  });
   await stage.crawl();
   assert.ok((await stage.manifest()).every(({ status }) => status === "deleted"));
 });
@@ -96,7 +102,8 @@ test("an edited file at its path stays blocked, also after it was moved there an
   await stage.write(`hr/${MARKER}.md`, `# Pay\n\n${SECRET} It was more in the next.`);
   assert.equal((await stage.crawl()).source.download.skipped, 1);
   await stage.app.close();
-  for (const end of ["", "-wal", "-shm"]) await rm(join(stage.storage, "crawler", FOLDERS, `ledger.sqlite${end}`), { force: true });
+  for (const end of ["", "-wal", "-shm"])
+    await rm(join(stage.storage, "crawler", FOLDERS, `ledger.sqlite${end}`), { force: true });
   await stage.reopen();
   const { source, log } = await stage.crawl();
   assert.equal(source.download.skipped, 1, log);
@@ -126,7 +133,11 @@ test("an erasing that was interrupted says so, and the next crawl finishes it", 
     );
     assert.equal((await dying.done).result?.ok, false);
     const { erased } = await stage.app.erasures(FOLDERS);
-    assert.deepEqual(erased.map(({ finishedAt }) => finishedAt), [""], at);
+    assert.deepEqual(
+      erased.map(({ finishedAt }) => finishedAt),
+      [""],
+      at,
+    );
     const { notes } = await stage.app.query({ text: SECRET, limit: 3, domainId: FOLDERS, vectorStoreId: undefined });
     assert.match(notes?.join(" ") ?? "", /erasing of 1 document was interrupted/);
     await stage.crawl();
@@ -142,10 +153,16 @@ test("an erasing that was interrupted says so, and the next crawl finishes it", 
 test("bad requests get a sentence, and change nothing", async () => {
   const request = { domainId: FOLDERS, copies: false, reason: "", by: "test", confirmDeletes: false };
   await assert.rejects(eraseJob(stage.app, request, { dryRun: false }), /Name what to erase in one way/);
-  await assert.rejects(eraseJob(stage.app, { ...request, document: "a", search: "b" }, { dryRun: false }), /in one way/);
+  await assert.rejects(
+    eraseJob(stage.app, { ...request, document: "a", search: "b" }, { dryRun: false }),
+    /in one way/,
+  );
   assert.match((await erase({ document: "nothing.md" })).error, /has no document of that name or id/);
   assert.match((await erase({ search: "ab" })).error, /at least three characters/);
-  assert.match((await erase({ document: `hr/${MARKER}.md`, reason: `see hr/${MARKER}.md` })).error, /The reason names the document/);
+  assert.match(
+    (await erase({ document: `hr/${MARKER}.md`, reason: `see hr/${MARKER}.md` })).error,
+    /The reason names the document/,
+  );
   await stage.write("other/ibex.md", "# Other\n\nAnother ibex.");
   await stage.crawl();
   assert.match((await erase({ document: "ibex.md" })).error, /2 documents are called so\. Name one by its item id/);
