@@ -21,12 +21,14 @@ import type { HoldRequest } from "../engine/erase/holds.ts";
 import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
 import type { GenerationsView } from "../engine/generations.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
+import type { Certificates } from "../engine/kept-certificates.ts";
 import type { MaintenanceRequest } from "../engine/maintain/maintain.ts";
 import type { MaintenanceResult } from "../engine/maintain/maintenance-result.ts";
 import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
+import type { Plans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
 import type { Inventory } from "../inventory/inventory.ts";
@@ -60,9 +62,11 @@ export interface App {
   otherStores(domainId: DomainId): Promise<readonly OtherStore[]>;
   /** Exclusive locks on domains and sources. */
   readonly leases: Leases;
+  /** Plans of dry runs. `crawl` carries one out. */
+  readonly plans: Plans;
   /** Checks the request before any job exists: unknown domain or source is NotFoundError, a bad value BadInputError. */
   checkCrawl(request: CrawlRequest): Promise<void>;
-  /** Must run inside a job. */
+  /** Must run inside a job. One that changed something is verified quickly at its end. */
   crawl(request: CrawlRequest, job: JobContext): Promise<CrawlResult>;
   /** Must run inside a job. Returns a `problem`, and removes nothing, if it could not check everything. */
   cleanupMetadata(domainId: DomainId, job: JobContext): Promise<CleanupResult>;
@@ -79,6 +83,8 @@ export interface App {
   /** Holds a document, or the whole domain: neither erased nor purged. */
   setHold(request: HoldRequest): Promise<Hold>;
   liftHold(domainId: DomainId, wanted: { readonly sourceId: SourceId | ""; readonly item: string }): Promise<Hold>;
+  /** What verifications found: the certificates in the folders of the domains. */
+  readonly certificates: Certificates;
   /** Must run inside a job. Upgrades the source folders of earlier layouts. */
   migrate(request: MigrateRequest, job: JobContext): Promise<MigrateResult>;
   /** Throws BusyError when `asking` (the caller) has too many searches running. */

@@ -8,6 +8,7 @@ import type { ReportId, ReportSummary } from "../contracts/report.ts";
 import type { SourceKind } from "../contracts/source-kind.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
 import { openErasureStore } from "../domains/erasure-store.ts";
+import { applyStoredPlan } from "../engine/apply-stored-plan.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
 import { cleanupMetadata } from "../engine/cleanup-metadata.ts";
 import { crawl } from "../engine/crawl.ts";
@@ -23,14 +24,16 @@ import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
+import { createCertificates } from "../engine/kept-certificates.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
-import { query } from "../engine/query.ts";
+import { describeHits, query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
+import { createPlans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
-import { type VerifyParts, type VerifyResult, verifyDomain } from "../engine/verify-domain.ts";
+import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
@@ -42,6 +45,7 @@ import { openLedgers } from "../ledger/open-ledgers.ts";
 import { createKeyedLimiter } from "../lib/concurrency.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { sourceFolder, storageFolder } from "../mirror/layout.ts";
+import { type Pricing, STORAGE_PRICE } from "../plan/plan-costs.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createReportStore, type ReportStore } from "../reports/report-store.ts";
 import type { Access } from "../security/access.ts";
@@ -51,6 +55,7 @@ import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
 import type { Config } from "./config.ts";
+import { createDomainModels } from "./domain-models.ts";
 import { openErasing } from "./erasing.ts";
 import { examineWith } from "./examine-with.ts";
 import { crawlJob, crawlTask } from "./jobs.ts";
@@ -72,7 +77,7 @@ export type ComposePace = Pace & {
   readonly web?: WebPace;
   /** Additional kinds of sources. */
   readonly kinds?: readonly SourceKind[];
-  /** The clock for grace periods and retention of files. */
+  /** The clock for grace periods, and for the retention of files and generations. */
   readonly now?: () => Date;
   /** Runs searches in this thread. A short-lived process would end before a search thread had started. */
   readonly searchesHere?: boolean;
@@ -111,6 +116,11 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     responseLog,
     searching,
     uploads: ledgers.uploads,
+    domainModels: createDomainModels({
+      domains,
+      query: (...asked) => app.query(...asked),
+      describeHits: (store, hits) => describeHits(store, hits, parts),
+    }),
     ...pace,
   });
   const { backend, facts } = opened;
@@ -121,14 +131,22 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const { access, roots } = await openAccessControl(config, folder("security"), domains, pace);
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now });
   const web = openWeb(config, acceptedTypes, ledgers.members, pace.web);
-  const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
+  const ingest = openIngest(config, { domains, backend, web, pace: pace.web ?? {} });
   const connections: Connections = { sharepoint, web, trees, crawlerFolder, ledgers };
   const parts = openParts(config, { domains, backend, reports, web, trees, ledgers });
   const jobs = createJobStore(folder("jobs"));
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
-  const crawlInJob: App["crawl"] = (request, job) => logWaits(sharepoint, job, () => crawl(request, parts, job));
+  const { signer } = parts.erasing;
+  const crawlInJob: App["crawl"] = (request, job) =>
+    logWaits(sharepoint, job, async () => {
+      const { approvedPlan } = request;
+      if (approvedPlan !== undefined) return applyStoredPlan({ ...request, approvedPlan }, parts, job);
+      const result = await crawl(request, parts, job);
+      await verifyAfterCrawl(result, request, { ...parts, signer }, job);
+      return result;
+    });
   const app: App = {
     config,
     domains,
@@ -148,6 +166,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
+    plans: createPlans(parts),
     checkCrawl: (request) => checkCrawl(request, parts),
     crawl: crawlInJob,
     work: (options, signal) => runWorker({ queue, runner, jobs, crawl: crawlInJob }, options, signal),
@@ -155,7 +174,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     cleanupMetadata: (domainId, job) => cleanupMetadata(domainId, parts, job),
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
-      logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer: parts.erasing.signer }, job)),
+      logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
+    certificates: createCertificates(parts),
     ...erasureVerbs(parts),
     ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
@@ -190,7 +210,17 @@ async function openAccessControl(
 /** Opens the registry on first use: most commands never need it. */
 function openIngest(
   { storagePath, web: { checks, defaultDomain } }: Config,
-  { domains, web, pace }: { readonly domains: DomainStore; readonly web: OpenedWeb; readonly pace: WebPace },
+  {
+    domains,
+    backend,
+    web,
+    pace,
+  }: {
+    readonly domains: DomainStore;
+    readonly backend: Backend;
+    readonly web: OpenedWeb;
+    readonly pace: WebPace;
+  },
 ): () => Ingest {
   let ingest: Ingest | undefined;
   return () => {
@@ -203,6 +233,7 @@ function openIngest(
       documents: web.documents,
       images: web.images,
       domains,
+      backend,
       crawlerFolder: storageFolder(storagePath, "crawler"),
       rules: web.rules,
       policy: web.policy,
@@ -445,5 +476,17 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
     ledgers,
     defaultVectorStoreId: config.search.defaultVectorStoreId,
     keepSupersededMs: config.keepSupersededDays * 24 * 3600 * 1000,
+    costs: { pricing: pricingOf(config), prices: config.prices },
   };
+}
+
+/** How what is embedded is paid for. The built-in prices are those of OpenAI. */
+function pricingOf({ backend, embeddings, prices }: Config): Pricing {
+  if (backend.kind === "embedded") {
+    if (embeddings.kind !== "endpoint") return { kind: "none" };
+    const { model } = embeddings;
+    return { kind: "tokens", model, dollarsPerMillion: prices.dollars.get(model) };
+  }
+  const isOther = backend.kind === "azure_openai" && prices.isBuiltIn;
+  return { kind: "storage", dollarsPerGigabyteDay: isOther ? undefined : prices.dollars.get(STORAGE_PRICE) };
 }

@@ -4,6 +4,7 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { AZURE_SERVICES, endpointsBeside, endpointsIn, type IdentityAccount } from "../lib/azure.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
+import type { PriceTable } from "../plan/plan-costs.ts";
 import type { CheckPolicy } from "../plan/web/item-state.ts";
 import { looksRandom } from "../security/looks-random.ts";
 import type { WithoutKeys } from "../security/open-access.ts";
@@ -16,6 +17,8 @@ export interface Config {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
+  /** Where people reach this server, without a slash at its end: addresses in answers begin so. "": as each request was sent. */
+  readonly publicUrl: string;
   /** Absolute. */
   readonly storagePath: string;
   readonly groupAccess: GroupAccess;
@@ -30,6 +33,7 @@ export interface Config {
   readonly answers: AnswerSettings;
   readonly database: DatabaseSettings;
   readonly embeddings: EmbeddingSettings;
+  readonly prices: PriceSettings;
   readonly runJobsIn: JobPlace;
   /** How long a vector store is kept after a new one replaced it. */
   readonly keepSupersededDays: number;
@@ -92,6 +96,7 @@ export function readConfig(env: Environment): Config {
   const config = {
     host,
     port: reader.number("PORT", 8000, { min: 0, max: 65535 }),
+    publicUrl: readPublicUrl(reader),
     storagePath,
     groupAccess: reader.choice("STORAGE_GROUP_ACCESS", ["none", "read", "write"]),
     sharepoint: readSharePointSettings(reader, storagePath),
@@ -108,12 +113,14 @@ export function readConfig(env: Environment): Config {
     answers: readAnswers(reader, backend.kind),
     database: readDatabase(reader, storagePath),
     embeddings: readEmbeddings(reader),
+    prices: readPrices(reader),
     runJobsIn: reader.choice("RUN_JOBS_IN", ["server", "workers"]),
     appendToMapsEvery: reader.number("APPEND_TO_MAP_FILES_EVERY_X_LINES", 10, { min: 1, max: 1_000_000 }),
     keepSupersededDays: reader.number("SWAP_KEEP_DAYS", 7, { min: 0, max: 365 }),
     keepReportsDays: reader.number("REPORT_KEEP_DAYS", 0, { min: 0, max: 36_500 }),
     acceptedTypes: readAcceptedTypes(reader),
   };
+  warnOfUnknownHost(config, reader);
   if (reader.problems.length > 0) throw new ConfigError(reader.problems);
   return { ...config, warnings: [...reader.warnings, ...warnOfUnused(env, reader.asked)] };
 }
@@ -121,6 +128,29 @@ export function readConfig(env: Environment): Config {
 function readStoragePath(reader: SettingReader): string {
   const oldName = reader.text("LOCAL_PERSISTENT_STORAGE_PATH");
   return resolve(reader.text("PERSISTENT_STORAGE_PATH") || oldName || "./storage");
+}
+
+function readPublicUrl(reader: SettingReader): string {
+  const given = reader.url("PUBLIC_URL", "allow");
+  const url = URL.parse(given);
+  if (!url) return "";
+  if (url.search !== "" || url.hash !== "") {
+    reader.problems.push("PUBLIC_URL must be an address without '?' and '#', e.g. https://kb.example.com.");
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+}
+
+/** The server refuses requests to host names that it does not know, also those that follow its own links. */
+function warnOfUnknownHost(
+  { publicUrl, host, access }: Pick<Config, "publicUrl" | "host" | "access">,
+  reader: SettingReader,
+): void {
+  const name = URL.parse(publicUrl)?.hostname.replace(/^\[(.*)\]$/, "$1");
+  if (name === undefined || isLoopbackHost(name)) return;
+  if ([host, ...access.allowedHosts].some((one) => one.toLowerCase() === name)) return;
+  reader.warnings.push(
+    `PUBLIC_URL names '${name}', which is not in ALLOWED_HOSTS: unless a reverse proxy changes the Host header, links to documents are refused.`,
+  );
 }
 
 function readBackend(reader: SettingReader): BackendSettings {
@@ -396,6 +426,33 @@ export type EmbeddingSettings =
     }
   | { readonly kind: "onnx"; readonly folder: string };
 
+/** What embedding costs, for the estimates of plans. */
+interface PriceSettings extends PriceTable {
+  /** They are OpenAI's, and not set by the user. */
+  readonly isBuiltIn: boolean;
+}
+
+const PRICES =
+  "vector_store_gb_day=0.10, text-embedding-3-small=0.02, text-embedding-3-large=0.13, text-embedding-ada-002=0.10";
+const PRICES_AS_OF = "July 2026, developers.openai.com/api/docs/pricing";
+
+function readPrices(reader: SettingReader): PriceSettings {
+  const own = reader.text("OPENAI_PRICES");
+  const isBuiltIn = own === "" || own === PRICES;
+  const asOf = reader.text("OPENAI_PRICES_AS_OF", isBuiltIn ? PRICES_AS_OF : "");
+  const dollars = new Map<string, number>();
+  for (const entry of (own || PRICES).split(",")) {
+    const [, name, price] = /^\s*([^\s=]+)\s*=\s*(\d{1,6}(?:\.\d{1,9})?)\s*$/.exec(entry) ?? [];
+    if (name !== undefined) dollars.set(name, Number(price));
+    else if (entry.trim() !== "") {
+      reader.problems.push(
+        `OPENAI_PRICES must be names with dollars, separated by commas, e.g. ${PRICES.split(",")[0]}; '${entry.trim()}' is not.`,
+      );
+    }
+  }
+  return { dollars, asOf, isBuiltIn };
+}
+
 /** Where the crawls run that users start on the server. */
 type JobPlace = "server" | "workers";
 
@@ -462,8 +519,14 @@ function readAnswers(reader: SettingReader, kind: "embedded" | "openai" | "azure
   const instructions = reader.text("SEARCH_DEFAULT_INSTRUCTIONS");
   const temperature = readTemperature(reader);
   const model = kind === "embedded" ? readModel(reader) : null;
-  if (!model) {
-    const reason = kind === "embedded" ? "no model writes answers" : `OPENAI_SERVICE_TYPE is ${kind}`;
+  const remote = {
+    embedded: "",
+    openai: "OPENAI_DEFAULT_MODEL_NAME",
+    azure_openai: "AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME",
+  };
+  if (!model && !(remote[kind] && reader.text(remote[kind]))) {
+    const reason =
+      kind === "embedded" ? "no model writes answers" : `OPENAI_SERVICE_TYPE is ${kind}, and no model is named`;
     for (const name of ["SEARCH_DEFAULT_INSTRUCTIONS", "SEARCH_DEFAULT_TEMPERATURE"]) {
       if (reader.text(name)) reader.warnings.push(`${name} is set but has no effect: ${reason}.`);
     }

@@ -1,3 +1,5 @@
+import { createReadStream } from "node:fs";
+import { dirname } from "node:path";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { JobContext, Result } from "../contracts/job.ts";
@@ -6,7 +8,10 @@ import type { DomainRename } from "../domains/domain-rename.ts";
 import { type CrawlRequest, crawlRequest, STEPS } from "../engine/crawl-request.ts";
 import type { MaintenanceRequest } from "../engine/maintain/maintain.ts";
 import { folderSourcesOf, type MigrateRequest } from "../engine/migrate/migrate.ts";
+import { newPlanId } from "../engine/stored-plans.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
+import { writeFileAtomic } from "../lib/atomic-file.ts";
+import { pathExists } from "../lib/file-system.ts";
 import type { App } from "./app.ts";
 
 /** Returns a crawl, or one step of it, as a job. The job is ok if the crawl had no problems. */
@@ -24,8 +29,72 @@ export function crawlJob(
   };
 }
 
-/** Returns the action as the endpoints are named: `crawl`, `download_data`. */
-function actionOf({ steps }: CrawlRequest): string {
+/** Returns a dry run whose plan becomes a file, which must not exist yet, and is stored nowhere else. */
+export async function planFileJob(
+  app: Pick<App, "crawl" | "checkCrawl" | "plans">,
+  request: CrawlRequest,
+  path: string,
+): Promise<JobWork> {
+  if (await pathExists(path)) throw new BadInputError(`'${path}' exists. Name another file, or delete it.`);
+  if (!(await pathExists(dirname(path)))) throw new BadInputError(`'${path}': there is no folder '${dirname(path)}'.`);
+  const planId = newPlanId();
+  const planned: CrawlRequest = { ...request, storePlan: planId };
+  await app.checkCrawl(planned);
+  const { start, work } = crawlJob(app, planned, { dryRun: true });
+  return {
+    start,
+    work: (job) =>
+      withPlan(app, planId, async () => {
+        const result = await work(job);
+        await writeFileAtomic(path, await app.plans.file(planId));
+        job.log(`The plan is in '${path}'.`);
+        return result;
+      }),
+  };
+}
+
+/** Returns the application of a plan file as a job. Throws BadInputError if it is no complete plan. */
+export async function applyFileJob(
+  app: Pick<App, "crawl" | "checkCrawl" | "plans">,
+  path: string,
+  options: ApplyOptions,
+): Promise<JobWork> {
+  const planId = await app.plans.take(createReadStream(path), path);
+  const { start, work } = await applyJob(app, planId, options).catch(async (error: unknown) => {
+    await app.plans.discard(planId);
+    throw error;
+  });
+  return { start, work: (job) => withPlan(app, planId, () => work(job)) };
+}
+
+/** The plan is stored only while the job runs. After a kill, maintenance removes it. */
+async function withPlan<T>({ plans }: Pick<App, "plans">, planId: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } finally {
+    await plans.discard(planId);
+  }
+}
+
+interface ApplyOptions {
+  readonly strict: boolean;
+  readonly dryRun: boolean;
+}
+
+/** Returns a stored plan's application as a job. Throws NotFoundError or ConflictError if it cannot be applied. */
+export async function applyJob(
+  app: Pick<App, "crawl" | "checkCrawl" | "plans">,
+  planId: string,
+  { strict, dryRun }: ApplyOptions,
+): Promise<JobWork & { readonly request: CrawlRequest }> {
+  const request = await app.plans.request(planId, { strict });
+  await app.checkCrawl(request);
+  return { ...crawlJob(app, request, { dryRun }), request };
+}
+
+/** Returns the action as the endpoints are named: `crawl`, `download_data`, `apply`. */
+function actionOf({ steps, approvedPlan }: CrawlRequest): string {
+  if (approvedPlan !== undefined) return "apply";
   return steps.length === STEPS.length ? "crawl" : `${steps.join("_")}_data`;
 }
 
@@ -102,7 +171,7 @@ async function rebuildIndex(app: Parts, { domainId, force, mode }: IndexRebuild,
   const counted = { domain_id: domainId, mode, ...(job.dryRun ? { would_queue: queued } : { queued }) };
   if (mode === "soft") return { ok: true, error: "", data: counted };
   // The embedded index always publishes a crawl at once.
-  const request = crawlRequest(domainId, { mode: "full", swap: app.config.backend.kind !== "embedded" });
+  const request = crawlRequest(domainId, { mode: "full", force, swap: app.config.backend.kind !== "embedded" });
   await app.checkCrawl(request);
   const crawled = await app.crawl(request, job);
   const data = { ...crawled, ...counted };

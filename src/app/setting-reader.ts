@@ -13,8 +13,8 @@ export interface SettingReader {
   number(name: string, fallback: number, range: { readonly min: number; readonly max: number }): number;
   flag(name: string): boolean;
   choice<T extends string>(name: string, choices: readonly [T, ...T[]]): T;
-  /** Returns "" if it is not set. Plain http to another machine exposes what is sent: refused, or only a warning. */
-  url(name: string, plainHttp: "refuse" | "warn"): string;
+  /** Returns "" if it is not set. Plain http to another machine exposes what is sent: refused, a warning, or fine. */
+  url(name: string, plainHttp: "refuse" | "warn" | "allow"): string;
   /** Names of the settings read so far. */
   readonly asked: ReadonlySet<string>;
   readonly problems: string[];
@@ -60,7 +60,7 @@ export function createSettingReader(env: Environment): SettingReader {
       const kind = given ? kindOfUrl(given) : "fine";
       if (kind === "plain http" && plainHttp === "warn") {
         warnings.push(`${name} uses http://: what is sent there can be read on the way.`);
-      } else if (kind !== "fine") {
+      } else if (kind !== "fine" && !(kind === "plain http" && plainHttp === "allow")) {
         problems.push(`${name} ${URL_RULES[kind]}.`);
       }
       return given;

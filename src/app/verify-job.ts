@@ -1,3 +1,4 @@
+import { BadInputError } from "../contracts/errors.ts";
 import type { SourceVerification, VerifyRequest } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
@@ -11,6 +12,9 @@ export async function verifyJob(
   options: { readonly repair: boolean },
 ): Promise<JobWork> {
   await app.domains.get(request.domainId);
+  if (request.quick && (request.download || options.repair || request.prove !== undefined)) {
+    throw new BadInputError("A quick verification looks at samples only: leave out download, repair and prove.");
+  }
   return {
     start: { router: "crawler", action: "verify", object: request.domainId, dryRun: false },
     async work(job) {

@@ -1,5 +1,6 @@
-import { crawlJob } from "../app/jobs.ts";
+import { applyFileJob, applyJob, crawlJob, planFileJob } from "../app/jobs.ts";
 import { BUILT_IN_KINDS } from "../app/source-kinds.ts";
+import { BadInputError } from "../contracts/errors.ts";
 import { parseDomainId, parseSourceId, parseVectorStoreId } from "../contracts/ids.ts";
 import {
   CRAWL_MODES,
@@ -13,7 +14,9 @@ import {
   STEPS,
   type Step,
 } from "../engine/crawl-request.ts";
+import { parsePlanId } from "../engine/stored-plans.ts";
 import { sumUp } from "../engine/tally.ts";
+import { pathExists } from "../lib/file-system.ts";
 import { plural } from "../lib/text.ts";
 import type { Call, Command, OptionSpec } from "./command.ts";
 import { runJob } from "./run-job.ts";
@@ -36,6 +39,10 @@ const OPTIONS: Readonly<Record<string, OptionSpec>> = {
   },
   source: { value: "source_id", help: "Only this source." },
   "dry-run": { help: "Shows what would be done and changes nothing." },
+  plan: {
+    value: "file",
+    help: "Only stores the plan of a dry run in this file, for 'lockstep apply'.",
+  },
   "retry-batches": {
     value: "number",
     choices: RETRY_CHOICES,
@@ -45,6 +52,9 @@ const OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "retry-failed": { help: "Tries files in 03_failed again although they did not change." },
   "confirm-deletes": { help: "Carries out removals that are held because there are too many." },
   swap: { help: "Fills a fresh vector store and changes over to it at the end (OpenAI, Azure; with --mode full)." },
+  force: {
+    help: "Extracts, cuts and embeds everything anew, also what the index has with the same content (with --mode full).",
+  },
   checksum: {
     help: "Reads every file, at its source and on our disk, whatever its size and time say. Every blob and object is downloaded, which its service may charge for.",
   },
@@ -61,8 +71,10 @@ export const crawlCommand: Command = {
   examples: [
     "lockstep crawl DEMO",
     "lockstep crawl DEMO --mode full --source docs",
+    "lockstep crawl DEMO --mode full --force",
     "lockstep crawl DEMO --scope folders --checksum",
     "lockstep crawl DEMO --dry-run",
+    "lockstep crawl DEMO --plan demo.plan.jsonl",
   ],
 };
 
@@ -77,6 +89,30 @@ export const embedCommand: Command = {
   examples: ["lockstep embed DEMO", "lockstep embed DEMO --vector-store vs_123 --mode full"],
 };
 
+export const applyCommand: Command = {
+  name: "apply",
+  arguments: ["PLAN"],
+  options: {
+    strict: { help: "Does nothing at all if anything is not as planned any more." },
+    "dry-run": { help: "Shows what would be done, and what is not as planned, and changes nothing." },
+  },
+  examples: ["lockstep apply demo.plan.jsonl", "lockstep apply plan_3f9a1c0b2d4e5f60 --strict"],
+  async run(call) {
+    const [plan = ""] = call.positionals;
+    const options = { strict: call.flag("strict"), dryRun: call.flag("dry-run") };
+    return await runJob({
+      async prepare(app) {
+        if (await pathExists(plan)) return await applyFileJob(app, plan, options);
+        const planId = parsePlanId(plan);
+        if (planId !== undefined) return await applyJob(app, planId, options);
+        throw new BadInputError(`There is no file '${plan}', and it is no plan id like plan_3f9a1c0b2d4e5f60.`);
+      },
+      summary: (data) =>
+        sumUpSources(data, (data as Partial<CrawlResult> | undefined)?.steps ?? STEPS) + sumUpLeft(data),
+    });
+  },
+};
+
 function stepCommand(name: string, steps: readonly Step[], more: Readonly<Record<string, OptionSpec>> = {}): Command {
   return {
     name,
@@ -87,6 +123,8 @@ function stepCommand(name: string, steps: readonly Step[], more: Readonly<Record
       const request = readRequest(call, steps);
       return await runJob({
         async prepare(app) {
+          const planFile = call.text("plan");
+          if (planFile !== undefined) return await planFileJob(app, request, planFile);
           await app.checkCrawl(request);
           return crawlJob(app, request, { dryRun: call.flag("dry-run") });
         },
@@ -106,6 +144,7 @@ function readRequest(call: Call, steps: readonly Step[]): CrawlRequest {
     sourceId: sourceId === undefined ? undefined : parseSourceId(sourceId),
     vectorStoreId: store === undefined ? undefined : parseVectorStoreId(store),
     swap: call.flag("swap"),
+    force: call.flag("force"),
     confirmDeletes: call.flag("confirm-deletes"),
     retryBatches: Number(call.text("retry-batches")),
     retryFailed: call.flag("retry-failed"),
@@ -131,4 +170,13 @@ function sumUpSources(data: unknown, steps: readonly Step[]): string {
     return `${source.source_id}: ${parts.join("; ")}\n`;
   });
   return lines.join("") + (report_id ? `Report ${report_id}\n` : "");
+}
+
+function sumUpLeft(data: unknown): string {
+  const { sources = [] } = (data ?? {}) as Partial<CrawlResult>;
+  let left = 0;
+  for (const { kept_to_plan: kept } of sources) {
+    left += (kept?.not_as_planned.length ?? 0) + (kept?.not_as_planned_more ?? 0);
+  }
+  return left === 0 ? "" : `${plural(left, "change")} not as planned, and left alone: the log names them.\n`;
 }

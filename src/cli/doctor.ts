@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import { ConfigError } from "../app/config.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { PlacedFinding } from "../engine/doctor.ts";
-import type { Command } from "./command.ts";
+import { type Command, LATE_EXIT_CODE } from "./command.ts";
 import { exitCodeOf, openApp, type StopSignal, untilStopped } from "./open-app.ts";
 
 export const doctorCommand: Command = {
@@ -20,7 +20,7 @@ export const doctorCommand: Command = {
 
 type Show = (finding: PlacedFinding) => void;
 
-/** Returns the exit code: 0 without problems, 1 otherwise. */
+/** Returns the exit code: 0 without problems, 4 if only a verification is late, 1 otherwise. */
 async function runDoctor(domainId: DomainId | undefined, show: Show): Promise<number> {
   let stoppedBy: StopSignal | undefined;
   const stopping = new AbortController();
@@ -28,17 +28,18 @@ async function runDoctor(domainId: DomainId | undefined, show: Show): Promise<nu
     stoppedBy = signal;
     stopping.abort();
   });
-  let problems = 0;
+  let [problems, late] = [0, 0];
   try {
     for await (const finding of findings(domainId, stopping.signal)) {
       if (finding.outcome === "problem") problems += 1;
+      if (finding.outcome === "late") late += 1;
       show(finding);
     }
   } catch (error) {
     if (stoppedBy) return exitCodeOf(stoppedBy);
     throw error;
   }
-  return problems > 0 ? 1 : 0;
+  return problems > 0 ? 1 : late > 0 ? LATE_EXIT_CODE : 0;
 }
 
 /** Invalid settings are findings, too: that is what the doctor is called for. */
@@ -64,7 +65,12 @@ function showJson({ domainId, sourceId, ...finding }: PlacedFinding): void {
   process.stdout.write(`${JSON.stringify({ domain_id: domainId, source_id: sourceId, ...finding })}\n`);
 }
 
-const MARKS = { ok: ["✓", "green"], problem: ["✗", "red"], "not checked": ["–", "gray"] } as const;
+const MARKS = {
+  ok: ["✓", "green"],
+  problem: ["✗", "red"],
+  late: ["!", "yellow"],
+  "not checked": ["–", "gray"],
+} as const;
 
 /** Prints findings under their domain and source, as they come. */
 function createReport(): Show {
@@ -80,6 +86,6 @@ function createReport(): Show {
 }
 
 /** Colours only on a terminal, and not if NO_COLOR forbids them. */
-function paint(style: "bold" | "green" | "red" | "gray", text: string): string {
+function paint(style: "bold" | "green" | "red" | "yellow" | "gray", text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }

@@ -1,7 +1,16 @@
 import { BadInputError } from "../contracts/errors.ts";
 import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
 import { FILE_STATUSES, type LineageEvent } from "../contracts/manifest.ts";
-import type { DocumentName, Documents, DocumentsPage, DocumentsQuery, DocumentView } from "../engine/documents.ts";
+import type { DocumentSection } from "../contracts/search-index.ts";
+import type {
+  DocumentName,
+  Documents,
+  DocumentsPage,
+  DocumentsQuery,
+  DocumentView,
+  SectionsRequest,
+  SectionsView,
+} from "../engine/documents.ts";
 import type { Hunk } from "../lib/line-difference.ts";
 import { plural, sayBytes } from "../lib/text.ts";
 import type { Call, Command } from "./command.ts";
@@ -23,6 +32,8 @@ export const documentsCommand: Command = {
       help: "Prints the text of this version of the document; 'current' for the current one.",
     },
     difference: { value: "from..to", help: "Prints what changed from one version of the document to another." },
+    sections: { help: "Prints the sections of the document, of any source, as the index has them." },
+    generation: { value: "number", help: "With --sections: as of this generation of the domain." },
     json: { help: "Prints the answer as JSON." },
   },
   examples: [
@@ -30,6 +41,7 @@ export const documentsCommand: Command = {
     "lockstep documents DEMO handbook/travel.md",
     "lockstep documents DEMO handbook/travel.md --version v1",
     "lockstep documents DEMO handbook/travel.md --difference v1..v2",
+    "lockstep documents DEMO Handbook.docx --sections",
   ],
   async run(call) {
     const request = readRequest(call);
@@ -47,6 +59,8 @@ interface DocumentsRequest {
   readonly query: DocumentsQuery;
   readonly name: DocumentName | undefined;
   readonly between: { readonly from: string; readonly to: string } | undefined;
+  /** undefined: its sections are not asked for. */
+  readonly sections: Pick<SectionsRequest, "generation"> | undefined;
 }
 
 function readRequest(call: Call): DocumentsRequest {
@@ -58,7 +72,9 @@ function readRequest(call: Call): DocumentsRequest {
     domainId: parseDomainId(domain),
     sourceId: source === undefined ? undefined : parseSourceId(source),
   };
-  const alone = ["version", "difference"].find((name) => call.text(name) !== undefined);
+  const alone = call.flag("sections")
+    ? "sections"
+    : ["version", "difference"].find((name) => call.text(name) !== undefined);
   if (alone && called === undefined) throw new BadInputError(`--${alone} needs a document: its path, or its doc_id.`);
   return {
     query: {
@@ -70,7 +86,19 @@ function readRequest(call: Call): DocumentsRequest {
     },
     name: called === undefined ? undefined : { ...place, called },
     between: readBetween(call.text("difference")),
+    sections: readSections(call),
   };
+}
+
+function readSections(call: Call): DocumentsRequest["sections"] {
+  const text = call.text("generation");
+  if (!call.flag("sections")) {
+    if (text === undefined) return undefined;
+    throw new BadInputError("--generation needs --sections.");
+  }
+  if (text === undefined) return {};
+  if (/^\d{1,9}$/.test(text)) return { generation: Number(text) };
+  throw new BadInputError(`Invalid value '${text}' for --generation. Accepted: 0 to 999999999.`);
 }
 
 function readBetween(text: string | undefined): DocumentsRequest["between"] {
@@ -80,10 +108,17 @@ function readBetween(text: string | undefined): DocumentsRequest["between"] {
   throw new BadInputError(`Invalid value '${text}' for --difference. Accepted: v1..v2.`);
 }
 
-async function answer(documents: Documents, { query, name, between }: DocumentsRequest, call: Call): Promise<void> {
+async function answer(
+  documents: Documents,
+  { query, name, between, sections }: DocumentsRequest,
+  call: Call,
+): Promise<void> {
   const json = call.flag("json");
   const version = call.text("version");
   if (!name) return show(await documents.list(query), json, formatList);
+  if (sections) {
+    return show(await documents.sections({ name, ...sections, offset: 0, limit: ALL_SECTIONS }), json, formatSections);
+  }
   if (between) return show(await documents.difference(name, between), json, ({ hunks }) => formatHunks(hunks));
   if (version === undefined) return show(await documents.get(name), json, formatDocument);
   const read = await documents.version(name, version === "current" ? undefined : version);
@@ -91,6 +126,19 @@ async function answer(documents: Documents, { query, name, between }: DocumentsR
   const { markdown } = read.version;
   // A file gets the text as it is; on a terminal, control characters of a document must have no effect.
   process.stdout.write(process.stdout.isTTY ? `${markdown.split("\n").map(plainLine).join("\n")}\n` : markdown);
+}
+
+/** More than a document can have. */
+const ALL_SECTIONS = 1_000_000;
+
+function formatSections({ document, sections, total }: SectionsView): string[] {
+  return [...sections.flatMap(formatSection), `${plural(total, "section")} of ${plainText(document.path)}.`];
+}
+
+function formatSection({ id, heading, level, content }: DocumentSection): string[] {
+  const title = level === 0 ? "" : `${"#".repeat(level)} ${plainText(heading)}`;
+  const lines = content === "" ? [] : content.split("\n");
+  return [`${id}  ${title}`.trimEnd(), ...lines.map((line) => `    ${plainLine(line)}`.trimEnd()), ""];
 }
 
 function show<T>(result: T, json: boolean, format: (result: T) => readonly string[]): void {

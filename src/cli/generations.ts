@@ -2,7 +2,9 @@ import { styleText } from "node:util";
 import type { App } from "../app/app.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
+import type { Generation } from "../contracts/search-index.ts";
 import type { GenerationsView } from "../engine/generations.ts";
+import { plural } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
@@ -14,9 +16,9 @@ export const generationsCommand: Command = {
   options: {
     rollback: {
       value: "number",
-      help: "Shows readers this generation; crawls change nothing for them until --release.",
+      help: "Shows readers this generation, whatever is crawled, until --release.",
     },
-    release: { help: "Ends a rollback; the next crawl brings the domain in step again." },
+    release: { help: "Ends a rollback: readers see the newest generation again, at once." },
     difference: { value: "from..to", help: "Lists the documents that readers see differently in two generations." },
     json: { help: "Prints the answer as JSON." },
   },
@@ -57,6 +59,7 @@ async function showDifference(app: App, domain: DomainId, between: string, json:
   const parts = between.split("..");
   if (parts.length !== 2) throw new BadInputError(`Invalid value '${between}' for --difference. Accepted: 3..4.`);
   const [from, to] = parts.map((part) => readNumber(part, "difference")) as [number, number];
+  const { kept } = await app.generations(domain);
   let count = 0;
   for await (const page of app.difference(domain, { from, to })) {
     for (const change of page) {
@@ -65,7 +68,12 @@ async function showDifference(app: App, domain: DomainId, between: string, json:
       process.stdout.write(`${line}\n`);
     }
   }
-  if (count === 0 && !json) process.stdout.write(`Generations ${from} and ${to} show the same.\n`);
+  if (json) return 0;
+  if (count === 0) process.stdout.write(`Generations ${from} and ${to} show the same.\n`);
+  for (const generation of kept) {
+    if (generation.erased === 0 || (generation.number !== from && generation.number !== to)) continue;
+    process.stdout.write(`Generation ${generation.number}: ${erasedFrom(generation)}.\n`);
+  }
   return 0;
 }
 
@@ -76,15 +84,21 @@ function show(view: GenerationsView, json: boolean): void {
   }
   if (view.kept.length === 0) process.stdout.write("Nothing was committed yet.\n");
   for (const generation of view.kept) {
-    const mark = generation.number === view.active ? "▶" : " ";
-    const state = `${generation.intermediate ? "  between two sources" : ""}${generation.visible ? "" : "  rolled back"}`;
+    const mark = generation.number === view.shown ? "▶" : " ";
+    const state = `${generation.intermediate ? "  between two sources" : ""}${generation.visible ? "" : "  not shown"}${generation.erased > 0 ? `  ${erasedFrom(generation)}` : ""}`;
     const [job = ""] = generation.crawl.split(" ");
     const line = `${mark} ${String(generation.number).padStart(4)}  ${generation.committedAt.slice(0, 19).replace("T", " ")}  ${job.padEnd(8)} ${generation.sourceId.padEnd(20)} +${generation.added} -${generation.removed}${state}`;
-    process.stdout.write(`${generation.number === view.active ? styleText("bold", line) : line}\n`);
+    process.stdout.write(`${generation.number === view.shown ? styleText("bold", line) : line}\n`);
   }
   if (view.pinned) {
-    process.stdout.write(`\nReaders are held at generation ${view.active}. --release lets crawls change it again.\n`);
+    process.stdout.write(
+      `\nReaders see generation ${view.shown}, the newest is ${view.newest}. --release shows them the newest.\n`,
+    );
   }
+}
+
+function erasedFrom({ erased }: Pick<Generation, "erased">): string {
+  return `${plural(erased, "document")} erased`;
 }
 
 function readNumber(text: string, option: string): number {

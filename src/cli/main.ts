@@ -29,6 +29,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
     summary: "Embeds the documents of a domain: the last step of a crawl.",
     load: async () => (await import("./crawl.ts")).embedCommand,
   },
+  apply: {
+    summary: "Carries out the plan of a dry run, as far as everything still is as planned, and nothing else.",
+    load: async () => (await import("./crawl.ts")).applyCommand,
+  },
   watch: {
     summary: "Keeps folders and the like of a domain in step until it is stopped.",
     load: async () => (await import("./watch.ts")).watchCommand,

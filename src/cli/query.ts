@@ -8,7 +8,7 @@ import { showAnswer } from "./show-answer.ts";
 
 export const queryCommand: Command = {
   name: "query",
-  arguments: ["DOMAIN", "TEXT"],
+  arguments: ["[DOMAIN]", "TEXT"],
   options: {
     results: { value: "number", default: "5", help: "How many passages, 1 to 50." },
     source: { value: "source_id", help: "Only documents of this source." },
@@ -22,6 +22,7 @@ export const queryCommand: Command = {
     json: { help: "Prints the answer as JSON." },
   },
   examples: [
+    'lockstep query "How many vacation days do I get?"',
     'lockstep query DEMO "How many vacation days do I get?"',
     'lockstep query DEMO "hotel costs" --type pdf,docx --from 2026-01-01',
   ],
@@ -41,13 +42,13 @@ export const queryCommand: Command = {
 };
 
 function requestOf(call: Call): QueryRequest {
-  const [domain = "", text = ""] = call.positionals;
+  const [text = "", domain] = call.positionals.toReversed();
   const generation = readNumber(call, "generation", { from: 0, to: 999_999_999 });
   const using = call.text("using");
   return {
     text,
     limit: readNumber(call, "results", { from: 1, to: 50 }) ?? 5,
-    domainId: parseDomainId(domain),
+    domainId: domain === undefined ? undefined : parseDomainId(domain),
     vectorStoreId: undefined,
     scope: scopeOf(call),
     ...(generation === undefined ? {} : { generation }),

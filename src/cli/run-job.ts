@@ -14,7 +14,7 @@ export interface CommandJob {
   readonly unaudited?: boolean;
   /** The summary alone goes to standard output. */
   readonly isJson?: boolean;
-  /** Where it is more than done or not; undefined: the usual. */
+  /** Where it is more than 0 for ok and 1 for not ok; undefined: these. */
   exitCode?(record: JobRecord): number | undefined;
 }
 
@@ -53,7 +53,7 @@ async function runIn(
   const { jobId, result, state } = record;
   process.stdout.write(summary(result?.data));
   (isJson ? process.stderr : process.stdout).write(`Job ${jobId} ${state}.\n`);
-  if (result?.ok) return 0;
+  if (result?.ok) return exitCode?.(record) ?? 0;
   process.stderr.write(`lockstep: ${result?.error ?? "the job did not end"}\n`);
   if (stoppedBy && state === "cancelled") return exitCodeOf(stoppedBy);
   return exitCode?.(record) ?? 1;

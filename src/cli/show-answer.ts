@@ -1,8 +1,13 @@
 import { styleText } from "node:util";
+import { sayFreshness } from "../lib/freshness.ts";
 import { cutToWidth, plainText, textWidth } from "./terminal-text.ts";
 
 export interface ShownPassage {
   readonly name: string;
+  readonly title?: string;
+  readonly modifiedAt?: string;
+  readonly checkedAt?: string;
+  readonly isBehind?: boolean;
   readonly url: string;
   readonly sectionPath: string;
   readonly score: number;
@@ -16,10 +21,13 @@ export function showAnswer(passages: readonly ShownPassage[], out: NodeJS.WriteS
   if (passages.length === 0) out.write("Nothing found.\n");
   for (const [i, passage] of passages.entries()) {
     const where = passage.sectionPath ? ` › ${plainText(passage.sectionPath)}` : "";
-    const head = styleText("bold", `${i + 1}. ${plainText(passage.name)}`, { stream: out });
+    const head = styleText("bold", `${i + 1}. ${plainText(passage.title || passage.name)}`, { stream: out });
     out.write(`${head}${where} ${styleText("dim", `(${passage.score.toFixed(2)})`, { stream: out })}\n`);
     for (const line of wrap(shorten(passage.text), (out.columns || 100) - 4)) out.write(`   ${line}\n`);
-    out.write(`   ${styleText("cyan", plainText(passage.url || passage.name), { stream: out })}\n\n`);
+    out.write(`   ${styleText("cyan", plainText(passage.url || passage.name), { stream: out })}\n`);
+    const { checkedAt = "", modifiedAt = "", isBehind = false } = passage;
+    const fresh = sayFreshness({ checkedAt, isBehind, changedAt: modifiedAt });
+    out.write(fresh ? `   ${styleText("dim", fresh, { stream: out })}\n\n` : "\n");
   }
 }
 

@@ -8,7 +8,7 @@ import { type CheckedReceipt, checkReceipt } from "../engine/erase/receipt.ts";
 import type { SourceVerification, Verdict } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
 import { plural } from "../lib/text.ts";
-import type { Call, Command } from "./command.ts";
+import { type Call, type Command, LATE_EXIT_CODE } from "./command.ts";
 import { runJob } from "./run-job.ts";
 import { plainLine } from "./terminal-text.ts";
 
@@ -23,6 +23,9 @@ export const verifyCommand: Command = {
   name: "verify",
   arguments: ["[DOMAIN]"],
   options: {
+    quick: {
+      help: "Asks no source and extracts nothing: what the last crawl listed, files and documents by presence, samples.",
+    },
     download: { help: "Also reads the bytes of every file at its source." },
     repair: { help: "Makes anew what is damaged, crawls with every file read, and verifies again." },
     prove: { value: "item", help: "Prints the certificate with proofs for this item (its id, file id, path or name)." },
@@ -35,6 +38,7 @@ export const verifyCommand: Command = {
   },
   examples: [
     "lockstep verify DEMO",
+    "lockstep verify DEMO --quick",
     "lockstep verify DEMO --download --json > certificate.json",
     "lockstep verify DEMO --prove handbook/travel.docx > proof.json",
     "lockstep verify --check certificate.json --key SHA256:…",
@@ -54,7 +58,7 @@ export const verifyCommand: Command = {
 async function verify(name: string, call: Call): Promise<number> {
   const prove = call.text("prove");
   const isJson = call.flag("json") || prove !== undefined;
-  const request = { domainId: parseDomainId(name), download: call.flag("download"), prove };
+  const request = { domainId: parseDomainId(name), download: call.flag("download"), quick: call.flag("quick"), prove };
   return await runJob({
     prepare: (app) => verifyJob(app, request, { repair: call.flag("repair") }),
     isJson,
@@ -65,8 +69,9 @@ async function verify(name: string, call: Call): Promise<number> {
 
 /** Without a verdict nothing could be looked at. */
 function exitCodeOf({ result }: JobRecord): number {
-  const verdict = (result?.data as Partial<VerifyResult> | undefined)?.certificate?.statement.verdict;
-  return EXIT_CODES[verdict ?? "could not look"];
+  const { certificate, late = false } = (result?.data ?? {}) as Partial<VerifyResult>;
+  const code = EXIT_CODES[certificate?.statement.verdict ?? "could not look"];
+  return code === 0 && late ? LATE_EXIT_CODE : code;
 }
 
 function jsonOf(data: unknown): string {
@@ -76,11 +81,13 @@ function jsonOf(data: unknown): string {
 }
 
 function sumUp(data: unknown): string {
-  const { certificate, certificate_file = "", certificate_hash = "" } = (data ?? {}) as Partial<VerifyResult>;
+  const { certificate, certificate_file = "", certificate_hash = "", late } = (data ?? {}) as Partial<VerifyResult>;
   if (!certificate) return "";
   const { statement, signature } = certificate;
   const lines = statement.sources.map(sumUpSource);
-  lines.push(`${statement.domain_id}: ${statement.verdict}`);
+  lines.push(`${statement.domain_id}: ${statement.verdict}${statement.quick ? " (quick)" : ""}`);
+  if (late)
+    lines.push(`Late: its last full verification is older than ${statement.max_age} (max_age), or there is none.`);
   lines.push(`Certificate ${certificate_file}`, `  ${certificate_hash}, signed by ${signature.fingerprint}`);
   return `${lines.join("\n")}\n`;
 }
@@ -108,7 +115,7 @@ function sumUpSource({
 }
 
 async function check(file: string, call: Call): Promise<number> {
-  const others = ["download", "repair"].filter((name) => call.flag(name));
+  const others = ["download", "quick", "repair"].filter((name) => call.flag(name));
   if (call.positionals.length > 0 || others.length > 0 || call.text("prove") !== undefined) {
     throw new BadInputError("--check takes a file and perhaps --key, and nothing else.");
   }
@@ -122,7 +129,7 @@ async function check(file: string, call: Call): Promise<number> {
   }
   const checked = checkCertificate(text, call.text("key"));
   process.stdout.write(call.flag("json") ? `${JSON.stringify(checked, null, 2)}\n` : sayChecked(checked));
-  return CHECK_EXIT_CODES[checked.outcome];
+  return checked.outcome === "signed" && checked.isLate ? LATE_EXIT_CODE : CHECK_EXIT_CODES[checked.outcome];
 }
 
 function sayReceipt({ outcome, reason, fingerprint, statement }: CheckedReceipt): string {
@@ -142,14 +149,15 @@ function sayReceipt({ outcome, reason, fingerprint, statement }: CheckedReceipt)
   return lines.map((line) => `${plainLine(line)}\n`).join("");
 }
 
-function sayChecked({ outcome, reason, fingerprint, statement, proofs }: CheckedCertificate): string {
+function sayChecked({ outcome, reason, fingerprint, statement, proofs, isLate }: CheckedCertificate): string {
   if (outcome === "broken") return `Not valid: ${reason}.\n`;
   const lines = [
     outcome === "signed"
       ? `Valid, signed by ${fingerprint}.`
       : `Signer unknown: ${reason}. It says of itself ${fingerprint}.`,
-    `Domain ${statement?.domain_id} at ${statement?.finished_utc}: ${statement?.verdict}.`,
+    `Domain ${statement?.domain_id} at ${statement?.finished_utc}: ${statement?.verdict}${statement?.quick ? " (quick)" : ""}.`,
   ];
+  if (isLate) lines.push(`Late: it may be ${statement?.max_age} old, and is older.`);
   for (const { item_id, source_id, layer, content_hash } of proofs) {
     lines.push(`Proved: item '${item_id}' of source '${source_id}' in the ${layer}, ${content_hash}.`);
   }

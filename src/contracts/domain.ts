@@ -34,5 +34,7 @@ export interface Domain {
   readonly schedule: string;
   /** Why the schedule in `domain.json` is invalid. */
   readonly scheduleProblem?: string;
+  /** How old its last certificate may be: `36h`, `7d`. Absent: of any age. */
+  readonly maxAge?: string;
   readonly sources: readonly SourceConfig[];
 }

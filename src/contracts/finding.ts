@@ -2,7 +2,8 @@
 export interface Finding {
   /** What was checked: `Certificate`, `Sign-in`, `Site https://…`, `Library '/Shared Documents'`. */
   readonly subject: string;
-  readonly outcome: "ok" | "problem" | "not checked";
+  /** late: nothing keeps a crawl from working, but the domain was not verified for longer than it allows. */
+  readonly outcome: "ok" | "problem" | "late" | "not checked";
   /** What was found, one sentence. */
   readonly detail: string;
   /** The next step, and who can take it, or "". Commands are on separate lines. */

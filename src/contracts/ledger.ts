@@ -5,7 +5,7 @@ import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts
 import type { Leases } from "./lease.ts";
 import type { Manifest, ManifestEntry } from "./manifest.ts";
 import type { Members } from "./members.ts";
-import type { Plan, PlanDraft, PlanState } from "./plan.ts";
+import type { PlanDraft, StoredPlans } from "./plan.ts";
 import type { CrawlHead, SiteMemory } from "./site-memory.ts";
 import type { Fingerprint } from "./source.ts";
 import type { UploadJournals } from "./uploads.ts";
@@ -85,6 +85,8 @@ export interface ListingCheckpoint {
   /** The last full listing, and the number of runs by the feed since. */
   readonly listedAt: string;
   readonly runsByFeed: number;
+  /** When the last run began that saw everything, by a listing or by the feed. */
+  readonly checkedAt: string;
   /** Rows that the source counts but does not list. */
   readonly hiddenRows: number;
   /** Hash rotation: parts that are due, and the first of them. */
@@ -218,6 +220,14 @@ export interface LedgerSource {
   readonly config: Pick<SourceConfig, "kind" | "sourceType" | "sourceId">;
 }
 
+/** What can be said of a domain's documents without looking at its sources. */
+export interface Freshness {
+  /** When each source was last checked completely; no entry: never. */
+  readonly checkedAt: ReadonlyMap<SourceId, string>;
+  /** Items whose document may be outdated: an update failed, or they are not listed any more and their removal is held. */
+  readonly behind: ReadonlySet<ItemId>;
+}
+
 /** Archived map files of a source. */
 export interface ArchivedMaps {
   /** Where they come from, for messages. */
@@ -238,19 +248,14 @@ export interface Ledgers {
   open(source: LedgerSource, options: LedgerOptions): Promise<Ledger>;
   /** Opens a plan for one run of one source; deleted on close. */
   openPlan(): PlanDraft;
-  /** Deletes the plan of this id, for all sources of the domain. */
-  dropPlan(domainId: DomainId, planId: string): Promise<void>;
-  /** Opens a plan that is stored in the ledger under this id, for other processes to read. */
-  storePlan(source: LedgerSource, planId: string): Promise<PlanDraft>;
-  /** Marks the stored plan as complete, for all sources. */
-  completePlan(domainId: DomainId, planId: string): Promise<void>;
-  planState(domainId: DomainId, planId: string): Promise<PlanState>;
-  /** undefined: no such plan. */
-  findPlan(source: LedgerSource, planId: string): Promise<Plan | undefined>;
+  /** Plans of dry runs that later runs keep to. */
+  readonly plans: StoredPlans;
   /**
    * Returns a version: the same text means the same content. "" if there is no usable ledger, or a map file was edited.
    */
   version(source: LedgerSource): Promise<string>;
+  /** How fresh the index is, for these items of the domain. Cheap; {} before the first crawl. */
+  freshness(domainId: DomainId, items: readonly ItemId[]): Promise<Freshness>;
   /** The web pages and registered addresses of all domains. */
   readonly members: Members;
   /** The memory of a web site's crawls; a dry run only reads it. */

@@ -1,5 +1,5 @@
 import type { ChangeKind, ListedChange } from "./change.ts";
-import type { ItemId } from "./ids.ts";
+import type { DomainId, ItemId, SourceId } from "./ids.ts";
 import type { Sighting } from "./source.ts";
 
 export type PlanStep = "download" | "process" | "embed";
@@ -24,6 +24,10 @@ export interface PlannedItem {
   readonly stillListed?: boolean | undefined;
   /** The misplaced file in the mirror that is moved back first. */
   readonly strayedTo?: string | undefined;
+  /** To fetch, or to embed; left out if nothing is, or if it is not known. */
+  readonly bytes?: number | undefined;
+  /** Estimate of the tokens to embed. */
+  readonly tokens?: number | undefined;
 }
 
 export interface PlannedWords {
@@ -46,10 +50,9 @@ export interface Plan {
   findNew(paths: readonly string[]): Promise<ReadonlyMap<string, PlannedItem>>;
   /** Returns what a dry run shows, by step, skipped items last; and the total count. */
   told(limit: number): Promise<{ readonly items: readonly PlannedItem[]; readonly count: number }>;
+  /** Everything, in pages, in the order it was judged. */
+  all(): AsyncIterable<readonly PlannedItem[]>;
 }
-
-/** incomplete: its dry run is running, or did not finish. */
-export type PlanState = "none" | "incomplete" | "complete";
 
 /** A plan under construction. */
 export interface PlanDraft extends Plan {
@@ -57,4 +60,108 @@ export interface PlanDraft extends Plan {
   /** Replaces an item that was judged again. */
   replace(item: PlannedItem): void;
   close(): Promise<void>;
+}
+
+/** A plan that is kept for a later run, without its items. */
+export interface StoredPlan {
+  readonly planId: string;
+  readonly domainId: DomainId;
+  /** ISO 8601 UTC. */
+  readonly madeAt: string;
+  /** "": its dry run is running, or did not finish. No run keeps to it. */
+  readonly completedAt: string;
+  /** The request of its dry run, as JSON. */
+  readonly request: Readonly<Record<string, unknown>>;
+  readonly sources: readonly PlannedSource[];
+}
+
+/** What the dry run found out about a source. */
+export interface PlannedSource {
+  /** Its key in `domain.json`. */
+  readonly sourceType: string;
+  readonly sourceId: SourceId;
+  /** Digest of what decides what is wanted, as in ListingCheckpoint: with another one, the plan says nothing. */
+  readonly policy: string;
+  /** The listing was complete. */
+  readonly complete: boolean;
+  /** Why it could not be listed, or not completely; or "". */
+  readonly problem: string;
+}
+
+/** Which part of a plan to show; of items that a dry run shows. */
+export interface PlanFilter {
+  readonly step: PlanStep;
+  readonly change?: PlannedItem["change"] | undefined;
+  readonly source?: Pick<PlannedSource, "sourceType" | "sourceId"> | undefined;
+  /** Below the source's root, not what is below it; "" is the root. */
+  readonly folder?: string | undefined;
+  /** Occurs in path or reason, in whatever case. */
+  readonly text?: string | undefined;
+}
+
+/** Items with the same change, source and folder. */
+export interface PlanGroup extends PlanCounts, Pick<PlannedSource, "sourceType" | "sourceId"> {
+  readonly change: PlannedItem["change"];
+  readonly folder: string;
+}
+
+export interface PlanCounts {
+  readonly items: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  /** How many are of unknown size, and not in the sums. */
+  readonly unsized: number;
+}
+
+export interface PlanTotal extends PlanCounts, Pick<PlannedSource, "sourceType" | "sourceId"> {
+  readonly step: PlanStep;
+  readonly change: PlannedItem["change"];
+}
+
+export interface ShownItem extends Pick<PlannedItem, "itemId" | "step" | "change" | "bytes" | "tokens">, PlannedWords {
+  readonly source: Pick<PlannedSource, "sourceType" | "sourceId">;
+  readonly folder: string;
+}
+
+interface Part {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** The plans that dry runs stored, of all domains. */
+export interface StoredPlans {
+  /** Begins a plan; replaces one of this id. It is incomplete until `complete`. */
+  begin(plan: Pick<StoredPlan, "planId" | "domainId" | "request">): Promise<void>;
+  /** Opens the part of one source for writing; replaces an earlier one. Other processes can read it. */
+  write(source: PlannedSourceKey, policy: string): Promise<PlanDraft>;
+  /** `outcomes`: what became known of its sources meanwhile. */
+  complete(
+    plan: Pick<StoredPlan, "planId" | "domainId">,
+    outcomes: readonly Omit<PlannedSource, "policy">[],
+  ): Promise<void>;
+  /** Looks in all domains. undefined: there is none of this id. */
+  find(planId: string): Promise<StoredPlan | undefined>;
+  /** The newest first. */
+  list(domainId: DomainId): Promise<readonly StoredPlan[]>;
+  /** undefined: it has nothing of this source. */
+  read(source: PlannedSourceKey): Promise<Plan | undefined>;
+  /** By step, change and source. */
+  totals(plan: StoredPlan): Promise<readonly PlanTotal[]>;
+  /** By change, source and folder, in this order. */
+  groups(plan: StoredPlan, filter: PlanFilter, part: Part): Promise<Counted<PlanGroup>>;
+  /** In the order of the groups. */
+  shown(plan: StoredPlan, filter: PlanFilter, part: Part): Promise<Counted<ShownItem>>;
+  /** Deletes it. */
+  discard(plan: Pick<StoredPlan, "planId" | "domainId">): Promise<void>;
+}
+
+/** One source of a stored plan. */
+export interface PlannedSourceKey extends Pick<StoredPlan, "planId" | "domainId"> {
+  readonly sourceType: string;
+  readonly sourceId: SourceId;
+}
+
+interface Counted<Row> {
+  readonly rows: readonly Row[];
+  readonly total: number;
 }

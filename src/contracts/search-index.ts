@@ -19,6 +19,11 @@ export interface DocumentFile {
   readonly isLastTry?: boolean;
   /** The backend has these bytes under this id, for another store: attach that file instead of uploading again. */
   readonly knownFileId?: FileId;
+  /**
+   * Force: text, sections, passages and vectors are made anew even if the index has them for these bytes. They replace those
+   * wherever they are shown: in other documents with the same content, and in every kept generation.
+   */
+  readonly isAnew?: boolean;
 }
 
 /** Metadata that may change without the content: shown in results and searched, never embedded. */
@@ -68,7 +73,7 @@ export interface SearchQuery {
   readonly scoreThreshold?: number;
   /** Only documents that meet all of these conditions. */
   readonly scope?: SearchScope;
-  /** As of this generation instead of the active one; only where commits are atomic. */
+  /** As of this generation instead of the one that is shown; only where commits are atomic. */
   readonly generation?: number;
   /** Search by words, by vectors, or (undefined) by both. */
   readonly using?: "text" | "vectors";
@@ -122,6 +127,8 @@ export interface HitDetails {
   readonly highlights: readonly { readonly start: number; readonly end: number }[];
   /** Parts of the score, each 0 to 1, before weighting. */
   readonly parts: { readonly text: number; readonly vector: number; readonly label: number };
+  /** From the document itself: front matter, properties, first heading; "" when it has none. */
+  readonly title: string;
   /** Below the source's root; "" for files attached over the wire. */
   readonly path: string;
   /** "" for files attached over the wire. */
@@ -132,8 +139,9 @@ export interface HitDetails {
   readonly page: number;
   /** ISO 639-1, "" when the text is too short to tell. */
   readonly language: string;
-  /** The generation that was searched. */
+  /** The generation that was searched: its number, and its UUID. */
   readonly generation: number;
+  readonly generationId: string;
   /** Other documents with (nearly) the same passage, which are not separate hits. */
   readonly alsoIn: readonly { readonly fileId: FileId; readonly name: string; readonly path: string }[];
 }
@@ -143,19 +151,25 @@ export interface Index {
   /** atomic: a draft becomes visible at once. gradual: readers may see duplicates during a commit, but nothing is ever missing. */
   readonly commits: "atomic" | "gradual";
   /**
-   * Opens a draft, one per source; cleans up what a crashed run left of the last one. `crawl` is the same for all commits of one
+   * Opens a draft of one source; cleans up what a crashed run left of the last one. `crawl` is the same for all commits of one
    * crawl, whose generations are kept or dropped together.
    */
   draft(source: SourceId, crawl?: string): Promise<IndexDraft>;
-  /** Lists the visible documents of this source, in pages. */
+  /** Present if commits are atomic: drafts of several sources that become visible in one moment. */
+  readonly crawlDrafts?: CrawlDrafts;
+  /** Lists the documents of this source in the newest generation, in pages. */
   holdings(source: SourceId): AsyncIterable<readonly IndexedRef[]>;
-  /** Returns the sources of the domain that have visible documents. */
+  /** Returns the sources of the domain that have documents in the newest generation. */
   sources(): Promise<ReadonlySet<SourceId>>;
   /** For verify: compares what is stored of a source with what its bytes give. */
   openAudit?(source: SourceId): Promise<IndexAudit>;
-  /** Counts the searchable documents. Cheap: nothing is listed, and counts are cached. */
+  /** Present if commits are atomic: what readers are shown, which a rollback may hold back behind the holdings. */
+  readonly shown?: ShownDocuments;
+  /** Counts the documents that readers see. Cheap: nothing is listed, and counts are cached. */
   count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;
+  /** Present if the index knows titles: those of these documents, without those that have none. */
+  titles?(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>>;
   /**
    * Present if stores may hold files of others: attaches those to another store too. Returns a message for each file that
    * could not be attached.
@@ -174,20 +188,62 @@ export interface Index {
   refreshVectors?(report: (line: string) => void, signal: AbortSignal): Promise<void>;
 }
 
-/** Documents that were removed from the active generation and are still in the store. */
+export interface ShownDocuments {
+  /** Returns those of these items that readers are shown. */
+  of(source: SourceId, items: readonly ItemId[]): Promise<readonly IndexedRef[]>;
+  /** Throws BadInputError for a generation that is not kept. */
+  sections(wanted: SectionsWanted): Promise<SectionsFound>;
+}
+
+/** One page of the sections of a document. */
+export interface SectionsWanted {
+  /** A file id, item id, path, URL or name. */
+  readonly called: string;
+  readonly sourceId?: SourceId | undefined;
+  /** As of this generation; undefined: as readers are shown them now. */
+  readonly generation?: number | undefined;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export interface SectionsFound {
+  /** The documents that are called so, at most 20. */
+  readonly documents: readonly {
+    readonly sourceId: string;
+    readonly itemId: ItemId;
+    readonly fileId: FileId;
+    readonly path: string;
+  }[];
+  /** Those of the only document, in reading order; none if there are several. */
+  readonly sections: readonly DocumentSection[];
+  readonly total: number;
+}
+
+/** A heading with its content; a section without content has others below it. */
+export interface DocumentSection {
+  /** A UUID that follows from file id and position: documents with the same content have sections of their own. */
+  readonly id: string;
+  /** null: the root of the document, which has no heading. */
+  readonly parentId: string | null;
+  readonly position: number;
+  readonly heading: string;
+  /** 0 for the root, else 1 to 6. */
+  readonly level: number;
+  readonly content: string;
+}
+
+/** Documents that the newest generation does not have any more, and that are still in the store. */
 export interface RetainedDocuments {
   /** Ends the grace period: the items are not retained for their return any more. Kept generations show them until they expire. */
   endGracePeriod(source: SourceId, items: readonly ItemId[]): Promise<void>;
-  /**
-   * Deletes the items from all generations, for good. Returns those that the active generation shows: they are left alone.
-   * ConflictError while the store is rolled back.
-   */
-  purge(source: SourceId, items: readonly ItemId[]): Promise<readonly ItemId[]>;
+  /** Deletes what is left of the items. Returns those that a kept generation shows: they are left alone. A dry run only tells. */
+  purge(source: SourceId, items: readonly ItemId[], options?: { readonly dryRun: boolean }): Promise<readonly ItemId[]>;
   /** Lists, in pages, items that are retained but not visible. The items of a page may be purged before the next page is read. */
   listHidden(source: SourceId): AsyncIterable<readonly ItemId[]>;
   /**
    * Deletes the items from all generations, whoever shows them, with everything that was made of them: texts, vectors, words that
-   * occur nowhere else, what was learnt from them. Kept generations show less from then on. A dry run only counts.
+   * occur nowhere else, what was learnt from them. Each kept generation that showed one says from then on how many were erased from
+   * it. Repeatable after a kill. A dry run only counts.
    */
   erase(source: SourceId, items: readonly ItemId[], options: { readonly dryRun: boolean }): Promise<ErasedDocuments>;
   /** Returns what the items were ever called here, for finding where else they are named. */
@@ -250,8 +306,10 @@ export interface DocumentCount {
 
 /** A committed state of a store. */
 export interface Generation {
-  /** 1 for the first that was committed. Files attached over the wire belong to every generation. */
+  /** 1 for the first that was committed; they only grow. Files attached over the wire belong to every generation. */
   readonly number: number;
+  /** A UUID: unlike the number, no generation of another store, or of one that was made anew, has it. */
+  readonly generationId: string;
   /** ISO 8601 UTC. */
   readonly committedAt: string;
   /** The source that was committed. */
@@ -263,7 +321,9 @@ export interface Generation {
   readonly intermediate: boolean;
   readonly added: number;
   readonly removed: number;
-  /** false: rolled back, and gone when the rollback is released. */
+  /** How many of its documents were erased since. */
+  readonly erased: number;
+  /** false: a rollback keeps it from readers until it is released. */
   readonly visible: boolean;
 }
 
@@ -287,7 +347,7 @@ export interface DocumentVersion {
   readonly since: number;
   /** Number of the generation that replaced or removed it; null: none. */
   readonly until: number | null;
-  /** The active generation shows it. */
+  /** Readers see it. */
   readonly visible: boolean;
 }
 
@@ -295,9 +355,13 @@ export interface DocumentVersion {
 export type DocumentWanted = { readonly sourceId: SourceId; readonly itemId: ItemId } | { readonly called: string };
 
 export interface GenerationState {
-  /** The number readers see; 0 before the first commit. */
-  readonly active: number;
-  /** Rolled back: commits are refused until release(). */
+  /** The generation that readers see, and its UUID; 0 before the first commit. */
+  readonly shown: number;
+  readonly shownId: string;
+  /** The generation that was committed last: what crawls build on. */
+  readonly newest: number;
+  readonly newestId: string;
+  /** Rolled back: whatever is committed, readers see `shown` until release(). */
   readonly pinned: boolean;
 }
 
@@ -305,14 +369,53 @@ export interface Generations {
   state(): Promise<GenerationState>;
   /** Lists the generations that can be searched or rolled back to, newest first. */
   list(): Promise<readonly Generation[]>;
-  /** Makes generation `number` active; commits are refused until release(). Throws BadInputError unless it is kept. */
+  /** Shows readers generation `number` until release(), whatever is committed. Throws BadInputError unless it is kept. */
   rollback(number: number): Promise<void>;
-  /** Ends a rollback: the active generation stays, later ones are deleted, and the next embed puts their documents again. */
+  /** Shows readers the newest generation again, at once. */
   release(): Promise<void>;
   /** Lists the changes between two generations, in pages. Throws BadInputError unless both are kept. */
   difference(from: number, to: number): AsyncIterable<readonly GenerationChange[]>;
   /** Lists the versions of a document, newest first; at most 20. */
   versions(wanted: DocumentWanted): Promise<readonly DocumentVersion[]>;
+}
+
+/** The drafts of crawls, of all processes that have the domain's store open. */
+export interface CrawlDrafts {
+  /** `crawl`: see Index.draft. */
+  open(crawl: string): Promise<CrawlDraft>;
+  /** Returns the ids of drafts of the domain that were neither committed nor swept; crawls may be filling them. */
+  listOpen(): Promise<readonly string[]>;
+  /** Deletes drafts whose crawls are dead. Until then their texts and vectors stay, and are reused. */
+  sweep(generationIds: readonly string[]): Promise<void>;
+}
+
+/**
+ * One generation that the sources of a crawl fill, one after the other. It is not the only one who changes them: an item that another
+ * draft takes up leaves this one, so the last to write an item has it. If it is never committed, it changes nothing for readers.
+ */
+export interface CrawlDraft {
+  /** A UUID, which the generation will have. */
+  readonly generationId: string;
+  source(source: SourceId): Promise<SourceDraft>;
+  /**
+   * Makes what the sources staged visible, all of it or nothing. Returns the number of the generation, or null if nothing has changed.
+   * Throws as IndexDraft.commit.
+   */
+  commit(signal: AbortSignal, options?: { readonly allowEmpty: boolean }): Promise<number | null>;
+}
+
+/** The part of one source in the draft of a crawl. */
+export interface SourceDraft extends Pick<IndexDraft, "put" | "relabel" | "remove"> {
+  /** Writes what was asked so far. Returns what failed of it; a later put of the item may still succeed. */
+  stage(signal: AbortSignal): Promise<readonly FailedRef[]>;
+  /** Returns what the newest generation has of these items: after the commit, whatever others did meanwhile. */
+  held(items: readonly ItemId[]): Promise<readonly HeldDocument[]>;
+  /** Takes the source out of the draft. */
+  discard(): Promise<void>;
+}
+
+export interface HeldDocument extends IndexedRef {
+  readonly label: Omit<Label, "attributes">;
 }
 
 export interface IndexDraft {
@@ -327,7 +430,7 @@ export interface IndexDraft {
   remove(itemId: ItemId, options?: { readonly mayReturn: boolean }): Promise<void>;
   /**
    * Throws ConflictError, without any change for readers, if nothing of a domain that had documents would be left (unless
-   * `allowEmpty`), and while the store is rolled back (which a put may throw already).
+   * `allowEmpty`).
    */
   commit(
     signal: AbortSignal,

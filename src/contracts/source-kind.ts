@@ -148,6 +148,8 @@ export interface SourceRun<C extends SourceConfig = SourceConfig> {
   readonly config: C;
   /** A source of another kind has, or had, the same id: the index may hold documents of both under it. */
   readonly sharesId?: boolean;
+  /** It was taken out of the domain: everything of it leaves. */
+  readonly isRetired?: boolean;
 }
 
 export interface SourceOptions {

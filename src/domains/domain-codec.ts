@@ -3,6 +3,7 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { SourceKind, SourceKinds } from "../contracts/source-kind.ts";
 import { findCronProblem } from "../lib/cron.ts";
+import { parseDuration } from "../lib/duration.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { formatSource, parseSource } from "./source-codec.ts";
 
@@ -25,6 +26,7 @@ export function parseDomain(json: unknown, id: DomainId, kinds: SourceKinds): Do
     vectorStoreName: text("vector_store_name") || id,
     vectorStoreId: text("vector_store_id") as VectorStoreId | "",
     ...findSchedule(json["schedule"]),
+    ...maxAgeIn(text("max_age"), problems),
     sources: kinds.all.flatMap((kind) => parseSources(kind, json[kind.type] ?? [], problems)),
   };
   checkTogether(domain.sources, problems);
@@ -41,6 +43,7 @@ export function mergeDomain(domain: Domain, earlier: JsonObject | undefined, kin
     vector_store_name: domain.vectorStoreName,
     vector_store_id: domain.vectorStoreId,
     ...scheduleAfter(domain, earlier),
+    ...(domain.maxAge || earlier?.["max_age"] !== undefined ? { max_age: domain.maxAge ?? "" } : {}),
     ...formatSources(domain, kinds, earlier),
   };
 }
@@ -54,6 +57,7 @@ export function formatDomain(domain: Domain, kinds: SourceKinds): JsonObject {
     vector_store_name: domain.vectorStoreName,
     vector_store_id: domain.vectorStoreId,
     schedule: domain.schedule,
+    ...(domain.maxAge && { max_age: domain.maxAge }),
     ...formatSources(domain, kinds),
   };
 }
@@ -92,6 +96,16 @@ export function readSchedule(text: string, problems: string[]): string {
   const problem = schedule && findCronProblem(schedule);
   if (problem) problems.push(`'schedule' ${problem}; got '${schedule.slice(0, 60)}'.`);
   return schedule;
+}
+
+/** Returns the field of the domain: none for an empty text. */
+export function maxAgeIn(text: string, problems: string[]): Pick<Domain, "maxAge"> {
+  const maxAge = text.trim();
+  if (maxAge === "") return {};
+  if (parseDuration(maxAge) === undefined) {
+    problems.push(`'max_age' must be whole hours or days, like 36h or 7d; got '${maxAge.slice(0, 60)}'.`);
+  }
+  return { maxAge };
 }
 
 export function parseSources(kind: SourceKind, value: unknown, problems: string[]): SourceConfig[] {

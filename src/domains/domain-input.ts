@@ -3,7 +3,7 @@ import { BadInputError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId, type VectorStoreId } from "../contracts/ids.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
-import { checkTogether, parseSources, readSchedule } from "./domain-codec.ts";
+import { checkTogether, maxAgeIn, parseSources, readSchedule } from "./domain-codec.ts";
 import { sourceFields } from "./source-codec.ts";
 
 const DOMAIN_FIELDS: readonly string[] = [
@@ -13,6 +13,7 @@ const DOMAIN_FIELDS: readonly string[] = [
   "vector_store_name",
   "vector_store_id",
   "schedule",
+  "max_age",
 ];
 
 /**
@@ -34,6 +35,7 @@ export function parseDomainInput(body: unknown, kinds: SourceKinds, existing?: D
     vectorStoreName: (readName(body, "vector_store_name", problems) ?? existing?.vectorStoreName ?? "") || domainId,
     vectorStoreId: (text("vector_store_id")?.trim() ?? existing?.vectorStoreId ?? "") as VectorStoreId | "",
     schedule: readSchedule(schedule ?? existing?.schedule ?? "", problems),
+    ...maxAgeIn(text("max_age") ?? existing?.maxAge ?? "", problems),
     ...(existing?.scheduleProblem && { scheduleProblem: schedule === undefined ? existing.scheduleProblem : "" }),
     sources: readNewSources(body, kinds, existing?.sources ?? [], problems),
   };

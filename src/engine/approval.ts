@@ -1,15 +1,20 @@
-import type { Domain } from "../contracts/domain.ts";
+import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { ConflictError, NotFoundError } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { LedgerEntry, Ledgers } from "../contracts/ledger.ts";
-import type { Plan, PlanDraft, PlannedItem, PlanStep } from "../contracts/plan.ts";
+import type { Ledger, LedgerEntry, Ledgers } from "../contracts/ledger.ts";
+import type { Plan, PlanDraft, PlannedItem, PlannedSource, PlanStep, StoredPlan } from "../contracts/plan.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
+import { retiredConfig } from "../domains/source-codec.ts";
 import { plural } from "../lib/text.ts";
 import { judgeFile } from "../plan/judge.ts";
-import type { CrawlRequest, StepCounts } from "./crawl-request.ts";
+import type { CrawlRequest, KeptToPlan, LeftChange, SourceResult, StepCounts } from "./crawl-request.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import type { PlanSize } from "./make-plan.ts";
+import { encodePlanRequest } from "./plan-file.ts";
 import { isTouched, TOUCHED } from "./planned-changes.ts";
+import type { DomainCrawl } from "./run-context.ts";
+import { digestPolicy } from "./scan-source.ts";
 
 /** The plan that a run makes, and the approved plan that limits it. */
 interface RunPlan {
@@ -17,37 +22,102 @@ interface RunPlan {
   readonly approval: Approval | undefined;
 }
 
-/**
- * A dry run with a plan id stores its plan; a run with a plan id only does what that plan has. The plan is empty for a
- * source it does not have.
- */
+type PlanParts = Pick<EngineParts, "ledgers" | "acceptedTypes" | "maxFileBytes">;
+
+/** Opens the plan of a source. The approved one is empty for a source that it does not have. */
 export async function openRunPlan(
-  run: SourceRun,
-  { planId }: CrawlRequest,
-  { ledgers }: { readonly ledgers: Ledgers },
+  { domainId, config }: SourceRun,
+  { storePlan, approvedPlan, strict = false }: CrawlRequest,
+  parts: PlanParts,
   { dryRun }: Pick<JobContext, "dryRun">,
 ): Promise<RunPlan> {
-  if (planId === undefined) return { plan: ledgers.openPlan(), approval: undefined };
-  if (dryRun) return { plan: await ledgers.storePlan(run, planId), approval: undefined };
-  const approved = (await ledgers.findPlan(run, planId)) ?? ledgers.openPlan();
-  return { plan: ledgers.openPlan(), approval: new Approval(approved) };
+  const { ledgers } = parts;
+  const key = { domainId, sourceType: config.sourceType, sourceId: config.sourceId };
+  const isStored = dryRun && storePlan !== undefined;
+  const plan = isStored
+    ? await ledgers.plans.write({ ...key, planId: storePlan }, digestPolicy(config, parts))
+    : ledgers.openPlan();
+  if (approvedPlan === undefined) return { plan, approval: undefined };
+  const approved = (await ledgers.plans.read({ ...key, planId: approvedPlan })) ?? ledgers.openPlan();
+  return { plan, approval: new Approval(approved, { strict: strict && !dryRun }) };
 }
 
-/** A dry run drops the plan of that id first. A run throws if the plan does not exist or is incomplete. */
+/**
+ * A dry run begins the plan that it is to store. Returns the approved plan; throws if it does not exist, is incomplete,
+ * or is of another domain.
+ */
 export async function preparePlan(
   { domainId }: Domain,
-  { planId }: CrawlRequest,
+  request: CrawlRequest,
   { ledgers }: { readonly ledgers: Ledgers },
   { dryRun }: Pick<JobContext, "dryRun">,
-): Promise<void> {
-  if (planId === undefined) return;
-  if (dryRun) return await ledgers.dropPlan(domainId, planId);
-  const state = await ledgers.planState(domainId, planId);
-  if (state === "none") throw new NotFoundError(`Domain '${domainId}' has no plan '${planId}'. A dry run stores one.`);
-  if (state === "incomplete") {
-    throw new ConflictError(
-      `Plan '${planId}' of domain '${domainId}' is incomplete: its dry run did not finish. Make a new one.`,
-    );
+): Promise<StoredPlan | undefined> {
+  const { storePlan, approvedPlan } = request;
+  if (dryRun && storePlan !== undefined) {
+    await ledgers.plans.begin({ planId: storePlan, domainId, request: encodePlanRequest(request) });
+  }
+  if (approvedPlan === undefined) return undefined;
+  const plan = await findCompletePlan(approvedPlan, ledgers);
+  if (plan.domainId === domainId) return plan;
+  throw new ConflictError(`Plan '${approvedPlan}' is of domain '${plan.domainId}', not of '${domainId}'.`);
+}
+
+export async function findPlan(planId: string, { plans }: Pick<Ledgers, "plans">): Promise<StoredPlan> {
+  const plan = await plans.find(planId);
+  if (plan) return plan;
+  throw new NotFoundError(`There is no plan '${planId}'. A dry run stores one; maintenance removes it after a while.`);
+}
+
+/** Also throws if a run must not keep to it. */
+export async function findCompletePlan(planId: string, ledgers: Pick<Ledgers, "plans">): Promise<StoredPlan> {
+  const plan = await findPlan(planId, ledgers);
+  if (plan.completedAt !== "") return plan;
+  throw new ConflictError(
+    `Plan '${planId}' of domain '${plan.domainId}' is incomplete: its dry run is running, or did not finish. Make a new one.`,
+  );
+}
+
+const isOf = ({ sourceType, sourceId }: Pick<PlannedSource, "sourceType" | "sourceId">) => {
+  return (other: Pick<PlannedSource, "sourceType" | "sourceId">): boolean =>
+    other.sourceType === sourceType && other.sourceId === sourceId;
+};
+
+/**
+ * Returns the sources to crawl: with an approved plan, those that it has and whose settings are the same. What the plan
+ * says of others was judged by other rules, or is nothing.
+ */
+export function sourcesInPlan(
+  configs: readonly SourceConfig[],
+  { approved, domain, job, problems }: Pick<DomainCrawl, "approved" | "domain" | "job" | "problems">,
+  parts: PlanParts,
+): readonly SourceConfig[] {
+  if (!approved) return configs;
+  return configs.filter((config) => {
+    const planned = approved.sources.find(isOf(config));
+    if (!planned) job.log(`Source '${config.sourceId}' is not in the plan, so it is left alone.`);
+    else if (planned.policy === digestPolicy(config, parts)) return true;
+    else if (domain.sources.includes(config)) problems.push(sayEdited(config));
+    return false;
+  });
+}
+
+function sayEdited({ sourceId }: SourceConfig): string {
+  return `The settings of source '${sourceId}', or what is accepted of it, changed since the plan was made, so nothing of it was done. Make a new plan.`;
+}
+
+/** Notes the planned sources that left the domain since. One that had left before is gone now, as planned. */
+export function noteMissingSources(
+  crawled: readonly SourceResult[],
+  { approved, domain, problems }: Pick<DomainCrawl, "approved" | "domain" | "problems">,
+  parts: PlanParts & Pick<EngineParts, "domains">,
+): void {
+  for (const planned of approved?.sources ?? []) {
+    const { sourceType, sourceId, policy } = planned;
+    const isCrawled = crawled.some((one) => one.source_type === sourceType && one.source_id === sourceId);
+    if (isCrawled || domain.sources.some(isOf(planned))) continue;
+    const kind = parts.domains.kinds.find(sourceType);
+    if (kind && digestPolicy(retiredConfig(kind, sourceId), parts) === policy) continue;
+    problems.push(`Source '${sourceId}' is not in the domain any more, so nothing of it was done. Make a new plan.`);
   }
 }
 
@@ -76,12 +146,28 @@ interface Rows {
   readonly later: readonly PlannedItem[];
 }
 
-/** An approved plan. */
+/** As many as a result names. */
+const MAX_NAMED = 500;
+
+/** An approved plan, and what a run finds that is not as planned. */
 export class Approval {
   readonly #plan: Plan;
+  /** The source is left alone if anything of it is not as planned. */
+  readonly strict: boolean;
+  readonly #left: LeftChange[] = [];
+  #leftCount = 0;
+  #doneBefore = 0;
+  /** Documents that the plan has, and this run still has to do with. */
+  #plannedDocuments = 0;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, { strict }: { readonly strict: boolean }) {
     this.#plan = plan;
+    this.strict = strict;
+  }
+
+  result(): KeptToPlan {
+    const [not_as_planned, more] = [this.#left, this.#leftCount - this.#left.length];
+    return { not_as_planned, not_as_planned_more: more, done_before: this.#doneBefore };
   }
 
   /** Returns the items whose change is not approved, and logs each with step and reason. They stay as they are. */
@@ -93,27 +179,62 @@ export class Approval {
     const left = new Set<ItemId>();
     const rowsOf = await this.#read(step, intents);
     for (const intent of intents) {
-      if (allows(step, intent, rowsOf(intent))) continue;
+      const rows = rowsOf(intent);
+      if (step === "embed" && rows.later.some((row) => row.step === step)) this.#plannedDocuments += 1;
+      if (allows(step, intent, rows)) continue;
       left.add(intent.itemId);
-      job.log(`Not in the approved plan, so it is left unchanged: '${intent.path}', ${step}: ${intent.reason}.`);
+      const { path, reason } = intent;
+      job.log(`Not in the approved plan, so it is left unchanged: '${path}', ${step}: ${reason}.`);
+      this.#note({ step, path, reason });
     }
     return left;
   }
 
-  /** Logs approved downloads that are no longer needed. */
-  async nameUndone(plan: Plan, job: JobContext): Promise<void> {
+  /** Notes and logs approved downloads that are no longer needed or possible; counts those that were done before. */
+  async nameUndone(plan: Plan, ledger: Ledger, job: JobContext): Promise<void> {
+    let doneBefore = 0;
     for await (const page of this.#plan.items("download", TOUCHED)) {
       await job.checkpoint();
-      const now = await plan.find(
-        "download",
-        page.map(({ itemId }) => itemId),
-      );
-      const added = await plan.findNew(page.flatMap(({ sighting }) => sighting?.path ?? []));
-      for (const item of page) {
-        if (now.has(item.itemId) || added.has(item.sighting?.path ?? "")) continue;
-        job.log(`Planned, but no longer needed: '${pathOf(item)}': ${item.reason}.`);
+      const ids = page.map(({ itemId }) => itemId);
+      const paths = page.flatMap(({ sighting }) => sighting?.path ?? []);
+      const [now, added] = await Promise.all([plan.find("download", ids), plan.findNew(paths)]);
+      const left = page.filter(({ itemId, sighting }) => {
+        return !isTouched(now.get(itemId)) && !added.has(sighting?.path ?? "");
+      });
+      const entries = left.length > 0 ? await entriesOf(left, ledger) : [];
+      for (const [at, item] of left.entries()) {
+        const judged = now.get(item.itemId);
+        const isUnchanged = judged === undefined || judged.change === "returned";
+        if (isUnchanged && isDone(item, entries[at])) {
+          doneBefore += 1;
+          continue;
+        }
+        const path = pathOf(item);
+        const [outcome, why] = isUnchanged
+          ? ["no longer needed", item.reason]
+          : [`now ${judged.change}`, judged.reason];
+        job.log(`Planned, but ${outcome}: '${path}': ${why}.`);
+        this.#note({ step: "download", path, reason: `planned, but ${outcome}: ${why}` });
       }
     }
+    this.#noteDone(doneBefore, job);
+  }
+
+  /** For a run without a download: counts approved documents that are as planned already. Call it when all were judged. */
+  async noteDoneDocuments(job: JobContext): Promise<void> {
+    let planned = 0;
+    for await (const page of this.#plan.items("embed", TOUCHED)) planned += page.length;
+    this.#noteDone(planned - this.#plannedDocuments, job);
+  }
+
+  #noteDone(count: number, job: JobContext): void {
+    this.#doneBefore += count;
+    if (count > 0) job.log(`${plural(count, "planned change was", "planned changes were")} done before.`);
+  }
+
+  #note(change: LeftChange): void {
+    this.#leftCount += 1;
+    if (this.#left.length < MAX_NAMED) this.#left.push(change);
   }
 
   /** New items of trees get another id in every run until one is stored, so they are found by path. */
@@ -145,10 +266,11 @@ function allows(step: PlanStep, intent: Intent, { download, later }: Rows): bool
  * the time of the visit.
  */
 function isSame(now: Intent, planned: PlannedItem): boolean {
-  const said = ({ change, sighting, strayedTo }: Omit<PlannedItem, "step">): string => {
-    const { serverPath, fingerprint, contentHash, dateIsLabel } = sighting ?? {};
-    const declared = dateIsLabel ? { ...fingerprint, modifiedAt: "" } : fingerprint;
-    return JSON.stringify([change, serverPath, declared, contentHash, strayedTo]);
+  const said = ({ change, sighting, strayedTo = "" }: Omit<PlannedItem, "step">): string => {
+    const { serverPath, fingerprint, contentHash = "", dateIsLabel } = sighting ?? {};
+    const { size, modifiedAt, etag, contentVersion } = fingerprint ?? {};
+    const date = dateIsLabel ? "" : modifiedAt;
+    return JSON.stringify([change, strayedTo, serverPath, size, date, etag, contentVersion, contentHash]);
   };
   return said(now) === said(planned);
 }
@@ -167,16 +289,30 @@ function sourcePath({ sighting, entry }: Intent): string {
   return sighting?.path ?? entry?.mirrored?.serverPath.replace(/^\//, "") ?? "";
 }
 
+/** In the order of the items. A new item of a tree has another id than in the plan, so it is found by its path. */
+async function entriesOf(items: readonly PlannedItem[], ledger: Ledger): Promise<readonly (LedgerEntry | undefined)[]> {
+  const present = await ledger.manifest.knownAt(
+    items.flatMap(({ change, sighting }) => (change === "added" && sighting ? [sighting.path] : [])),
+  );
+  return await ledger.getMany(
+    items.map(({ itemId, change, sighting }) => {
+      return (change === "added" && present.get(sighting?.path ?? "")?.docId) || itemId;
+    }),
+  );
+}
+
 function pathOf({ itemId, sighting, told }: PlannedItem): string {
   return told?.path ?? sighting?.path ?? itemId;
 }
 
-/** Leaves out unapproved changes, as if they had not been listed; returns how many. */
+/** Leaves out unapproved changes, as if they had not been listed; returns how many. A strict one throws instead. */
 export async function keepToPlan(
   approval: Approval,
   { plan, size, counts }: { readonly plan: PlanDraft; readonly size: PlanSize; readonly counts: StepCounts },
+  ledger: Ledger,
   job: JobContext,
 ): Promise<number> {
+  await approval.nameUndone(plan, ledger, job);
   let left = 0;
   for await (const page of plan.items("download", [...TOUCHED, "returned"])) {
     await job.checkpoint();
@@ -189,9 +325,16 @@ export async function keepToPlan(
     }
     left += unapproved.size;
   }
-  await approval.nameUndone(plan, job);
+  const { not_as_planned, not_as_planned_more } = approval.result();
+  const moved = not_as_planned.length + not_as_planned_more;
+  if (approval.strict && moved > 0) throw new ConflictError(sayMoved(moved));
   if (left > 0) job.log(`WARNING: ${plural(left, "change is", "changes are")} not in the plan. Make a new one.`);
   return left;
+}
+
+/** Why a strict run did nothing. */
+export function sayMoved(count: number): string {
+  return `${plural(count, "change is", "changes are")} not as planned (the log names them), so nothing was done, as strict asks for. Make a new plan, or apply this one without strict.`;
 }
 
 function leaveAlone({ change, anomaly, strayedTo }: PlannedItem, size: PlanSize, counts: StepCounts): void {

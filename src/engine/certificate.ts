@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { Signature, Signer } from "../contracts/signer.ts";
+import { parseDuration } from "../lib/duration.ts";
 import { fingerprintOf, isSignedBy } from "../lib/ed25519.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { verifyInclusion } from "../lib/merkle-tree.ts";
@@ -13,10 +14,17 @@ export interface CertificateStatement {
   readonly verdict: Verdict;
   readonly started_utc: string;
   readonly finished_utc: string;
-  /** The generation that was looked at; 0 where the store has none. */
+  /** The generation that was looked at, the newest, and its UUID; 0 and "" where the store has none. */
   readonly generation: number;
+  readonly generation_id: string;
+  /** The generation that readers saw then: another one while the domain is rolled back. */
+  readonly shown_generation: number;
   readonly vector_store_id: string;
   readonly download: boolean;
+  /** Only what the last crawl listed, and samples. Absent in certificates of earlier releases, as is `max_age`. */
+  readonly quick?: boolean;
+  /** How old this certificate may become before the domain is late: `36h`, `7d`; "" for any age. */
+  readonly max_age?: string;
   readonly versions: { readonly lockstep: string; readonly node: string; readonly extractor: string };
   /** What could not be looked at of the domain itself, one sentence each. */
   readonly problems: readonly string[];
@@ -105,6 +113,8 @@ export interface CheckedCertificate {
   readonly statement: CertificateStatement | undefined;
   /** Of a proof: what it proves. */
   readonly proofs: readonly ItemProof[];
+  /** It is older than the `max_age` that it states itself. */
+  readonly isLate: boolean;
 }
 
 /** Who signed a statement; "broken" if something was altered. `expected`: the fingerprint it should be. */
@@ -132,11 +142,15 @@ export function checkSignature(
 }
 
 /** Checks a certificate or a proof by itself; needs no storage. BadInputError for a text that is neither. */
-export function checkCertificate(text: string, expected: string | undefined): CheckedCertificate {
+export function checkCertificate(
+  text: string,
+  expected: string | undefined,
+  now: Date = new Date(),
+): CheckedCertificate {
   const file = parseFile(text);
   const { statement, signature, proofs } = file;
   const checked = checkSignature(CERTIFICATE_FORMAT, statement, signature, expected);
-  const told = { fingerprint: checked.fingerprint, statement, proofs };
+  const told = { fingerprint: checked.fingerprint, statement, proofs, isLate: isLate(statement, now) };
   if (checked.outcome === "broken") return { ...checked, ...told };
   for (const proof of proofs) {
     if (isProved(proof, statement)) continue;
@@ -144,6 +158,38 @@ export function checkCertificate(text: string, expected: string | undefined): Ch
     return { outcome: "broken", reason, ...told };
   }
   return { ...checked, ...told };
+}
+
+function isSound({ statement, signature }: CertificateFile): boolean {
+  const text = signedText(CERTIFICATE_FORMAT, statement);
+  return (
+    signature["algorithm"] === "Ed25519" &&
+    isSignedBy(String(signature["public_key"]), text, String(signature["signature"]))
+  );
+}
+
+/** Returns a certificate as it was written, and whether its signature fits it. BadInputError for another text. */
+export function parseCertificate(text: string): { readonly certificate: Certificate; readonly isSound: boolean } {
+  const file = parseFile(text);
+  const { statement, signature } = file;
+  const certificate: Certificate = {
+    format: CERTIFICATE_FORMAT,
+    statement,
+    signature: signature as unknown as WireSignature,
+  };
+  return { certificate, isSound: isSound(file) };
+}
+
+type Dated = Pick<CertificateStatement, "finished_utc" | "max_age">;
+
+export function ageOf({ finished_utc }: Dated, now: Date): number {
+  return Math.max(0, now.getTime() - Date.parse(finished_utc));
+}
+
+/** Whether it is older than its `max_age`. One whose age or limit cannot be told is. */
+export function isLate(statement: Dated, now: Date): boolean {
+  const { max_age = "" } = statement;
+  return max_age !== "" && !(ageOf(statement, now) <= (parseDuration(max_age) ?? 0));
 }
 
 function isProved(proof: ItemProof, { sources }: CertificateStatement): boolean {

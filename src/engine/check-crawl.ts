@@ -15,8 +15,14 @@ export async function checkCrawl(
   parts: Pick<EngineParts, "domains" | "backend">,
 ): Promise<void> {
   const domain = await parts.domains.get(request.domainId);
+  if (request.storePlan !== undefined && request.swap) {
+    throw new BadInputError("A swap has no plan that could be applied later: it puts everything into a fresh store.");
+  }
   selectSources(domain, request);
   if (request.swap) checkSwap(request, parts.backend);
+  if (request.force && request.mode !== "full") {
+    throw new BadInputError("'force' needs mode=full: it makes everything anew, also what did not change.");
+  }
   const embedsOnly = request.steps.every((step) => step === "embed");
   if (request.vectorStoreId !== undefined && !embedsOnly) {
     throw new BadInputError("'vector_store_id' is accepted where nothing but the embedding is asked for.");

@@ -36,7 +36,7 @@ export function confirmContent(change: Change, mirror: Mirror): Change | Promise
   if (observed && (mirror.find(file)?.placedAtMs ?? 0) <= Date.parse(downloadedAt)) return change;
   const expected = observed?.sha256 || change.sighting.contentHash;
   if (!expected) return change;
-  return hashFile(mirror.absolute(file))
+  return hashFile(mirror.bytesAt(file))
     .catch(() => "")
     .then((hash) => (hash === expected ? change : altered(change, "altered on disk: other content")));
 }
@@ -57,7 +57,7 @@ export async function findAltered(
     const mirrored = change.entry?.mirrored;
     if (!mirrored?.observed || !mirror.owns(mirrored.file)) return;
     try {
-      if ((await hashFile(mirror.absolute(mirrored.file))) === mirrored.observed.sha256) return;
+      if ((await hashFile(mirror.bytesAt(mirrored.file))) === mirrored.observed.sha256) return;
       found.push(altered(change, "altered on disk: other content"));
     } catch (error) {
       found.push(altered(change, `cannot be read: ${explain(error)}`));

@@ -12,6 +12,10 @@ export function crawlScopes({ all }: SourceKinds): readonly string[] {
   return ["all", ...all.map(({ scope }) => scope)];
 }
 
+/** crawl: what a crawl changes becomes visible in one moment. source: each source when it is in. */
+export const VISIBILITIES = ["crawl", "source"] as const;
+export type Visibility = (typeof VISIBILITIES)[number];
+
 export interface CrawlRequest {
   readonly domainId: DomainId;
   readonly steps: readonly Step[];
@@ -23,6 +27,10 @@ export interface CrawlRequest {
   readonly vectorStoreId: VectorStoreId | undefined;
   /** Build a new vector store and switch the domain to it at the end. Only for a full crawl of everything. */
   readonly swap: boolean;
+  /** Extract, cut and embed anew what the index has already for the same content. Only for a full crawl. */
+  readonly force: boolean;
+  /** Where commits are gradual, it makes no difference. */
+  readonly visibility: Visibility;
   /** Do removals beyond the limits instead of holding them. */
   readonly confirmDeletes: boolean;
   /** How often an item is tried in one run: first all items, then again those that failed. */
@@ -35,8 +43,12 @@ export interface CrawlRequest {
    * For a few items, perhaps many times a day: all of a day count as one crawl for retention, and none writes a report.
    */
   readonly gathered?: boolean;
-  /** A dry run stores its plan under this id; a run does what that plan has and still applies, and nothing else. */
-  readonly planId?: string;
+  /** A dry run stores its plan under this id. */
+  readonly storePlan?: string;
+  /** Does what this stored plan has and what still is as planned, and nothing else. */
+  readonly approvedPlan?: string;
+  /** With `approvedPlan`: does nothing if anything is not as planned. */
+  readonly strict?: boolean;
   /** Watch mode: the folders of each source in which something changed. */
   readonly onlyFolders?: ReadonlyMap<SourceId, ReadonlySet<string>>;
 }
@@ -51,6 +63,8 @@ export function crawlRequest(domainId: DomainId, options: Partial<CrawlRequest> 
     sourceId: undefined,
     vectorStoreId: undefined,
     swap: false,
+    force: false,
+    visibility: "crawl",
     confirmDeletes: false,
     retryBatches: DEFAULT_RETRY_BATCHES,
     retryFailed: false,
@@ -103,6 +117,23 @@ export interface SourceResult {
   readonly planned?: readonly PlannedChange[];
   /** How many were cut off. */
   readonly planned_more?: number;
+  /** Of a run that keeps to a plan. */
+  readonly kept_to_plan?: KeptToPlan;
+}
+
+/** How a source compares with the approved plan; travels as JSON, too. */
+export interface KeptToPlan {
+  /** What is not as planned, and was left alone; limited, the log has everything. */
+  readonly not_as_planned: readonly LeftChange[];
+  readonly not_as_planned_more: number;
+  /** Planned downloads that were done before, as by a run that was killed. */
+  readonly done_before: number;
+}
+
+export interface LeftChange {
+  readonly step: Step;
+  readonly path: string;
+  readonly reason: string;
 }
 
 /**
@@ -127,4 +158,6 @@ export interface CrawlResult {
   readonly problems: readonly string[];
   /** "" when none was written: only a whole crawl that was not a dry run leaves one. */
   readonly report_id: string;
+  /** The plan that a dry run stored, or that a run kept to. */
+  readonly plan_id?: string;
 }

@@ -7,7 +7,7 @@ import type { EngineParts } from "./engine-parts.ts";
 import { refuseHeldDomain } from "./erase/holds.ts";
 import { forgetMembers, type Warn } from "./ingest/remove-items.ts";
 import { leaseSources } from "./lease-sources.ts";
-import { findRetired, forgetTrees } from "./retired-sources.ts";
+import { endRetentionOfTrees, findRetired } from "./retired-sources.ts";
 
 export interface DeletionParts
   extends Pick<
@@ -63,7 +63,7 @@ export async function planDeletion(
           await refuseNow();
           await refuseHeldDomain(domainId, parts);
           await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
-          await forgetTrees(domain, parts);
+          await endRetentionOfTrees(domain, parts);
           await unlessDamaged(parts.backend.forgetDomain?.(domainId));
           await parts.ledgers.forgetDomain(domainId);
         });

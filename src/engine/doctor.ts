@@ -3,9 +3,11 @@ import { BadInputError, DamagedError, explain, RemoteError } from "../contracts/
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
+import { sayDuration } from "../lib/duration.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { describeMissingStore } from "./index-target.ts";
 import { examineRecords } from "./ingest/registered-addresses.ts";
+import { createCertificates } from "./kept-certificates.ts";
 
 /** A finding and where it belongs: a source, a domain, or ("" for both) the installation. */
 export interface PlacedFinding extends Finding {
@@ -15,7 +17,7 @@ export interface PlacedFinding extends Finding {
 
 type DoctorParts = Pick<
   EngineParts,
-  "domains" | "backend" | "openSource" | "itemRepository" | "crawlerFolder" | "ledgers"
+  "domains" | "backend" | "openSource" | "itemRepository" | "crawlerFolder" | "domainsFolder" | "ledgers" | "now"
 > & {
   /** Checks settings, certificate and storage. Web sites alone need no SharePoint sign-in. */
   examineInstallation(needs: { readonly sharepoint: boolean }): AsyncIterable<Finding>;
@@ -46,6 +48,7 @@ export async function* examine(
   for (const domain of domains) {
     if (domain.scheduleProblem) yield badSchedule(domain, domain.scheduleProblem);
     yield { ...(await examineStore(domain, parts, signal)), domainId: domain.domainId, sourceId: "" };
+    if (domain.maxAge) yield await examineCertificate(domain, parts);
     for (const source of domain.sources) {
       for await (const finding of examineSource({ domainId: domain.domainId, config: source }, parts, sound, signal)) {
         const { subject, outcome, remedy } = finding;
@@ -174,6 +177,16 @@ function badSchedule({ domainId }: Domain, problem: string): PlacedFinding {
   const remedy = "Correct the schedule of the domain, or clear it.";
   const detail = `It is not crawled by itself: ${problem}`;
   return { subject: "Schedule", outcome: "problem", detail, remedy, domainId, sourceId: "" };
+}
+
+async function examineCertificate(domain: Domain, parts: DoctorParts): Promise<PlacedFinding> {
+  const { domainId, maxAge = "" } = domain;
+  const { ageMs, isLate, problem } = await createCertificates(parts).status(domain);
+  const last = ageMs === undefined ? "It was never verified in full" : `Verified ${sayDuration(ageMs)} ago`;
+  const detail = `${last}; at most ${maxAge} (max_age) are allowed. ${problem}`.trimEnd();
+  const place = { subject: "Verification", detail, domainId, sourceId: "" } as const;
+  if (!isLate) return { ...place, outcome: "ok", remedy: "" };
+  return { ...place, outcome: "late", remedy: `Verify it: lockstep verify ${domainId}` };
 }
 
 function noDomain(): PlacedFinding {

@@ -9,11 +9,13 @@ import {
   type Manifest,
   type ManifestEntry,
 } from "../contracts/manifest.ts";
+import type { DocumentSection, SectionsFound } from "../contracts/search-index.ts";
 import { type Hunk, lineDifference } from "../lib/line-difference.ts";
 import { compareText } from "../lib/text.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import type { StoredVersion } from "../mirror/stored-version.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { openIndexOf } from "./generations.ts";
 import { folderOfRun } from "./with-ledger.ts";
 
 /** A document by id or path. */
@@ -34,7 +36,23 @@ export interface VersionView extends TreeDocument {
   readonly version: StoredVersion & ExtractedDocument;
 }
 
-/** The files of sources without ids, and their texts. Read-only; works while a crawl writes. */
+/** One page of the sections of a document. */
+export interface SectionsRequest {
+  /** By file id, item id, path, URL or name. */
+  readonly name: DocumentName;
+  /** As of this generation; undefined: as readers are shown them. */
+  readonly generation?: number | undefined;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export interface SectionsView {
+  readonly document: SectionsFound["documents"][number];
+  readonly sections: readonly DocumentSection[];
+  readonly total: number;
+}
+
+/** The files of sources without ids, and their texts; of all sources, the sections. Read-only; works while a crawl writes. */
 export interface Documents {
   list(query: DocumentsQuery): Promise<DocumentsPage>;
   get(name: DocumentName): Promise<DocumentView>;
@@ -42,6 +60,8 @@ export interface Documents {
   version(name: DocumentName, versionId?: string): Promise<VersionView>;
   /** What changed from one version to another. */
   difference(name: DocumentName, between: Between): Promise<TreeDocument & { readonly hunks: readonly Hunk[] }>;
+  /** The sections of a document of any source, as the index has them. */
+  sections(request: SectionsRequest): Promise<SectionsView>;
 }
 
 /** Two versions, by their ids. */
@@ -65,6 +85,7 @@ export function createDocuments(parts: DocumentParts): Documents {
       const [before, after] = [await readVersion(found, from), await readVersion(found, to)];
       return { sourceId, entry, hunks: lineDifference(before.markdown, after.markdown) };
     },
+    sections: (request) => readSections(request, parts),
   };
 }
 
@@ -109,6 +130,33 @@ function whyNoVersion({ entry, kept, versions }: DocumentView, versionId: string
     : `Version '${versionId}' of '${entry.path}' is not kept. These are: ${ids.join(", ")}.`;
 }
 
+const MAX_NAMED = 3;
+
+async function readSections(
+  { name: { domainId, sourceId, called }, generation, offset, limit }: SectionsRequest,
+  parts: DocumentParts,
+): Promise<SectionsView> {
+  const { index } = await openIndexOf(domainId, parts);
+  if (!index.shown) {
+    throw new BadInputError(
+      `The vector store of domain '${domainId}' keeps no sections; only the embedded index does.`,
+    );
+  }
+  const { documents, sections, total } = await index.shown.sections({ called, sourceId, generation, offset, limit });
+  const [document, ...others] = documents;
+  if (!document) {
+    const asOf = generation === undefined ? "" : ` as of generation ${generation}`;
+    const from = sourceId === undefined ? "" : ` from source '${sourceId}'`;
+    throw new NotFoundError(`The index of domain '${domainId}' has no document '${called}'${from}${asOf}.`);
+  }
+  if (others.length === 0) return { document, sections, total };
+  const some = documents.slice(0, MAX_NAMED).map((one) => `'${one.path}' of '${one.sourceId}' (${one.fileId})`);
+  const more = documents.length > MAX_NAMED ? ", and more" : "";
+  throw new BadInputError(
+    `Several documents of domain '${domainId}' are called '${called}': ${some.join(", ")}${more}. Name one by its path and source, or by its file id.`,
+  );
+}
+
 export interface DocumentsQuery {
   readonly domainId: DomainId;
   /** undefined: all folder and container sources of the domain. */
@@ -137,7 +185,7 @@ export interface DocumentsPage {
 /** Sorting more would read everything for one page. */
 export const MOST_SORTED = 20_000;
 
-type DocumentParts = Pick<EngineParts, "domains" | "ledgers" | "crawlerFolder">;
+type DocumentParts = Pick<EngineParts, "domains" | "ledgers" | "crawlerFolder"> & Parameters<typeof openIndexOf>[1];
 
 /** Returns the folder and container sources of a domain, or the one that is asked for. */
 async function treesOf(

@@ -19,7 +19,7 @@ export interface DomainStatus {
   readonly failed: number;
   /** Items without anything to index. */
   readonly empty: number;
-  /** Searches use this earlier generation, and crawls do not change them; null: not rolled back. */
+  /** Readers see this generation, whatever is crawled; null: not rolled back. */
   readonly rolledBackTo: number | null;
   /** What could not be read, and why; or "". */
   readonly error: string;
@@ -84,7 +84,7 @@ export function createDomainStatuses(parts: Parts): (domain: Domain) => Promise<
       documents: count?.documents ?? null,
       failed: sources.reduce((sum, { failed }) => sum + failed, 0),
       empty: sources.reduce((sum, { empty }) => sum + empty, 0),
-      rolledBackTo: state?.pinned ? state.active : null,
+      rolledBackTo: state?.pinned ? state.shown : null,
       error: errors.join(" "),
       sources,
     };

@@ -9,6 +9,7 @@ import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { ItemRepository } from "./ingest/remove-items.ts";
+import type { PlanCosts } from "./stored-plans.ts";
 
 /** The dependencies of the engine. Put together in app/compose.ts. */
 export interface EngineParts {
@@ -34,6 +35,7 @@ export interface EngineParts {
   readonly defaultVectorStoreId: string;
   /** How long a superseded store is kept. */
   readonly keepSupersededMs: number;
+  readonly costs: PlanCosts;
   /** What was erased, and what is held. */
   readonly erasures: ErasureStore;
   /** What erasing does outside of the engine. */

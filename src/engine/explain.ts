@@ -644,10 +644,10 @@ async function indexStage({ entry, source }: FoundEntry, domain: Domain, open: O
     return { stage: fine("index", since + later(seen, versions)), fileId: seen.fileId };
   }
   const [newest] = versions;
-  const { active, pinned } = await index.generations.state();
-  if (newest && pinned && newest.since > active) {
-    const way = `Release the rollback (lockstep generations ${domain.domainId} --release) and crawl to have it found.`;
-    const state = `but the domain is rolled back to generation ${active}`;
+  const { shown: shownNow, pinned } = await index.generations.state();
+  if (newest && pinned && newest.since > shownNow) {
+    const way = `Release the rollback (lockstep generations ${domain.domainId} --release) to have it found.`;
+    const state = `but the domain is rolled back to generation ${shownNow}`;
     return unseen(problem("index", `It came with generation ${newest.since}, ${state}. ${way}`));
   }
   return unseen(notIndexed(failure));

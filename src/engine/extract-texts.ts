@@ -38,7 +38,7 @@ interface TextStep extends ProcessStep {
 
 /**
  * The process step of a tree: extracts the text of every file with new content into the knowledge base, and updates the
- * manifest. All texts are made again when the extractor's revision changed, or the knowledge base is gone.
+ * manifest. All texts are made again when the extractor's revision changed, the knowledge base is gone, or on request (force).
  */
 export async function extractTexts(
   given: ProcessStep,
@@ -107,14 +107,15 @@ async function findTasks(
   return tasks;
 }
 
-/** Only a full crawl reads the stored text; an unreadable one is made again. */
+/** Only a full crawl reads the stored text; an unreadable one is made again, and with force every one. */
 async function judgeEntry(
   entry: ManifestEntry,
-  { base, request: { mode, retryFailed } }: TextStep,
+  { base, request: { mode, force, retryFailed } }: TextStep,
   { extractor }: TextParts,
 ): Promise<TextChange | undefined> {
   const stored = await base.current(entry.docId).catch(() => undefined);
   const change = judgeText(entry, stored, { extractor: extractor.revision, retryFailed });
+  if (force && stored) return "changed";
   if (mode !== "full" || stored?.error !== "" || change === "changed") return change;
   const whole = await base.read(entry.docId).catch(() => undefined);
   return whole ? change : "changed";

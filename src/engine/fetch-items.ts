@@ -103,7 +103,7 @@ async function adopt(
   const wanted = mirror.embeddedFile(claims.claim(sighting, before));
   for (const file of [wanted, mirror.failedFile(wanted)]) {
     const found = mirror.find(file);
-    if (!found || (await hashFile(mirror.absolute(file))) !== hash) continue;
+    if (!found || (await hashFile(mirror.bytesAt(file))) !== hash) continue;
     const { size, mtimeMs } = found;
     ledger.put(itemId, { mirrored: freshlyMirrored(sighting, file, { size, mtimeMs, sha256: hash }) });
     if (before && before !== file) vacated.push(before);

@@ -2,7 +2,8 @@ import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { GenerationState, Index } from "../contracts/search-index.ts";
+import type { Lease } from "../contracts/lease.ts";
+import type { CrawlDraft, Index } from "../contracts/search-index.ts";
 import { dryTarget } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { DomainCrawl } from "./run-context.ts";
@@ -15,6 +16,10 @@ export interface IndexTarget {
   readonly index: Index;
   /** The same for all commits of one crawl. */
   readonly crawl?: string;
+  /** The draft that all sources fill, so that the crawl becomes visible in one moment; undefined: each source does when it is in. */
+  readonly together?: CrawlDraft;
+  /** Of that draft. */
+  readonly lease?: Lease;
   /** Present while it is built to replace the domain's own store. */
   readonly swap?: Swap;
 }
@@ -34,9 +39,8 @@ export async function openIndexTarget(
     const store = existing || (await createStore(domain, parts, job));
     await refuseShared(domain, store, parts);
     const index = await parts.backend.openIndex(store, domain.domainId, job.signal);
-    const state = await index?.generations?.state();
-    if (index && !state?.pinned) return { store, index, isOwn: store === domain.vectorStoreId || !other };
-    problems.push(state ? describePinned(domain, state) : describeMissingStore(domain, store, other));
+    if (index) return { store, index, isOwn: store === domain.vectorStoreId || !other };
+    problems.push(describeMissingStore(domain, store, other));
   } catch (error) {
     problems.push(`The vector store could not be opened, so nothing was embedded: ${explain(error)}`);
   }
@@ -53,11 +57,6 @@ export function describeMissingStore(domain: Domain, store: VectorStoreId, other
   return other
     ? `The vector store '${store}' does not exist, so nothing was embedded. Leave vector_store_id out to use the domain's own.`
     : `The vector store '${store}' of domain '${domain.domainId}' does not exist any more, so nothing was embedded. ${CLEAR_STORE}`;
-}
-
-/** While a domain is rolled back, crawls prepare everything and show nothing. */
-function describePinned({ domainId }: Domain, { active }: GenerationState): string {
-  return `Domain '${domainId}' is rolled back to generation ${active}, so nothing was embedded. Release it (lockstep generations ${domainId} --release) to bring it in step again.`;
 }
 
 /** In a shared store, each domain would remove the other's documents as leftovers. */

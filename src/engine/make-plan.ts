@@ -102,7 +102,7 @@ export async function makePlan(
   }
   const { size, lostSizes } = sorted;
   if (lostSizes.size > 0) await findMisplaced({ disk, size, counts, lostSizes }, step);
-  const left = approval && (await keepToPlan(approval, { plan, size, counts }, job));
+  const left = approval && (await keepToPlan(approval, { plan, size, counts }, ledger, job));
   const detected: Detected = { ...next.value, listed: next.value.listed + unreported };
   const hashed = isHashed ? due.length : 0;
   return { items: plan, left, size, detected, disk, found, isHashed, hashed, startedAtMs, delta };
@@ -168,7 +168,7 @@ class SortedChanges {
     if (change.kind === "removed" || change.kind === "moved") size[change.kind] += 1;
     else if (change.kind === "added" || change.kind === "changed") this.#addFetched(change);
     if (change.kind === "unchanged") return;
-    const item = toItem(change, run.config, mirror);
+    const item = toItem(change, run, mirror);
     // An unwanted item that we have is in the plan as removed or held.
     if (item.told || change.kind !== "skipped") plan.add(item);
   }

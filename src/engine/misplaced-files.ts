@@ -46,7 +46,7 @@ export async function findMisplaced({ disk, size, counts, lostSizes }: Planned, 
       if (!now.anomaly) size.healed -= 1;
       if (now.kind === "moved" || now.kind === "unchanged") size.fetched -= 1;
       if (now.kind === "moved") size.moved += 1;
-      plan.replace({ ...toItem(now, run.config, mirror), strayedTo: stray });
+      plan.replace({ ...toItem(now, run, mirror), strayedTo: stray });
     }
   }
 }
@@ -62,7 +62,7 @@ async function findStrays(
   const strays = new Map<string, string[]>();
   for (const file of files) {
     await job.checkpoint();
-    const sha256 = await hashFile(mirror.absolute(file)).catch(() => "unreadable");
+    const sha256 = await hashFile(mirror.bytesAt(file)).catch(() => "unreadable");
     strays.set(sha256, strays.get(sha256) ?? []);
     strays.get(sha256)?.push(file);
   }

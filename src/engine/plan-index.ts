@@ -12,16 +12,18 @@ import { hashFile } from "../lib/hash.ts";
 import { plural } from "../lib/text.ts";
 import { TimeSlice } from "../lib/time-slice.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
-import { type IndexChange, judgeDocument } from "../plan/judge.ts";
+import { type IndexChange, type IndexState, judgeDocument } from "../plan/judge.ts";
+import { estimateFileTokens } from "../plan/plan-costs.ts";
 import { heldBecause } from "../plan/removal-guard.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { isTouched, TOUCHED } from "./planned-changes.ts";
+import { findForced } from "./ingest/registered-addresses.ts";
+import { isTouched, TAKEN_OUT, TOUCHED } from "./planned-changes.ts";
 import { isOtherReader } from "./reader-tries.ts";
 import type { EmbedStep } from "./run-context.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
-type IndexParts = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "extractor">;
+type IndexParts = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "extractor" | "itemRepository">;
 
 /**
  * The changes that make the index match the mirror. Holds ids only, because a first crawl puts every item; entries are
@@ -30,6 +32,8 @@ type IndexParts = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "extracto
 export interface IndexPlan {
   /** Documents to write, and whether they are new to a search. */
   readonly put: Map<ItemId, "added" | "changed">;
+  /** Those in `put` that are made anew even if the index has their content. */
+  readonly anew: Set<ItemId>;
   /** Those in `put` whose file is in `03_failed/`. */
   readonly revive: ItemId[];
   readonly relabel: ItemId[];
@@ -48,7 +52,7 @@ export interface Planned {
 }
 
 export function emptyPlan(): IndexPlan {
-  return { put: new Map(), revive: [], relabel: [], adopt: new Map(), remove: [] };
+  return { put: new Map(), anew: new Set(), revive: [], relabel: [], adopt: new Map(), remove: [] };
 }
 
 export function isEmptyPlan({ put, relabel, adopt, remove }: IndexPlan): boolean {
@@ -196,6 +200,7 @@ async function compareAll(
     planned.counts.skipped += 1;
     held.delete(itemId);
   }
+  if (!listing) await step.approval?.noteDoneDocuments(job);
   const strangers = [...held.keys()];
   const because = guardRemovals(planned, { known, strangers, holdings }, step);
   if (job.dryRun) {
@@ -224,11 +229,13 @@ async function judgePage(
     "download",
     page.map(({ itemId }) => itemId),
   );
+  const forced = step.target.isOwn ? await findForced(step.run, page, parts) : new Set<ItemId>();
   const judged: JudgedEntry[] = [];
   for (const known of page) {
     const entry = lacksHash(known, step) ? await withHash(known, step) : known;
     const download = downloads?.get(entry.itemId);
-    const change = judgeEntry(entry, held.get(entry.itemId), download, step, parts);
+    const isForced = step.request.force || forced.has(entry.itemId);
+    const change = judgeEntry(entry, { held: held.get(entry.itemId), isForced }, download, step, parts);
     const file = entry.mirrored?.file ?? "";
     const isMissing = lacksFile(file, change, step);
     if (isMissing)
@@ -282,7 +289,7 @@ async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenera
 /** `download`: what this run did to its file. */
 function judgeEntry(
   entry: LedgerEntry,
-  held: IndexedRef | undefined,
+  { held, isForced }: Pick<IndexState, "held" | "isForced">,
   download: PlannedItem | undefined,
   step: EmbedStep,
   parts: IndexParts,
@@ -292,6 +299,7 @@ function judgeEntry(
   return judgeDocument(entry, {
     store: target.store,
     mode: request.mode,
+    isForced,
     held,
     failed: isToBeLeft(entry, step, parts),
     waiting: mirror.isOriginal(file),
@@ -402,6 +410,7 @@ function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexC
     case "put": {
       const kind = entry.indexed?.fileId ? "changed" : "added";
       plan.put.set(entry.itemId, kind);
+      if (change.isAnew) plan.anew.add(entry.itemId);
       counts[kind] += 1;
       return;
     }
@@ -439,7 +448,7 @@ async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep):
   const { mirrored } = entry;
   if (!mirrored) return entry;
   try {
-    const path = mirror.absolute(mirrored.file);
+    const path = mirror.bytesAt(mirrored.file);
     const sha256 = await hashFile(path);
     const { size, mtimeMs } = await stat(path);
     const hashed: Mirrored = { ...mirrored, observed: { size, mtimeMs, sha256 } };
@@ -469,7 +478,7 @@ class PlannedEmbeddings {
     const { itemId, mirrored } = entry;
     const planned = describe(entry, change, download, this.#step);
     if (planned?.change === "removed") this.#removals.push({ itemId, told: planned.told });
-    else if (planned) this.#add(itemId, planned.change, planned.told);
+    else if (planned) this.#add(itemId, planned.change, planned.told, change.kind === "put" ? sizeOf(mirrored) : {});
     else if (change.kind === "none" && this.#step.mirror.isFailed(mirrored?.file ?? "")) {
       this.#add(itemId, "skipped", { ...placeOf(entry, download, this.#step), reason: whyFailed(entry) });
     }
@@ -489,9 +498,20 @@ class PlannedEmbeddings {
     else this.#add(itemId, "removed", told);
   }
 
-  #add(itemId: ItemId, change: PlannedItem["change"], told: PlannedWords): void {
-    this.#step.plan.add({ step: "embed", itemId, change, reason: told.reason, told });
+  #add(
+    itemId: ItemId,
+    change: PlannedItem["change"],
+    told: PlannedWords,
+    size: Pick<PlannedItem, "bytes" | "tokens"> = {},
+  ): void {
+    this.#step.plan.add({ step: "embed", itemId, change, reason: told.reason, told, ...size });
   }
+}
+
+/** What is to be embedded. A document that is yet to be made of an original is taken to be as large. */
+function sizeOf(mirrored: Mirrored | null): Pick<PlannedItem, "bytes" | "tokens"> {
+  const bytes = mirrored?.observed?.size || mirrored?.fingerprint.size || 0;
+  return { bytes, tokens: estimateFileTokens(fileTypeOf(mirrored?.file ?? ""), bytes) };
 }
 
 /**
@@ -507,7 +527,8 @@ export function describe(
   if (change.kind === "none" || change.kind === "adopt") return undefined;
   const why = change.kind === "relabel" ? "its name, place or time changed" : change.reason;
   const foreseen = isTouched(download) ? download?.told?.reason : undefined;
-  const told = { ...placeOf(entry, download, step), reason: foreseen ?? why };
+  const left = change.kind === "remove" && step.run.isRetired ? TAKEN_OUT : undefined;
+  const told = { ...placeOf(entry, download, step), reason: left ?? foreseen ?? why };
   const put = entry.indexed?.fileId ? "changed" : "added";
   return { change: change.kind === "remove" ? "removed" : change.kind === "relabel" ? "moved" : put, told };
 }

@@ -2,6 +2,7 @@ import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts"
 import type { SourceConfig } from "../contracts/domain.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Plan, PlannedItem, PlannedWords } from "../contracts/plan.ts";
+import type { SourceRun } from "../contracts/source-kind.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { PlannedChange, SourceResult } from "./crawl-request.ts";
 
@@ -30,7 +31,7 @@ export async function planResult(plan: Plan): Promise<Required<Pick<SourceResult
 }
 
 /** Converts a judged change to a plan item. */
-export function toItem(change: Change, config: SourceConfig, mirror: Mirror): PlannedItem {
+export function toItem(change: Change, run: SourceRun, mirror: Mirror): PlannedItem {
   const { itemId, reason } = change;
   const kind = change.kind === "unchanged" ? "returned" : change.kind;
   const item = {
@@ -38,10 +39,12 @@ export function toItem(change: Change, config: SourceConfig, mirror: Mirror): Pl
     itemId,
     change: kind,
     reason,
-    told: describeDownload(change, config, mirror),
+    told: describeDownload(change, run, mirror),
   } as const;
   if (!("sighting" in change)) return { ...item, stillListed: change.stillListed };
-  return { ...item, sighting: change.sighting, ...(change.anomaly && { anomaly: change.anomaly }) };
+  const { sighting, anomaly } = change;
+  const bytes = kind === "added" || kind === "changed" ? sighting.fingerprint.size : 0;
+  return { ...item, sighting, bytes, ...(anomaly && { anomaly }) };
 }
 
 /** Yields planned changes of listed items, with their current entries. */
@@ -71,9 +74,9 @@ export async function* removedItems(plan: Plan, ledger: Ledger): AsyncGenerator<
 }
 
 /** undefined if nothing is shown: the item stays as it is, or its removal is shown instead. */
-function describeDownload(change: Change, config: SourceConfig, mirror: Mirror): PlannedWords | undefined {
+function describeDownload(change: Change, run: SourceRun, mirror: Mirror): PlannedWords | undefined {
   if (change.kind === "unchanged" || change.kind === "kept") return undefined;
-  if (!("sighting" in change)) return describeAbsent(change, config, mirror);
+  if (!("sighting" in change)) return describeAbsent(change, run, mirror);
   if (change.kind === "skipped" && (change.entry?.mirrored || change.entry?.indexed)) return undefined;
   const { name, path } = change.sighting;
   return { name, path, reason: whyListed(change) };
@@ -81,7 +84,7 @@ function describeDownload(change: Change, config: SourceConfig, mirror: Mirror):
 
 function describeAbsent(
   { kind, entry, stillListed, reason }: AbsentChange,
-  config: SourceConfig,
+  { config, isRetired }: SourceRun,
   mirror: Mirror,
 ): PlannedWords {
   const facet = entry.mirrored ?? entry.indexed ?? entry.seen;
@@ -89,8 +92,12 @@ function describeAbsent(
   const name = facet?.name ?? "";
   const place = { name, path: file ? mirror.relativePath(file) : name };
   if (kind === "held") return { ...place, reason: `held: ${reason}` };
+  if (isRetired) return { ...place, reason: TAKEN_OUT };
   return { ...place, reason: stillListed ? reason : whyGone(config) };
 }
+
+/** Why everything of a source leaves that is not in the domain any more. */
+export const TAKEN_OUT = "its source was taken out of the domain";
 
 function whyGone(config: SourceConfig): string {
   const { kind } = config;

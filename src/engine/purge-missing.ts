@@ -1,5 +1,4 @@
 import { NotFoundError } from "../contracts/errors.ts";
-import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { ManifestEntry } from "../contracts/manifest.ts";
@@ -16,16 +15,16 @@ import { folderOfRun, withLedger } from "./with-ledger.ts";
 const PURGED_AT_ONCE = 200;
 
 /**
- * Purges files whose grace period is over: from the knowledge base and all generations of the index. Their manifest
- * entries become deleted. Takes the lease of the source's download step, so the caller must hold none. Returns how
- * many. Purges nothing in a domain that is rolled back.
+ * Ends the wait for files whose grace period is over: what the index retained for their return goes, and their manifest entries become
+ * deleted. Files that a kept generation shows wait for a later run. Takes the lease of the source's download step, so the caller must
+ * hold none. Returns how many.
  */
 export async function purgeMissing(run: SourceRun, index: Index, parts: EngineParts, job: JobContext): Promise<number> {
-  if (!(await anyExpired(run, parts)) || (await isPinned(index))) return 0;
+  if (!(await anyExpired(run, parts))) return 0;
   return await withTree(run, parts, job, async (tree) => {
-    if (await isPinned(index)) return 0;
-    const purged = await purge(await expiredOf(tree, parts), tree, index, parts);
+    const { purged, waiting } = await purge(await expiredOf(tree, parts), tree, index, parts);
     if (purged.length > 0) job.log(`Purged ${plural(purged.length, "document")} that had been missing for too long.`);
+    if (waiting > 0) job.log(describeWaiting(waiting));
     return purged.length;
   });
 }
@@ -64,8 +63,14 @@ export async function isKnown(run: SourceRun, { ledgers }: Pick<EngineParts, "le
   return (await ledgers.open(run, { readOnly: true })).manifest.isKnown;
 }
 
-async function isPinned({ generations }: Index): Promise<boolean> {
-  return (await generations?.state())?.pinned === true;
+/** What readers can go back to is kept whole. */
+export function describeWaiting(documents: number): string {
+  const what = plural(
+    documents,
+    "document that has been missing for too long waits",
+    "documents that have been missing for too long wait",
+  );
+  return `${what} until no kept generation shows ${documents === 1 ? "it" : "them"}.`;
 }
 
 /** Without a lease: most of the time there is nothing to purge. */
@@ -102,61 +107,37 @@ async function findExpired({ manifest }: Ledger, { retention, now }: EngineParts
   return expired;
 }
 
-export interface Purged {
-  readonly entry: ManifestEntry;
-  /** Size of its texts in the knowledge base. */
-  readonly bytes: number;
+interface Purge {
+  readonly purged: readonly ManifestEntry[];
+  /** How many wait, because a kept generation shows them. */
+  readonly waiting: number;
 }
 
 /**
- * Purges the index first: it may refuse (ConflictError while rolled back), and skips what searches show, as after a
- * rollback, until a crawl hides it. The manifest comes last: after a kill everything is done again, which changes
- * nothing.
+ * Purges the index first, which leaves alone what a kept generation shows. The manifest comes last: after a kill everything is done again,
+ * which changes nothing. The entry, its versions and their texts stay until the deleted entry expires (see maintenance).
  */
 export async function purge(
   entries: readonly ManifestEntry[],
   tree: OpenTree,
   index: Index | undefined,
   parts: EngineParts,
-): Promise<readonly Purged[]> {
-  const { run, knowledge, job } = tree;
+): Promise<Purge> {
+  const { run, job } = tree;
   const { manifest } = tree.ledger;
-  const visible = new Set<ItemId>();
+  const purged: ManifestEntry[] = [];
   for (const slice of slices(entries)) {
     await job.checkpoint();
     const items = slice.map(({ docId }) => docId);
-    for (const docId of (await index?.retained?.purge(run.config.sourceId, items)) ?? []) visible.add(docId);
-  }
-  const leaving = entries.filter(({ docId }) => !visible.has(docId));
-  await forgetMetadata(
-    run,
-    leaving.map(({ docId }) => docId),
-    tree,
-    parts,
-  );
-  const purged: Purged[] = [];
-  for (const slice of slices(leaving)) {
+    const kept = new Set(await index?.retained?.purge(run.config.sourceId, items, { dryRun: job.dryRun }));
+    const leaving = slice.filter(({ docId }) => !kept.has(docId));
+    purged.push(...leaving);
+    if (job.dryRun) continue;
     await job.checkpoint();
-    for (const entry of slice) purged.push({ entry, bytes: await knowledge.remove(entry.docId) });
-    await job.checkpoint();
-    for (const entry of slice) manifest.put(asDeleted(entry, parts.now()));
+    for (const entry of leaving) manifest.put(asDeleted(entry, parts.now()));
     await manifest.flush();
   }
-  return purged;
-}
-
-/**
- * Users' properties stay with a document while it may return, or a kept generation may show it again; when it is
- * purged, they are deleted everywhere.
- */
-async function forgetMetadata(
-  { domainId }: SourceRun,
-  itemIds: readonly ItemId[],
-  { job }: OpenTree,
-  { ledgers: { metadata } }: EngineParts,
-): Promise<void> {
-  if (itemIds.length === 0) return;
-  for (const warning of await metadata.remove(domainId, { itemIds })) job.log(`WARNING: ${warning}`);
+  return { purged, waiting: entries.length - purged.length };
 }
 
 export function* slices<T>(all: readonly T[]): Generator<readonly T[]> {

@@ -1,6 +1,13 @@
 import type { Domain } from "../contracts/domain.ts";
-import { BadInputError, DamagedError, NotFoundError } from "../contracts/errors.ts";
-import type { DomainId, FileId, VectorStoreId } from "../contracts/ids.ts";
+import { BadInputError, CancelledError, DamagedError, explain, NotFoundError } from "../contracts/errors.ts";
+import {
+  type DomainId,
+  type FileId,
+  type ItemId,
+  isDocumentId,
+  type SourceId,
+  type VectorStoreId,
+} from "../contracts/ids.ts";
 import type {
   AttributeFilter,
   Attributes,
@@ -9,19 +16,24 @@ import type {
   SearchHit,
   SearchScope,
 } from "../contracts/search-index.ts";
+import { forEachConcurrent } from "../lib/concurrency.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { identifyUrl, USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { sayUnfinished } from "./erase/blocked-items.ts";
+import { folderOfRun } from "./with-ledger.ts";
 
 /** Maximum number of results. */
 const MOST_HITS = 50;
 
 export interface QueryRequest {
   readonly text: string;
-  /** undefined: the configured default store, or that of the only domain. */
+  /** Only this store. */
   readonly vectorStoreId: VectorStoreId | undefined;
-  /** Instead of a store: the store of this domain. */
+  /** Only the store of this domain. Without either: the configured default store, or the stores of all domains. */
   readonly domainId: DomainId | undefined;
+  /** The stores of all domains, also where there is a default store. */
+  readonly everywhere?: true;
   /** 1 to 50. */
   readonly limit: number;
   readonly filter?: AttributeFilter;
@@ -37,10 +49,20 @@ export interface QuerySource {
   readonly sectionPath: string;
   readonly score: number;
   readonly fileId: string;
+  /** "" for a store that belongs to no domain. */
+  readonly domainId: DomainId | "";
   readonly name: string;
+  /** For people: the document's own title; without one, its name. Never "". */
+  readonly title: string;
   /** "" if only the name of the file is known. */
   readonly url: string;
+  /** `url`, where a browser opens it: no file, and no blob, which mostly wants a signature; else "". */
+  readonly webUrl: string;
   readonly modifiedAt: string;
+  /** When its source was last checked completely, ISO 8601 UTC; "" if unknown, and for results of an earlier generation. */
+  readonly checkedAt: string;
+  /** Its last update failed, or its removal is held. */
+  readonly isBehind: boolean;
   readonly attributes: Attributes;
   /** The entry of `files_metadata.json`; null when there is none. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
@@ -50,27 +72,82 @@ export interface QuerySource {
 
 export interface QueryAnswer {
   readonly query: string;
-  readonly vectorStoreId: VectorStoreId;
+  /** "" if the stores of all domains were searched. */
+  readonly vectorStoreId: VectorStoreId | "";
   readonly sources: readonly QuerySource[];
   /** Notes about the result, one sentence each: what was ignored or could not be done. */
   readonly notes?: readonly string[];
 }
 
-type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "erasures" | "defaultVectorStoreId">;
+type QueryParts = Pick<
+  EngineParts,
+  "domains" | "backend" | "ledgers" | "defaultVectorStoreId" | "erasures" | "crawlerFolder"
+>;
 
-/** Searches one vector store; each passage has the URL of its document. */
+/** A store to search. */
+interface Searched {
+  readonly store: VectorStoreId;
+  readonly domain: Domain | undefined;
+}
+
+/** Stores that are searched at the same time. */
+const STORES_AT_ONCE = 4;
+
+/** Searches one vector store, or those of all domains; each passage has the URL of its document. */
 export async function query(request: QueryRequest, parts: QueryParts): Promise<QueryAnswer> {
-  const { store, domain } = await findStore(request, parts);
+  const { stores, vectorStoreId } = await findStores(request, parts);
+  const notes = new Set<string>();
+  const found: QuerySource[][] = stores.map(() => []);
+  const isOne = vectorStoreId !== "";
+  const failures: unknown[] = [];
+  await forEachConcurrent([...stores.entries()], STORES_AT_ONCE, async ([at, searched]) => {
+    if (!request.text.trim() && !isOne) return;
+    try {
+      found[at] = [...(await searchOne(searched, request, parts, notes))];
+    } catch (error) {
+      if (isOne || error instanceof CancelledError || error instanceof BadInputError) throw error;
+      failures.push(error);
+      notes.add(`Domain '${searched.domain?.domainId}' was not searched: ${explain(error)}`);
+    }
+  });
+  // One domain that does not answer hides no other; if none does, that is no empty answer.
+  if (failures.length === stores.length) throw failures[0];
+  const sources = isOne ? found.flat() : found.flat().sort((a, b) => b.score - a.score);
+  return { query: request.text, vectorStoreId, sources: sources.slice(0, request.limit), notes: [...notes] };
+}
+
+/** Tells of results that a vector store gave over the wire what a query would have told. */
+export async function describeHits(
+  store: VectorStoreId,
+  hits: readonly SearchHit[],
+  parts: QueryParts,
+): Promise<readonly QuerySource[]> {
+  const domain = (await parts.domains.list()).domains.find(({ vectorStoreId }) => vectorStoreId === store);
+  const index = domain && (await parts.backend.openIndex(store, domain.domainId));
+  const notes = new Set<string>();
+  const fileIds = hits.map(({ fileId }) => fileId);
+  const metadata = domain && (await findMetadata(domain.domainId, fileIds, parts, notes));
+  const titles = index ? await findTitles(hits, index, domain, parts) : new Map();
+  const sources = hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null, domain, titles));
+  return index ? await withFreshness(sources, { index, domain, generation: undefined }, parts, notes) : sources;
+}
+
+async function searchOne(
+  { store, domain }: Searched,
+  request: QueryRequest,
+  parts: QueryParts,
+  notes: Set<string>,
+): Promise<readonly QuerySource[]> {
   const index = await parts.backend.openIndex(store, domain?.domainId);
   if (!index) throw new NotFoundError(`Vector store '${store}' does not exist.`);
   if (request.generation !== undefined && !index.generations) {
     throw new BadInputError("This backend keeps no generations to search as of; only the embedded index does.");
   }
-  const notes = new Set<string>();
   const unfinished = domain ? await sayUnfinished(domain.domainId, parts.erasures) : "";
   if (unfinished !== "") notes.add(unfinished);
-  const sources = request.text.trim() ? await searchFolded(index, request, domain, parts, notes) : [];
-  return { query: request.text, vectorStoreId: store, sources, notes: [...notes] };
+  if (!request.text.trim()) return [];
+  const sources = await searchFolded(index, request, domain, parts, notes);
+  return await withFreshness(sources, { index, domain, generation: request.generation }, parts, notes);
 }
 
 /**
@@ -83,14 +160,48 @@ async function searchFolded(
   parts: QueryParts,
   notes: Set<string>,
 ): Promise<readonly QuerySource[]> {
-  const { vectorStoreId: _store, domainId: _domain, ...search } = request;
+  const { vectorStoreId: _store, domainId: _domain, everywhere: _all, ...search } = request;
   for (let limit = request.limit; ; limit = Math.min(2 * limit, MOST_HITS)) {
     const hits = await index.search({ ...search, limit, tell: (note) => notes.add(note) });
     const fileIds = hits.map(({ fileId }) => fileId);
     const metadata = domain && (await findMetadata(domain.domainId, fileIds, parts, notes));
-    const sources = foldVariants(hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null)));
+    const titles = await findTitles(hits, index, domain, parts);
+    const sources = foldVariants(hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null, domain, titles)));
     const isAll = hits.length < limit || limit >= MOST_HITS || sources.length === hits.length;
     if (isAll || sources.length >= request.limit) return sources.slice(0, request.limit);
+  }
+}
+
+/** Says nothing of results of an earlier generation: the source was checked since, and they do not show what it found. */
+async function withFreshness(
+  sources: readonly QuerySource[],
+  {
+    index,
+    domain,
+    generation,
+  }: {
+    readonly index: Index;
+    readonly domain: Domain | undefined;
+    readonly generation: number | undefined;
+  },
+  { ledgers }: QueryParts,
+  notes: Set<string>,
+): Promise<readonly QuerySource[]> {
+  if (!domain || sources.length === 0 || generation !== undefined) return sources;
+  if ((await index.generations?.state())?.pinned) return sources;
+  const text = ({ attributes }: QuerySource, key: string): string => String(attributes[key] ?? "");
+  try {
+    const items = new Set(sources.map((source) => text(source, "item_id") as ItemId));
+    const { checkedAt, behind } = await ledgers.freshness(domain.domainId, [...items]);
+    return sources.map((source) => ({
+      ...source,
+      checkedAt: checkedAt.get(text(source, "source_id") as SourceId) ?? "",
+      isBehind: behind.has(text(source, "item_id") as ItemId),
+    }));
+  } catch (error) {
+    if (!(error instanceof DamagedError)) throw error;
+    notes.add(`When the sources were checked is not known: ${error.problem}`);
+    return sources;
   }
 }
 
@@ -110,46 +221,115 @@ async function findMetadata(
   }
 }
 
-async function findStore(
+async function findStores(
   request: QueryRequest,
   { domains, defaultVectorStoreId }: QueryParts,
-): Promise<{ store: VectorStoreId; domain: Domain | undefined }> {
+): Promise<{ readonly stores: readonly Searched[]; readonly vectorStoreId: VectorStoreId | "" }> {
   if (request.domainId) {
     const domain = await domains.get(request.domainId);
-    if (domain.vectorStoreId) return { store: domain.vectorStoreId, domain };
+    const { vectorStoreId: store } = domain;
+    if (store) return { stores: [{ store, domain }], vectorStoreId: store };
     throw new NotFoundError(`Domain '${domain.domainId}' has no vector store yet. Crawl it first.`);
   }
   const all = (await domains.list()).domains;
-  const wanted = request.vectorStoreId ?? defaultVectorStoreId;
+  const wanted = request.vectorStoreId ?? (request.everywhere ? "" : defaultVectorStoreId);
   if (wanted) {
-    return { store: wanted as VectorStoreId, domain: all.find(({ vectorStoreId }) => vectorStoreId === wanted) };
+    const store = wanted as VectorStoreId;
+    return {
+      stores: [{ store, domain: all.find(({ vectorStoreId }) => vectorStoreId === store) }],
+      vectorStoreId: store,
+    };
   }
-  const [only, ...others] = all.filter(({ vectorStoreId }) => vectorStoreId !== "");
-  if (only?.vectorStoreId && others.length === 0) return { store: only.vectorStoreId, domain: only };
-  throw new BadInputError(
-    "Missing 'vsid' (in /v2/search 'domain_id' or 'vector_store_id'): say which vector store to search, or set SEARCH_DEFAULT_GLOBAL_VECTOR_STORE_ID for a default.",
-  );
+  const stores = all.flatMap((domain) => (domain.vectorStoreId ? [{ store: domain.vectorStoreId, domain }] : []));
+  const [only, ...others] = stores;
+  if (!only) {
+    throw new BadInputError("There is nothing to search yet: no domain was crawled. Create one and crawl it first.");
+  }
+  if (others.length > 0 && request.generation !== undefined) {
+    throw new BadInputError("Generations are counted in each domain: say which domain to search as of one.");
+  }
+  return { stores, vectorStoreId: others.length === 0 ? only.store : "" };
 }
 
 /**
  * The embedded index has name and URL as of the searched generation. For other backends they come from our records:
  * they keep the name a file had when it was uploaded.
  */
-function sourceOf(hit: SearchHit, metadata: Readonly<Record<string, unknown>> | null): QuerySource {
+function sourceOf(
+  hit: SearchHit,
+  metadata: Readonly<Record<string, unknown>> | null,
+  domain: Domain | undefined,
+  titles: ReadonlyMap<FileId, string>,
+): QuerySource {
   const { details } = hit;
   const text = (key: string): string => (typeof metadata?.[key] === "string" ? metadata[key] : "");
+  const url = details?.url || text("url");
+  const config = domain?.sources.find(({ sourceId }) => sourceId === hit.attributes["source_id"]);
+  const name = details ? hit.name : text("filename") || hit.name;
   return {
     text: hit.text,
     sectionPath: hit.sectionPath,
     score: hit.score,
     fileId: hit.fileId,
-    name: details ? hit.name : text("filename") || hit.name,
-    url: details?.url || text("url"),
+    domainId: domain?.domainId ?? "",
+    name,
+    title: titleOf(hit, name, titles.get(hit.fileId) ?? ""),
+    url,
+    webUrl: config?.kind.foundAs !== "blob" && opensInBrowser(url) ? url : "",
     modifiedAt: details?.modifiedAt || text("last_modified_utc"),
+    checkedAt: "",
+    isBehind: false,
     attributes: hit.attributes,
     metadata,
     details: details ?? null,
   };
+}
+
+const LONGEST_TITLE = 200;
+
+/** Titles of hits that come without: from the index, else from the texts that we made of a tree's files. */
+async function findTitles(
+  hits: readonly SearchHit[],
+  index: Index,
+  domain: Domain | undefined,
+  { crawlerFolder }: QueryParts,
+): Promise<ReadonlyMap<FileId, string>> {
+  const untitled = hits.filter(({ details }) => details === undefined);
+  if (untitled.length === 0) return new Map();
+  if (index.titles) return index.titles(untitled.map(({ fileId }) => fileId));
+  const titles = new Map<FileId, string>();
+  for (const { fileId, attributes } of untitled) {
+    const config = domain?.sources.find(({ sourceId }) => sourceId === attributes["source_id"]);
+    const item = attributes["item_id"];
+    if (!domain || !config?.kind.abilities.keepsTexts || !isDocumentId(item) || titles.has(fileId)) continue;
+    const base = new KnowledgeBase(folderOfRun({ domainId: domain.domainId, config }, { crawlerFolder }));
+    titles.set(fileId, (await base.current(item))?.title ?? "");
+  }
+  return titles;
+}
+
+/** The title is Markdown where it is a heading. Backends without titles have one if the passage begins with the first heading. */
+function titleOf({ details, text, sectionPath, fileId }: SearchHit, name: string, found: string): string {
+  const heading = details ? details.title : found || (/^# +(\S.*)$/m.exec(text.slice(0, 1000))?.[1] ?? "");
+  const title = withoutMarks(heading) || (sectionPath.split(" > ")[0] ?? "");
+  const folder = details?.path.split("/").at(-2) ?? "";
+  // `_index.md` and the like say nothing; their folder does.
+  const called = /^_?(?:index|readme|default)\.\w+$/i.test(name) && folder !== "" ? folder : name;
+  return title.slice(0, LONGEST_TITLE).trim() || called || fileId;
+}
+
+function withoutMarks(heading: string): string {
+  return heading
+    .replaceAll(/!?\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
+    .replaceAll(/\*\*|__|`/g, "")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+}
+
+/** A repository without pages has addresses like `https://host/repository.git#path`, which open no document. */
+function opensInBrowser(url: string): boolean {
+  const { protocol, hash, pathname } = URL.parse(url) ?? {};
+  return (protocol === "https:" || protocol === "http:") && !(hash && pathname?.endsWith(".git"));
 }
 
 /**

@@ -70,7 +70,7 @@ function isOutsideBodies({ layer, part }: Difference): boolean {
   );
 }
 
-/** Puts these documents again without taking anything of what is stored of them. Readers see the new ones at once, together. */
+/** Puts these documents again without taking anything of what is stored of them. */
 async function remake(
   {
     domainId,
@@ -85,15 +85,13 @@ async function remake(
   const mirror = new Mirror(parts.crawlerFolder, sourceFolder(domainId, config));
   job.log(`Source '${config.sourceId}': making ${plural(items.length, "damaged document")} anew.`);
   await withLedger(run, { step: "embed" }, parts, job, async ({ ledger, job: held }) => {
-    const audit = await index.openAudit?.(config.sourceId);
     const draft = await index.draft(config.sourceId, `repair ${job.jobId}`);
     try {
       for (const itemId of items) {
         await held.checkpoint();
         const entry = await ledger.get(itemId);
         if (!entry?.mirrored?.file) continue;
-        await audit?.disown?.(itemId);
-        await draft.put(documentOf(run, entry, mirror), held.signal);
+        await draft.put({ ...documentOf(run, entry, mirror), isAnew: true }, held.signal);
       }
       const { failed } = await draft.commit(held.signal);
       for (const { itemId, reason } of failed) job.log(`ERROR: item '${itemId}' could not be made anew: ${reason}`);

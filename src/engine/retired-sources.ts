@@ -1,4 +1,4 @@
-import { mkdir, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend } from "../contracts/backend.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
@@ -9,7 +9,6 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import { retiredConfig } from "../domains/source-codec.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { sourceFolder } from "../mirror/layout.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
 interface RetiredParts {
@@ -28,27 +27,6 @@ export async function findRetired(domain: Domain, { domains, crawlerFolder }: Re
     }
   }
   return retired;
-}
-
-/**
- * Called when a rollback ends: searches may show documents of a source whose folder is gone. Creates the folder, so
- * that the next crawl retires the source again.
- */
-export async function restoreRetiredFolders(
-  domain: Domain,
-  index: Pick<Index, "sources" | "holdings">,
-  parts: RetiredParts,
-): Promise<void> {
-  const known = [...domain.sources, ...(await findRetired(domain, parts))].map(({ sourceId }) => sourceId);
-  for (const sourceId of await index.sources()) {
-    if (known.includes(sourceId)) continue;
-    for await (const [ref] of index.holdings(sourceId)) {
-      if (!ref) continue;
-      const folder = sourceFolder(domain.domainId, { kind: parts.domains.kinds.ofItem(ref.itemId), sourceId });
-      await mkdir(join(parts.crawlerFolder, folder), { recursive: true });
-      break;
-    }
-  }
 }
 
 /** Finds sources with documents in the store that are neither in the domain nor on disk. */
@@ -117,10 +95,10 @@ export async function endRetentionOf(run: SourceRun, index: Index, parts: Engine
 }
 
 /**
- * For a deleted domain whose vector store stays: purges everything of its trees that searches do not show; while the
- * store is rolled back, only ends the grace periods, because later generations may be restored.
+ * For a deleted domain whose vector store stays: ends the grace periods of its trees. Kept generations show their documents until they
+ * expire.
  */
-export async function forgetTrees(
+export async function endRetentionOfTrees(
   domain: Domain,
   parts: RetiredParts & { readonly backend: Pick<Backend, "openIndex" | "commits"> },
 ): Promise<void> {
@@ -130,17 +108,10 @@ export async function forgetTrees(
   if (vectorStoreId === "" || found.length === 0 || backend.commits !== "atomic") return;
   const index = await backend.openIndex(vectorStoreId, domainId);
   if (!index) return;
-  const isPinned = (await index.generations?.state())?.pinned === true;
-  for (const { sourceId } of found) {
-    await (isPinned ? endRetentionOfHidden : purgeHidden)(index, sourceId);
-  }
+  for (const { sourceId } of found) await endRetentionOfHidden(index, sourceId);
 }
 
 async function endRetentionOfHidden(index: Index, sourceId: SourceId): Promise<void> {
   for await (const items of index.retained?.listHidden(sourceId) ?? [])
     await index.retained?.endGracePeriod(sourceId, items);
-}
-
-async function purgeHidden(index: Index, sourceId: SourceId): Promise<void> {
-  for await (const items of index.retained?.listHidden(sourceId) ?? []) await index.retained?.purge(sourceId, items);
 }

@@ -2,7 +2,7 @@ import type { Converter } from "../contracts/converter.ts";
 import type { Domain } from "../contracts/domain.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { Plan, PlanDraft } from "../contracts/plan.ts";
+import type { Plan, PlanDraft, StoredPlan } from "../contracts/plan.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import type { Mirror } from "../mirror/mirror.ts";
@@ -25,6 +25,8 @@ export interface DomainCrawl {
   readonly target: IndexTarget | undefined;
   /** One sentence per problem. */
   readonly problems: string[];
+  /** Nothing else is done; undefined: everything is. */
+  readonly approved?: StoredPlan | undefined;
 }
 
 /** One source of a domain crawl. */
@@ -36,7 +38,7 @@ export interface SourceCrawl extends Pick<DomainCrawl, "request" | "job" | "targ
   readonly converter: Converter | undefined;
   /** The changes of this run, by item. */
   readonly plan: PlanDraft;
-  /** The approved plan: nothing else is done. */
+  /** The approved plan of this source: nothing else is done. */
   readonly approval: Approval | undefined;
 }
 
@@ -55,11 +57,9 @@ export interface EmbedStep extends SourceStep {
   readonly target: IndexTarget;
   /** undefined: this run did not list the source. */
   readonly listing: ListingResult | undefined;
-  readonly removals: Removals;
+  /** Documents are removed when all sources are indexed. */
+  readonly removalsWait: boolean;
 }
-
-/** later: removals are left for a second embed step. only: that second step, which does nothing else. */
-export type Removals = "now" | "later" | "only";
 
 /** What the download step found out about the source, for the steps after it. */
 export interface ListingResult {

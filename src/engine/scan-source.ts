@@ -22,7 +22,10 @@ export interface SourceScan {
   /** There was an earlier listing, with the same settings. */
   readonly isNext: boolean;
   /** Written to the ledger for the next run. */
-  readonly checkpoint: Pick<ListingCheckpoint, "policy" | "mark" | "listedAt" | "runsByFeed" | "hiddenRows">;
+  readonly checkpoint: Pick<
+    ListingCheckpoint,
+    "policy" | "mark" | "listedAt" | "checkedAt" | "runsByFeed" | "hiddenRows"
+  >;
   /** Hash rotation: `owed` of 100 parts are due, starting with part `next`. `isNow`: they are hashed in this run. */
   readonly rotation: { readonly owed: number; readonly next: number; readonly isNow: boolean };
 }
@@ -63,11 +66,12 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
   const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: scanEnd.signal });
   scanning?.catch(() => undefined);
   try {
+    const startedAt = new Date().toISOString();
     let listing = await openListing(source, last, ledger, job);
     const checkpoint = (): SourceScan["checkpoint"] => ({
       policy,
       mark: listing.mark,
-      ...listingAge(listing, last, { isHinted }),
+      ...listingAge(listing, last, { isHinted, startedAt }),
     });
     if (listing.by === "feed" && isHinted) {
       const delta = { gone: listing.changes.gone, suspects: [], held: files, found: 0, isHinted };
@@ -126,15 +130,19 @@ function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undef
 function listingAge(
   listing: SourceListing,
   last: ListingCheckpoint | undefined,
-  { isHinted }: Pick<FeedDelta, "isHinted">,
-): Pick<ListingCheckpoint, "listedAt" | "runsByFeed" | "hiddenRows"> {
-  if (listing.by === "listing" || !last) return { listedAt: new Date().toISOString(), runsByFeed: 0, hiddenRows: 0 };
+  { isHinted, startedAt }: Pick<FeedDelta, "isHinted"> & { readonly startedAt: string },
+): Pick<ListingCheckpoint, "listedAt" | "checkedAt" | "runsByFeed" | "hiddenRows"> {
+  if (listing.by === "listing" || !last) {
+    return { listedAt: new Date().toISOString(), checkedAt: startedAt, runsByFeed: 0, hiddenRows: 0 };
+  }
   const { listedAt, hiddenRows } = last;
   // Watch mode scans everything every few minutes; only those scans count.
-  return { listedAt, hiddenRows, runsByFeed: last.runsByFeed + (isHinted ? 0 : 1) };
+  if (isHinted) return { listedAt, hiddenRows, checkedAt: last.checkedAt, runsByFeed: last.runsByFeed };
+  return { listedAt, hiddenRows, checkedAt: startedAt, runsByFeed: last.runsByFeed + 1 };
 }
 
-function digestPolicy(
+/** Digest of what decides what is wanted. */
+export function digestPolicy(
   config: SourceConfig,
   { acceptedTypes, maxFileBytes }: Pick<EngineParts, "acceptedTypes" | "maxFileBytes">,
 ): string {

@@ -5,6 +5,10 @@ export interface VerifyRequest {
   readonly domainId: DomainId;
   /** The bytes of the sources are read, too, not only their listing. */
   readonly download: boolean;
+  /** Only what the last crawl listed, the presence of every file and document, and samples of their content; the source is not asked. */
+  readonly quick?: boolean;
+  /** false: a source that another run works on could not be looked at. Otherwise that run is waited for. */
+  readonly mayWait?: boolean;
   /** An item id, file id, path or name: the certificate comes with proofs that this item is covered by it. */
   readonly prove?: string | undefined;
 }
@@ -36,6 +40,10 @@ export interface Difference {
   /** What a crawl would do about it. */
   readonly crawl: string;
 }
+
+/** How the details of differences begin that say what is missing, rather than what is wrong with it. */
+export const MISSING_FILE = "its file is missing on disk";
+export const MISSING_DOCUMENT = "it is not in the index";
 
 /** What the source has otherwise by now. */
 export interface Behind {

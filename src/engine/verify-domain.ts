@@ -1,28 +1,17 @@
-import { mkdir, readdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Index } from "../contracts/search-index.ts";
 import type { Signer } from "../contracts/signer.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
-import { withDomainLock } from "../domains/domain-files.ts";
-import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { releaseNumber } from "../lib/release.ts";
 import { plural } from "../lib/text.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import {
-  type Certificate,
-  type CertificateStatement,
-  formatCertificate,
-  hashCertificate,
-  type Proof,
-  proofOf,
-  signCertificate,
-} from "./certificate.ts";
+import { type Certificate, type Proof, proofOf } from "./certificate.ts";
+import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { describeMissingStore } from "./index-target.ts";
+import { createCertificates, keepCertificate } from "./kept-certificates.ts";
 import { findRetired, sharesId } from "./retired-sources.ts";
 import { type ItemProof, type SourceVerification, type VerifyRequest, worstOf } from "./verification.ts";
 import { type VerifiedIndex, type VerifiedSource, verifySource } from "./verify-source.ts";
@@ -35,6 +24,8 @@ export interface VerifyResult {
   readonly certificate_hash: string;
   /** Below the storage folder. */
   readonly certificate_file: string;
+  /** The domain's last full certificate is older than its `max_age` allows. */
+  readonly late: boolean;
   readonly proof?: Proof;
 }
 
@@ -72,29 +63,73 @@ export async function verifyDomain(
   }
   sources.push(...left);
   if (request.prove !== undefined && proofs.length === 0) throw notCovered(request.prove, domain.domainId);
-  const generation = target.problem === undefined ? await generationOf(target.index) : 0;
+  const state = target.problem === undefined ? await target.index.generations?.state() : undefined;
+  if (state?.pinned) {
+    job.log(
+      `Readers are shown generation ${state.shown}; what was looked at is the newest, generation ${state.newest}.`,
+    );
+  }
   const verdict = worstOf([
     ...sources.map((one) => one.verdict),
     ...(problems.length > 0 ? ["could not look" as const] : []),
   ]);
   const { domainId: domain_id, vectorStoreId: vector_store_id } = domain;
   const versions = { lockstep: releaseNumber(), node: process.versions.node, extractor: parts.extractor.revision };
-  const result = await keepCertificate(parts, domain_id, (previous) => ({
+  const { hash, id, certificate } = await keepCertificate(parts, domain_id, (previous) => ({
     domain_id,
     verdict,
     started_utc,
     finished_utc: nowUtcMicros(),
-    generation,
+    generation: state?.newest ?? 0,
+    generation_id: state?.newestId ?? "",
+    shown_generation: state?.shown ?? 0,
     vector_store_id,
     download: request.download,
+    quick: request.quick ?? false,
+    max_age: domain.maxAge ?? "",
     versions,
     problems,
     sources,
     previous,
   }));
-  job.log(`Domain '${domain_id}': ${verdict}. Certificate ${result.certificate_file} (${result.certificate_hash}).`);
-  const proof = proofs.length > 0 ? { proof: proofOf(result.certificate, proofs) } : {};
-  return { result: { ...result, ...proof }, damaged };
+  const certificate_file = `domains/${domain_id}/certificates/${id}.json`;
+  job.log(`Domain '${domain_id}': ${verdict}. Certificate ${certificate_file} (${hash}).`);
+  const late = (await createCertificates(parts).status(domain)).isLate;
+  const proof = proofs.length > 0 ? { proof: proofOf(certificate, proofs) } : {};
+  return { result: { certificate, certificate_hash: hash, certificate_file, late, ...proof }, damaged };
+}
+
+/**
+ * The quick look after a crawl that changed something: not after one that left the index out, and not after each of many small
+ * commits. Waits for nothing and never fails the crawl; what it found is in the certificate, and a warning in the log if something differs.
+ */
+export async function verifyAfterCrawl(
+  result: CrawlResult,
+  request: CrawlRequest,
+  parts: VerifyParts,
+  job: JobContext,
+): Promise<void> {
+  const isDue = !result.dry_run && !request.gathered && request.steps.includes("embed") && !request.vectorStoreId;
+  if (!isDue || !result.sources.some(hasChanges)) return;
+  const { domainId } = request;
+  try {
+    const quietly: JobContext = { ...job, log: () => undefined };
+    const looked = await verifyDomain({ domainId, download: false, quick: true, mayWait: false }, parts, quietly);
+    const { verdict, sources } = looked.result.certificate.statement;
+    if (verdict !== "differs") return;
+    const count = sources.reduce((sum, one) => sum + one.differences.length + one.differences_more, 0);
+    job.log(
+      `WARNING: quick verification found ${plural(count, "difference")}. lockstep verify ${domainId} --quick lists them.`,
+    );
+  } catch (error) {
+    // A job that is cancelled now has done its work: the crawl is committed.
+    if (job.signal.aborted) return;
+    job.log(`WARNING: domain '${domainId}' could not be verified quickly: ${explain(error)}`);
+  }
+}
+
+function hasChanges({ download, process, embed }: SourceResult): boolean {
+  return [download, process, embed].some(({ added, changed, moved, removed }) => added + changed + moved + removed > 0);
 }
 
 function notCovered(called: string, domainId: DomainId): NotFoundError {
@@ -110,19 +145,11 @@ async function openVerifiedIndex(domain: Domain, { backend }: EngineParts, job: 
     const index = await backend.openIndex(store, domainId, job.signal);
     if (!index)
       return { problem: describeMissingStore(domain, store, undefined).replace(", so nothing was embedded", "") };
-    const state = await index.generations?.state();
-    if (!state?.pinned) return { store, index };
-    return {
-      problem: `Domain '${domainId}' is rolled back to generation ${state.active}, which is not to say what its sources say. Release it (lockstep generations ${domainId} --release), crawl, and verify then.`,
-    };
+    return { store, index };
   } catch (error) {
     if (error instanceof CancelledError || job.signal.aborted) throw error;
     return { problem: `The vector store cannot be opened: ${explain(error)}` };
   }
-}
-
-async function generationOf(index: Index): Promise<number> {
-  return (await index.generations?.state())?.active ?? 0;
 }
 
 /** What keeps one source from being looked at does not keep the others. */
@@ -196,36 +223,4 @@ function nothingSeen({ sourceId, sourceType }: Pick<SourceConfig, "sourceId" | "
     behind: [],
     behind_more: 0,
   };
-}
-
-/** One after the other, so that each names the one before it. */
-async function keepCertificate(
-  { domainsFolder, signer }: VerifyParts,
-  domainId: DomainId,
-  statementAfter: (previous: string) => CertificateStatement,
-): Promise<VerifyResult> {
-  return await withDomainLock(domainsFolder, domainId, async () => {
-    const folder = join(domainsFolder, domainId, "certificates");
-    const last = (await namesIn(folder)).at(-1);
-    const before = last === undefined ? undefined : await readFileIfExists(join(folder, last));
-    const certificate = await signCertificate(
-      statementAfter(before === undefined ? "" : hashCertificate(before.toString("utf8"))),
-      signer,
-    );
-    const text = formatCertificate(certificate);
-    const name = `${certificate.statement.finished_utc.replaceAll(/[:.]/g, "-")}.json`;
-    await mkdir(folder, { recursive: true });
-    await writeFileAtomic(join(folder, name), text);
-    const certificate_file = `domains/${domainId}/certificates/${name}`;
-    return { certificate, certificate_hash: hashCertificate(text), certificate_file };
-  });
-}
-
-/** Oldest first: their names are instants. */
-async function namesIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  });
-  return names.filter((name) => /^\d{4}-[\dTZ-]+\.json$/.test(name)).sort();
 }

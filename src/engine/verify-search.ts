@@ -27,13 +27,17 @@ interface SearchOutcome {
   readonly searchedRemoved: number;
 }
 
-/** Searches as readers do: for a sample of the documents of a source, and for what was removed from it. */
+/**
+ * Searches as readers do, in the newest generation also while they are shown another: for a sample of the documents of a source, and
+ * for what was removed from it.
+ */
 export class SearchCheck {
   readonly #run: SourceRun;
   readonly #index: Index;
   readonly #total: number;
   readonly #sample: SearchedDocument[] = [];
   #offered = 0;
+  #asOf: Pick<SearchQuery, "generation"> = {};
 
   /** `total`: how many documents will be offered, at most. */
   constructor(run: SourceRun, index: Index, total: number) {
@@ -57,6 +61,8 @@ export class SearchCheck {
 
   async run(job: JobContext): Promise<SearchOutcome> {
     const missed: SearchedDocument[] = [];
+    const state = await this.#index.generations?.state();
+    if (state?.pinned) this.#asOf = { generation: state.newest };
     for (const [at, document] of this.#sample.entries()) {
       await job.checkpoint();
       if (!(await this.#isFound(document, job.signal))) missed.push(document);
@@ -69,7 +75,7 @@ export class SearchCheck {
   /** Many documents may have the same sentence: then the one that is meant is asked for by its place. */
   async #isFound({ fileId, itemId, path, sentence }: SearchedDocument, signal: AbortSignal): Promise<boolean> {
     const scope = { domainId: this.#run.domainId, sourceId: this.#run.config.sourceId };
-    const query = { text: sentence, limit: HITS, signal };
+    const query = { text: sentence, limit: HITS, signal, ...this.#asOf };
     const narrow: Partial<SearchQuery> =
       this.#index.commits === "atomic"
         ? { scope: { ...scope, pathPrefix: path }, unfolded: true }
@@ -80,17 +86,17 @@ export class SearchCheck {
     return false;
   }
 
-  /** What the oldest kept generation shows and the one that readers see does not. Where none is kept, nothing is known of it. */
+  /** What the oldest kept generation shows and the newest does not. Where none is kept, nothing is known of it. */
   async #checkRemoved(job: JobContext): Promise<{ haunted: SearchOutcome["haunted"]; count: number }> {
     const { generations } = this.#index;
     const { sourceId } = this.#run.config;
     const haunted: { itemId: ItemId; path: string }[] = [];
     let count = 0;
     if (!generations) return { haunted, count };
-    const { active } = await generations.state();
-    const oldest = (await generations.list()).filter(({ number }) => number < active).at(-1)?.number;
+    const { newest } = await generations.state();
+    const oldest = (await generations.list()).filter(({ number }) => number < newest).at(-1)?.number;
     if (oldest === undefined) return { haunted, count };
-    for await (const page of generations.difference(oldest, active)) {
+    for await (const page of generations.difference(oldest, newest)) {
       for (const { kind, sourceId: of, itemId, name, path } of page) {
         if (kind !== "removed" || of !== sourceId || count >= MAX_REMOVED) continue;
         await job.checkpoint();
@@ -106,6 +112,7 @@ export class SearchCheck {
           scope,
           unfolded: true,
           signal: job.signal,
+          ...this.#asOf,
         });
         if (hits.some(({ attributes }) => attributes["item_id"] === itemId)) haunted.push({ itemId, path });
       }

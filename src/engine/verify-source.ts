@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Converter } from "../contracts/converter.ts";
 import { ExtractError, type ExtractedDocument, isEmptyReason } from "../contracts/document.ts";
-import { CancelledError, explain } from "../contracts/errors.ts";
-import type { ItemId, VectorStoreId } from "../contracts/ids.ts";
-import type { IndexAudit, IndexDifference } from "../contracts/index-audit.ts";
+import { CancelledError, ConflictError, explain } from "../contracts/errors.ts";
+import type { DomainId, ItemId, VectorStoreId } from "../contracts/ids.ts";
+import type { DocumentAudit, IndexAudit, IndexDifference } from "../contracts/index-audit.ts";
 import type { JobContext } from "../contracts/job.ts";
-import { sourceLease } from "../contracts/lease.ts";
+import { type Lease, sourceLease } from "../contracts/lease.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { DocumentFile, Index, IndexedRef } from "../contracts/search-index.ts";
 import type { Sighting, Source } from "../contracts/source.ts";
@@ -32,6 +32,8 @@ import {
   LAYERS,
   type Layer,
   leafOf,
+  MISSING_DOCUMENT,
+  MISSING_FILE,
   type SourceCounts,
   type SourceVerification,
   type Verdict,
@@ -55,6 +57,8 @@ export interface VerifiedSource {
 
 /** So many of each are told in the result; the log has all. */
 const MAX_TOLD = 500;
+/** Of so many items a quick verification reads file, label and vectors, on average. */
+const QUICK_SAMPLE = 200;
 const PAGE = 200;
 const AT_ONCE = 4;
 const PROGRESS_LINES = 200;
@@ -70,8 +74,8 @@ CREATE TABLE stranger (path TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 `;
 
 /**
- * Lists the source whole, hashes every file of its mirror, extracts their text anew and compares ledger and index with that. Changes
- * nothing. Holds the leases of the source, so that no crawl works on it meanwhile. Throws only when cancelled or when the ledger cannot be read.
+ * Lists the source whole, hashes every file of its mirror, extracts their text anew and compares ledger and index with that. A quick
+ * one does none of these, see VerifyRequest. Changes nothing. Holds the leases of the source, so that no crawl works on it meanwhile. Throws only when cancelled or when the ledger cannot be read.
  */
 export async function verifySource(
   run: SourceRun,
@@ -80,9 +84,10 @@ export async function verifySource(
   parts: EngineParts,
   job: JobContext,
 ): Promise<VerifiedSource> {
-  const leases = [await waitForLease(parts, run.domainId, sourceLease(run.config, "download"), job)];
+  const take = request.mayWait === false ? leaseAtOnce : waitForLease;
+  const leases = [await take(parts, run.domainId, sourceLease(run.config, "download"), job)];
   try {
-    leases.push(await waitForLease(parts, run.domainId, sourceLease(run.config, "embed"), job));
+    leases.push(await take(parts, run.domainId, sourceLease(run.config, "embed"), job));
     const held = leases.reduce((inner, lease) => whileHeld(lease, inner), job);
     const ledger = await parts.ledgers.open(run, { readOnly: true, isSnapshot: true });
     const db = openTemporary({ sql: TABLES });
@@ -97,6 +102,29 @@ export async function verifySource(
   }
 }
 
+async function leaseAtOnce(
+  parts: EngineParts,
+  domainId: DomainId,
+  name: string,
+  { jobId, signal }: JobContext,
+): Promise<Lease> {
+  const tooLate = new AbortController();
+  let owner = "";
+  try {
+    return await parts.ledgers.leases.acquire(domainId, name, {
+      owner: `job ${jobId}`,
+      signal: AbortSignal.any([signal, tooLate.signal]),
+      onWait(other) {
+        owner = other;
+        tooLate.abort();
+      },
+    });
+  } catch (error) {
+    if (owner === "" || signal.aborted) throw error;
+    throw new ConflictError(`${owner} is working on the same source.`);
+  }
+}
+
 /** One item as this run found it. */
 interface FoundItem {
   readonly itemId: ItemId;
@@ -108,7 +136,7 @@ interface FoundItem {
 
 /** What was found out about it. */
 interface ItemResult {
-  readonly differences: Omit<Difference, "item_id" | "path">[];
+  readonly differences: Found[];
   readonly behind: string[];
   readonly hashes: Partial<Record<Layer, string>>;
   isFile: boolean;
@@ -155,6 +183,8 @@ class Verification {
   #differencesMore = 0;
   #behindMore = 0;
   #unsummed = 0;
+  #sampledShare = 1;
+  #sampled = 0;
   #isListedWhole = false;
   #audit: IndexAudit | undefined;
   #source: Source | undefined;
@@ -184,13 +214,13 @@ class Verification {
     const { sourceId } = this.#run.config;
     try {
       for (const problem of this.#ledger.problems) this.#problems.push(problem);
-      await this.#listSource();
+      if (!this.#request.quick) await this.#listSource();
       await this.#noteKnown();
       await this.#noteHeld();
       await this.#listMirror();
       await this.#compareItems();
       await this.#tellStrangers();
-      await this.#checkSearch();
+      if (!this.#request.quick) await this.#checkSearch();
     } finally {
       await this.#source?.close?.();
     }
@@ -309,6 +339,7 @@ class Verification {
   async #compareItems(): Promise<void> {
     const all = "SELECT item_id FROM listed UNION SELECT item_id FROM known UNION SELECT item_id FROM held";
     const total = await this.#db.run(`INSERT INTO item (item_id) ${all}`);
+    this.#sampledShare = Math.min(1, QUICK_SAMPLE / Math.max(1, total));
     const every = Math.ceil(total / PROGRESS_LINES);
     let done = 0;
     for (let after = ""; ; ) {
@@ -383,7 +414,7 @@ class Verification {
       text: "",
     };
     try {
-      await this.#compareLayers(item, result);
+      await (this.#request.quick ? this.#compareQuickly(item, result) : this.#compareLayers(item, result));
     } catch (error) {
       if (error instanceof CancelledError || this.#job.signal.aborted) throw error;
       const detail = `it cannot be compared: ${explain(error)}`;
@@ -401,18 +432,14 @@ class Verification {
     if (!mirrored) return this.#compareWithoutFile({ ...item, sighting: wanted }, result);
     if (sighting && unwanted) result.behind.push(`the source has it, and it is not to be taken: ${unwanted}`);
     else if (!sighting && this.#isListedWhole && !item.isUndecided) result.behind.push("gone at the source");
-    if (mirrored.sourceError) {
-      const detail = `the last download failed: ${mirrored.sourceError}`;
-      result.differences.push({ layer: "mirror", part: "", detail, crawl: "downloads it again" });
-    }
+    if (mirrored.sourceError) result.differences.push(failedDownload(mirrored.sourceError));
     if (mirrored.file === "") return;
     const path = this.#mirror.owns(mirrored.file) ? this.#mirror.absolute(mirrored.file) : "";
     const onDisk = path && this.#mirror.find(mirrored.file) ? await hashFile(path) : "";
     const fetched = wanted ? await this.#hashAtSource(wanted, mirrored.file) : "";
     if (fetched) result.hashes.source = fetched;
     if (!onDisk) {
-      const detail = "its file is missing on disk";
-      result.differences.push({ layer: "mirror", part: "", detail, crawl: "downloads it again" });
+      result.differences.push(missingFile());
       if (refs[0]) result.hashes.index = refs[0].sha256;
       return;
     }
@@ -425,6 +452,54 @@ class Verification {
       return;
     }
     await this.#compareDocument({ ...item, sighting: wanted, entry }, { onDisk, fetched, path }, result);
+  }
+
+  /** Compares what ledger, disk and index have of it, without reading more than a sample. */
+  async #compareQuickly(item: FoundItem, result: ItemResult): Promise<void> {
+    const { entry } = item;
+    const mirrored = entry?.mirrored;
+    const [ref, ...more] = this.#settleRefs(item, mirrored?.observed?.sha256 ?? "");
+    if (ref) result.hashes.index = ref.sha256;
+    if (!mirrored) return this.#compareWithoutFile(item, result);
+    if (mirrored.sourceError) result.differences.push(failedDownload(mirrored.sourceError));
+    else if (!entry.seen) result.behind.push("gone at the source");
+    if (mirrored.file === "") return;
+    const onDisk = this.#mirror.find(mirrored.file);
+    if (!onDisk) {
+      result.differences.push(missingFile());
+      return;
+    }
+    result.isFile = true;
+    const isSampled = Math.random() < this.#sampledShare;
+    if (isSampled) this.#sampled += 1;
+    const { observed } = mirrored;
+    if (observed && observed.size !== onDisk.size) {
+      result.differences.push(otherFile());
+      return;
+    }
+    if (isSampled) {
+      const hash = await hashFile(this.#mirror.absolute(mirrored.file));
+      result.hashes.mirror = hash;
+      if (this.#compareHashes({ onDisk: hash, fetched: "" }, item, result)) return;
+    }
+    if (this.#target.problem !== undefined || !this.#audit) return;
+    if (this.#mirror.isOriginal(mirrored.file)) {
+      result.differences.push(waitsForProcess(mirrored.processingError));
+      return;
+    }
+    const isFailed = this.#mirror.isFailed(mirrored.file);
+    if (!ref || isFailed) {
+      const why = entry.indexed?.embeddingError ?? "";
+      this.#judgeAbsent(why !== "" && (isFailed || isEmptyReason(why)) ? { refusal: why } : {}, item, result);
+      return;
+    }
+    this.#tellSecond(more, result);
+    const known = documentOf(this.#run, entry, this.#mirror);
+    const file = { ...known, sha256: result.hashes.mirror ?? known.sha256 };
+    const audit = isSampled || !this.#isAtomic ? await this.#audit.checkStored(file) : compareHeld(ref, file);
+    this.#noteAudit(audit, result);
+    this.#takeAudit(audit.differences, result);
+    this.#compareIndexed(item, ref, result);
   }
 
   get #wanted() {
@@ -488,8 +563,7 @@ class Verification {
       result.differences.push({ layer: "ledger", part: "", detail, crawl: "with --checksum: downloads it again" });
       return false;
     }
-    const detail = "its bytes are not those that were downloaded";
-    result.differences.push({ layer: "mirror", part: "", detail, crawl: "with --checksum: downloads it again" });
+    result.differences.push(otherFile());
     return true;
   }
 
@@ -498,7 +572,7 @@ class Verification {
     bytes: { readonly onDisk: string; readonly fetched: string; readonly path: string },
     result: ItemResult,
   ): Promise<void> {
-    const { entry, refs, sighting } = item;
+    const { entry, sighting } = item;
     const { onDisk, fetched, path } = bytes;
     const mirrored = entry.mirrored;
     const changed = sighting ? changedFields(sighting, entry) : [];
@@ -509,23 +583,18 @@ class Verification {
       return;
     }
     if (!mirrored || this.#mirror.isOriginal(mirrored.file)) {
-      const why = mirrored?.processingError ? `: ${mirrored.processingError}` : "";
-      const detail = `it waits to be turned into a document${why}`;
-      result.differences.push({ layer: "index", part: "document", detail, crawl: "turns it into a document" });
+      result.differences.push(waitsForProcess(mirrored?.processingError));
       return;
     }
     const extracted = await this.#extract(path, entry);
-    const [ref, ...more] = refs;
+    const [ref, ...more] = this.#settleRefs(item, onDisk);
     if (!ref || this.#mirror.isFailed(mirrored.file)) {
       if (changed.length > 0) result.behind.push(sayChanged(changed));
       this.#judgeAbsent(extracted, item, result);
       return;
     }
     result.hashes.index = ref.sha256;
-    for (const { fileId } of more) {
-      const detail = `the index has a second document of it (${fileId})`;
-      result.differences.push({ layer: "index", part: "document", detail, crawl: REMOVES });
-    }
+    this.#tellSecond(more, result);
     if (extracted.document) result.text = extracted.document.markdown;
     const file = { ...documentOf(this.#run, entry, this.#mirror), sha256: onDisk };
     const audit = await this.#auditAs(file, extracted.document, result);
@@ -550,6 +619,21 @@ class Verification {
       }
     }
     this.#compareIndexed(item, ref, result);
+  }
+
+  /** A store may hold another file of the item that is newer, and wrong: its document is the one that the ledger remembers, if that is sound. */
+  #settleRefs({ itemId, entry, refs }: FoundItem, sha256: string): readonly IndexedRef[] {
+    const known = entry?.indexed?.fileId;
+    if (!known || refs.length !== 1 || refs[0]?.fileId === known) return refs;
+    const settled = this.#audit?.prefer?.(itemId, known, sha256);
+    return settled ? [settled] : refs;
+  }
+
+  #tellSecond(more: readonly IndexedRef[], result: ItemResult): void {
+    for (const { fileId } of more) {
+      const detail = `the index has a second document of it (${fileId})`;
+      result.differences.push({ layer: "index", part: "document", detail, crawl: REMOVES });
+    }
   }
 
   /** Another size or version is either news at the source or a wrong row of the ledger: the bytes of this one item tell. */
@@ -606,7 +690,7 @@ class Verification {
       result.emptiness = "empty";
       return;
     }
-    const detail = why ? `it is not in the index: ${why}` : "it is not in the index";
+    const detail = why ? `${MISSING_DOCUMENT}: ${why}` : MISSING_DOCUMENT;
     const crawl = why ? "with --retry-failed: embeds it" : "embeds it";
     result.differences.push({ layer: "index", part: "document", detail, crawl });
   }
@@ -621,14 +705,16 @@ class Verification {
     result: ItemResult | undefined,
   ): Promise<readonly IndexDifference[]> {
     if (!this.#audit) return [];
-    const withText = document ? { ...file, keptText: async () => document } : file;
+    const withText: DocumentFile = document ? { ...file, cachedText: async () => document } : file;
     const audit = await this.#audit.check(withText, this.#job.signal);
-    if (result) {
-      result.passages = audit.chunks;
-      result.vectors = audit.vectors;
-      this.#unsummed += audit.unsummed;
-    }
+    if (result) this.#noteAudit(audit, result);
     return audit.differences;
+  }
+
+  #noteAudit({ chunks, vectors, unsummed }: DocumentAudit, result: ItemResult): void {
+    result.passages = chunks;
+    result.vectors = vectors;
+    this.#unsummed += unsummed;
   }
 
   #takeAudit(differences: readonly IndexDifference[], result: ItemResult): void {
@@ -666,8 +752,10 @@ class Verification {
     const { itemId, sighting, entry, refs } = item;
     const { sourceId } = this.#run.config;
     const path = this.#pathOf(item);
-    if (sighting) this.#counts.listed += 1;
-    if (sighting && result.hashes.source === undefined) this.#counts.unwanted += 1;
+    const isListed = this.#request.quick ? Boolean(entry?.seen) : sighting !== undefined;
+    const isWanted = this.#request.quick ? Boolean(entry?.mirrored) : result.hashes.source !== undefined;
+    if (isListed) this.#counts.listed += 1;
+    if (isListed && !isWanted) this.#counts.unwanted += 1;
     if (result.isFile) this.#counts.files += 1;
     if (refs.length > 0) this.#counts.documents += 1;
     if (result.emptiness) this.#counts[result.emptiness] += 1;
@@ -688,7 +776,8 @@ class Verification {
     for (const detail of result.behind) this.#tellBehind({ item_id: itemId, path, detail });
     for (const difference of result.differences) this.#tell({ ...difference, item_id: itemId, path });
     if (result.isDamaged) this.#damaged.push(itemId);
-    if (result.differences.length === 0 && refs[0]) this.#search?.offer(itemId, refs[0], path, result.text);
+    const [ref] = this.#settleRefs(item, result.hashes.mirror ?? "");
+    if (result.differences.length === 0 && ref) this.#search?.offer(itemId, ref, path, result.text);
   }
 
   async #know(file: string): Promise<void> {
@@ -781,6 +870,7 @@ class Verification {
   }
 
   #basis(): SourceVerification["based_on"] {
+    if (this.#request.quick) return this.#quickBasis();
     const { isReadWhileListed } = this.#run.config.kind.abilities;
     const listing = isReadWhileListed ? "addresses asked in this run" : "listing of this run, fingerprints";
     const bytes = this.#request.download && !isReadWhileListed ? ", bytes read in this run" : "";
@@ -792,6 +882,17 @@ class Verification {
       mirror: "bytes read in this run; complete",
       index: this.#audit ? `${this.#audit.basis}${unsummed}; complete` : "not looked at",
       search: this.#search ? `${searched} of ${plural(documents, "document")}` : "not looked at",
+    };
+  }
+
+  #quickBasis(): SourceVerification["based_on"] {
+    const { files, documents } = this.#counts;
+    const sample = `a sample of ${this.#sampled} of ${plural(Math.max(files, documents), "item")}`;
+    return {
+      source: "listing of the last crawl; not asked",
+      mirror: `presence and size of every file; bytes of ${sample}`,
+      index: this.#audit ? `hashes and places of every document; labels and vectors of ${sample}` : "not looked at",
+      search: "not looked at",
     };
   }
 
@@ -820,7 +921,37 @@ function isLabel({ part }: IndexDifference): boolean {
   return part === "label" || part === "attributes" || part === "document";
 }
 
-function otherBytes(): Omit<Difference, "item_id" | "path"> {
+type Found = Omit<Difference, "item_id" | "path">;
+
+function failedDownload(error: string): Found {
+  return { layer: "mirror", part: "", detail: `the last download failed: ${error}`, crawl: "downloads it again" };
+}
+
+function missingFile(): Found {
+  return { layer: "mirror", part: "", detail: MISSING_FILE, crawl: "downloads it again" };
+}
+
+function otherFile(): Found {
+  const detail = "its bytes are not those that were downloaded";
+  return { layer: "mirror", part: "", detail, crawl: "with --checksum: downloads it again" };
+}
+
+function waitsForProcess(error = ""): Found {
+  const detail = `it waits to be turned into a document${error ? `: ${error}` : ""}`;
+  return { layer: "index", part: "document", detail, crawl: "turns it into a document" };
+}
+
+/** What the index lists of a document, without another request. */
+function compareHeld({ sha256, path, url }: IndexedRef, file: DocumentFile): DocumentAudit {
+  const isOther = sha256 !== "" && sha256 !== file.sha256;
+  const isElsewhere = (path ?? file.label.path) !== file.label.path || (url ?? file.label.url) !== file.label.url;
+  const differences: IndexDifference[] = [];
+  if (isOther) differences.push({ part: "document", detail: "it was made of other bytes" });
+  if (isElsewhere) differences.push({ part: "label", detail: "other than in the mirror: path or address" });
+  return { differences, chunks: 0, vectors: 0, unsummed: 0 };
+}
+
+function otherBytes(): Found {
   const detail = "the source has other bytes under the same fingerprint";
   return { layer: "source", part: "", detail, crawl: "with --checksum or --mode full: downloads it again" };
 }

@@ -7,6 +7,8 @@ import { releaseNumber } from "../lib/release.ts";
 export interface HttpEnv {
   Variables: {
     client: Client;
+    /** Where the caller reaches this server, without a slash at its end: PUBLIC_URL, or what the request was sent to. */
+    origin: string;
     /** Absent where no authentication is needed: sign-in page, assets, health. */
     principal: Principal | undefined;
   };

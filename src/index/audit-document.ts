@@ -10,9 +10,9 @@ import { parseChunkingKey } from "./chunk-sections.ts";
 import { DOCUMENT_COLUMNS, type DocumentRow, type SourceKey } from "./documents.ts";
 import { activeSpace } from "./embedding/spaces.ts";
 import { checksumOf, scaleOf } from "./embedding/vectors.ts";
+import { NEWEST, visibleAt } from "./generations.ts";
 import { type PreparedBody, prepareBody } from "./prepare-body.ts";
 import type { Store } from "./store.ts";
-import { writeLocked } from "./store-state.ts";
 
 interface StoredBody {
   readonly title: string;
@@ -37,35 +37,60 @@ export async function auditDocument(
   file: DocumentFile,
   signal: AbortSignal,
 ): Promise<DocumentAudit> {
-  const row = await shownDocument(store.db, source, file.itemId);
-  if (!row) return onlyDifference("document", "the index does not show it");
+  const { audit, row, body } = await auditRows(store, source, file);
+  if (!row || !body) return audit;
+  const fresh = await prepareBody(extractor, bodySource(row, file), signal, noWords);
+  return { ...audit, differences: [...audit.differences, ...compareBody(body, fresh)] };
+}
+
+/** The part of this that needs no text: label, and vectors with the checksums that were stored with them. */
+export async function auditStored(store: Store, source: SourceKey, file: DocumentFile): Promise<DocumentAudit> {
+  return (await auditRows(store, source, file)).audit;
+}
+
+/** `row` and `body` only where the body can be compared with one made anew. */
+async function auditRows(
+  store: Store,
+  source: SourceKey,
+  file: DocumentFile,
+): Promise<{ readonly audit: DocumentAudit; readonly row?: DocumentRow; readonly body?: StoredBody }> {
+  const row = await newestDocument(store.db, source, file.itemId);
+  if (!row) return onlyDifference("document", "the index does not have it");
   if (row.bodyId === null) return onlyDifference("document", `it has no text in the index (${row.status})`);
   const differences = [...compareDocument(row, file), ...compareLabel(row, file)];
   // Of other bytes nothing can be the same.
-  if (row.sha256 !== file.sha256) return { differences, chunks: 0, vectors: 0, unsummed: 0 };
+  if (row.sha256 !== file.sha256) return { audit: { differences, chunks: 0, vectors: 0, unsummed: 0 } };
   const body = await readBody(store.db, row.bodyId);
-  if (!body) return { differences: [...differences, missingText()], chunks: 0, vectors: 0, unsummed: 0 };
-  const fresh = await prepareBody(extractor, bodySource(row, file), signal);
+  if (!body) return { audit: { differences: [...differences, missingText()], chunks: 0, vectors: 0, unsummed: 0 } };
   const vectors = await auditVectors(store.db, body.chunks);
-  differences.push(...compareBody(body, fresh), ...vectors.differences);
-  return { differences, chunks: body.chunks.length, vectors: vectors.count, unsummed: vectors.unsummed };
+  const audit: DocumentAudit = {
+    differences: [...differences, ...vectors.differences],
+    chunks: body.chunks.length,
+    vectors: vectors.count,
+    unsummed: vectors.unsummed,
+  };
+  return { audit, row, body };
 }
 
-function onlyDifference(part: IndexDifference["part"], detail: string): DocumentAudit {
-  return { differences: [{ part, detail }], chunks: 0, vectors: 0, unsummed: 0 };
+/** The word tables are not compared, and finding words takes longer than all the rest. */
+const noWords = (): [] => [];
+
+function onlyDifference(part: IndexDifference["part"], detail: string): { readonly audit: DocumentAudit } {
+  return { audit: { differences: [{ part, detail }], chunks: 0, vectors: 0, unsummed: 0 } };
 }
 
 function missingText(): IndexDifference {
   return { part: "text", detail: "its text is not in the store" };
 }
 
-async function shownDocument(
+async function newestDocument(
   sql: Sql,
   { domainId, sourceId }: SourceKey,
   itemId: ItemId,
 ): Promise<DocumentRow | undefined> {
   return sql.get<DocumentRow>(
-    `SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE domain_id = $1 AND source_id = $2 AND item_id = $3 ORDER BY id DESC`,
+    `SELECT ${DOCUMENT_COLUMNS} FROM documents d WHERE domain_id = $1 AND source_id = $2 AND item_id = $3
+       AND ${visibleAt(NEWEST)} ORDER BY id DESC`,
     [domainId, sourceId, itemId],
   );
 }
@@ -179,16 +204,4 @@ async function auditVectors(
     count: rows.length,
     unsummed: rows.filter(({ checksum }) => checksum === null).length,
   };
-}
-
-/** Under this key nobody looks for bodies; documents that have one go on showing it until they are put again. */
-const DISOWNED = "disowned";
-
-/** The next put of these bytes makes the text, its sections, chunks and vectors anew. */
-export async function disownBody(store: Store, source: SourceKey, itemId: ItemId): Promise<void> {
-  await writeLocked(store.db, async (sql) => {
-    const bodyId = (await shownDocument(sql, source, itemId))?.bodyId;
-    if (bodyId == null) return;
-    await sql.run("UPDATE bodies SET sha256 = $2, chunking = $3 WHERE id = $1", [bodyId, DISOWNED, String(bodyId)]);
-  });
 }

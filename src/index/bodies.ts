@@ -1,8 +1,11 @@
 import { ConflictError } from "../contracts/errors.ts";
+import type { FileId } from "../contracts/ids.ts";
+import type { DocumentSection } from "../contracts/search-index.ts";
+import { nameUuid } from "../lib/name-uuid.ts";
 import { isListed, listOf, type Sql, type SqlDatabase } from "../lib/sql/sql.ts";
 import { nowSeconds } from "../lib/time.ts";
 import type { Store, Words } from "./store.ts";
-import { takeIds, writeLocked } from "./store-state.ts";
+import { bumpVisibleRevision, takeIds, writeLocked } from "./store-state.ts";
 
 /** All that determines the text and chunks of a file. Documents with equal keys share one body. */
 export interface BodyKey {
@@ -83,6 +86,21 @@ export async function insertBodies(
   return bodies.map(({ title }, at) => ({ id: first + at, title }));
 }
 
+/**
+ * Gives the documents of one body, shown in any generation or retained, another body of the same content. The old one is deleted by cleanup,
+ * and so is the new one if no document has it.
+ */
+export async function passOnDocuments(
+  sql: Sql,
+  bodies: { readonly from: number; readonly to: number; readonly embeddedAt: number },
+): Promise<void> {
+  const { from, to, embeddedAt } = bodies;
+  await sql.run("UPDATE documents SET body_id = $2, embedded_at = $3 WHERE body_id = $1", [from, to, embeddedAt]);
+  await sql.run("UPDATE kept_documents SET body_id = $2 WHERE body_id = $1", [from, to]);
+  await noteLooseBodies(sql, [from, to]);
+  await bumpVisibleRevision(sql);
+}
+
 /** Records that the bodies lost a document; others may still use them. Cleanup deletes those without any. */
 export async function noteLooseBodies(sql: Sql, bodyIds: readonly number[]): Promise<void> {
   await sql.insert(
@@ -156,16 +174,42 @@ export async function sectionsOfBody(sql: Sql, bodyId: number): Promise<SectionR
   return sql.all<SectionRow>(`SELECT ${COLUMNS} FROM sections s WHERE s.body_id = $1 ORDER BY s.position`, [bodyId]);
 }
 
-/** Returns the sections of a visible document in reading order; [] if there is none at this path. */
+/** Section ids are names in this namespace. Never change it: they are in other people's databases. */
+const SECTION_IDS = "508633bc-ca04-4d3a-a3f0-246de6256212";
+
+/**
+ * Returns one page of the sections of a document, and how many it has. Bodies are shared and keep all nodes; ids and positions are made
+ * here, for one document, and count only nodes with content or children.
+ */
 export async function sectionsOfDocument(
   sql: Sql,
-  document: { readonly domainId: string; readonly sourceId: string; readonly path: string },
-): Promise<SectionRow[]> {
-  return sql.all<SectionRow>(
-    `SELECT ${COLUMNS} FROM documents_active d JOIN sections s ON s.body_id = d.body_id
-     WHERE d.domain_id = $1 AND d.source_id = $2 AND d.path = $3 ORDER BY d.id, s.position`,
-    [document.domainId, document.sourceId, document.path],
+  { fileId, bodyId }: { readonly fileId: FileId; readonly bodyId: number },
+  { offset, limit }: { readonly offset: number; readonly limit: number },
+): Promise<{ readonly sections: DocumentSection[]; readonly total: number }> {
+  const nodes = await sql.all<{ position: number; parent: number | null; isEmpty: 0 | 1 }>(
+    `SELECT position, parent, CASE WHEN content = '' THEN 1 ELSE 0 END AS "isEmpty"
+     FROM sections WHERE body_id = $1 ORDER BY position`,
+    [bodyId],
   );
+  // In reading order the first child follows its parent.
+  const stored = nodes.filter(({ position, isEmpty }, at) => isEmpty === 0 || nodes[at + 1]?.parent === position);
+  const idOf = (at: number): string => nameUuid(SECTION_IDS, `${fileId}/${at}`);
+  const page = stored.slice(offset, offset + limit);
+  const rows = await sql.all<SectionRow>(
+    `SELECT ${COLUMNS} FROM sections s WHERE s.body_id = $1 AND s.position BETWEEN $2 AND $3`,
+    [bodyId, page[0]?.position ?? 0, page.at(-1)?.position ?? -1],
+  );
+  const byPosition = new Map(rows.map((row) => [row.position, row]));
+  const places = new Map(stored.map(({ position }, at) => [position, at]));
+  const sections = page.flatMap(({ position: node, parent }, at): DocumentSection[] => {
+    const row = byPosition.get(node);
+    if (!row) return [];
+    const position = offset + at;
+    const above = parent === null ? undefined : places.get(parent);
+    const parentId = above === undefined ? null : idOf(above);
+    return [{ id: idOf(position), parentId, position, heading: row.heading, level: row.level, content: row.content }];
+  });
+  return { sections, total: stored.length };
 }
 
 /** The text index processes a batch without yielding to the event loop. */
@@ -310,7 +354,7 @@ export async function abandonBodies(sql: Sql, ids: readonly number[]): Promise<v
   );
 }
 
-/** From here on no lookup finds the body. No document may use it. */
+/** From here on no lookup finds the body. Documents that use it must get another one. */
 export async function withdrawBody(sql: Sql, id: number): Promise<void> {
   await sql.run(
     `UPDATE bodies SET sha256 = '${WITHDRAWN}', file_type = '', extractor = '', chunking = $2 WHERE id = $1`,

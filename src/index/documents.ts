@@ -4,7 +4,7 @@ import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { Attributes, DocumentCount } from "../contracts/search-index.ts";
 import { isListed, listOf, type Sql, type Values } from "../lib/sql/sql.ts";
 import { noteLooseBodies } from "./bodies.ts";
-import { visibleAt } from "./generations.ts";
+import { NEWEST, visibleAt } from "./generations.ts";
 import type { LabelWords, Store } from "./store.ts";
 import { bumpVisibleRevision, readState, takeIds, writeLocked } from "./store-state.ts";
 
@@ -123,13 +123,82 @@ export async function activeDocument(sql: Sql, fileId: string): Promise<Document
   return sql.get<DocumentRow>(`SELECT ${DOCUMENT_COLUMNS} FROM documents_active WHERE file_id = $1`, [fileId]);
 }
 
+export async function titlesOf(sql: Sql, fileIds: readonly FileId[]): Promise<Map<FileId, string>> {
+  const rows = await sql.all<{ fileId: FileId; title: string }>(
+    `SELECT d.file_id AS "fileId", b.title FROM documents_active d JOIN bodies b ON b.id = d.body_id
+     WHERE b.title <> '' AND ${isListed(sql, "d.file_id", "$1", "text")}`,
+    [listOf(fileIds)],
+  );
+  return new Map(rows.map(({ fileId, title }) => [fileId, title]));
+}
+
+/** Returns the documents of these items that readers are shown. */
+export async function shownDocuments(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  itemIds: readonly ItemId[],
+): Promise<HoldingRow[]> {
+  return sql.all<HoldingRow>(
+    `SELECT ${HOLDING_COLUMNS} FROM documents_active d
+     WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}`,
+    [domainId, sourceId, listOf(itemIds)],
+  );
+}
+
+/** Returns the documents that the newest generation has of these items. */
+export async function newestDocuments(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  itemIds: readonly ItemId[],
+): Promise<(HoldingRow & Pick<DocumentRow, "name" | "modifiedAt">)[]> {
+  return sql.all(
+    `SELECT ${HOLDING_COLUMNS}, d.name, d.modified_at AS "modifiedAt" FROM documents d
+     WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")} AND ${visibleAt(NEWEST)}`,
+    [domainId, sourceId, listOf(itemIds)],
+  );
+}
+
+/** A document that was asked for by a name. */
+export type CalledRow = Pick<DocumentRow, "sourceId" | "itemId" | "fileId" | "path" | "bodyId">;
+
+const MAX_CALLED = 20;
+
+/**
+ * Returns the documents that a generation shows under this file id, else under this item id, path, URL or name, in this order: a path
+ * does not compete with names. A search for anything but a file id scans the documents of the domain.
+ */
+export async function documentsCalled(
+  sql: Sql,
+  { domainId, sourceId, called }: { readonly domainId: string; readonly sourceId?: string | undefined; called: string },
+  generation: number,
+): Promise<CalledRow[]> {
+  const columns = `d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.path, d.body_id AS "bodyId"`;
+  const here = sourceId === undefined ? "" : "AND d.source_id = $4";
+  const values = [called, generation, domainId, ...(sourceId === undefined ? [] : [sourceId])];
+  // Files that were attached over the wire belong to no domain, and have no other name.
+  const [file] = await sql.all<CalledRow>(
+    `SELECT ${columns} FROM documents d WHERE d.file_id = $1 AND d.domain_id IN ($3, '') ${here} AND ${visibleAt("$2")}
+     ORDER BY d.id DESC LIMIT 1`,
+    values,
+  );
+  if (file) return [file];
+  const found = await sql.all<CalledRow & { place: number }>(
+    `SELECT ${columns}, CASE WHEN d.item_id = $1 THEN 1 WHEN d.path = $1 THEN 2 WHEN d.url = $1 THEN 3 ELSE 4 END AS place
+     FROM documents d WHERE d.domain_id = $3 ${here} AND ${visibleAt("$2")}
+       AND (d.item_id = $1 OR d.path = $1 OR d.url = $1 OR lower(d.name) = lower($1))
+     ORDER BY place, d.path, d.id LIMIT ${MAX_CALLED}`,
+    values,
+  );
+  return found.filter(({ place }) => place === found[0]?.place);
+}
+
 export async function updateAttributes(sql: Sql, fileId: string, attributes: Attributes): Promise<void> {
   await sql.run("UPDATE documents SET attributes = $1 WHERE file_id = $2", [JSON.stringify(attributes), fileId]);
 }
 
 /** A document as a draft sees it. */
 export interface DraftedRow extends DocumentRow {
-  /** 1: the draft brought it itself. 0: readers see it, and the draft has not ended it. */
+  /** 1: the draft brought it itself. 0: the newest generation has it, and the draft has not ended it. */
   readonly own: 0 | 1;
   readonly title: string;
 }
@@ -145,10 +214,13 @@ export async function draftedDocuments(
     `SELECT ${DOCUMENT_COLUMNS}, CASE WHEN d.born = $4 THEN 1 ELSE 0 END AS own,
        coalesce((SELECT b.title FROM bodies b WHERE b.id = d.body_id), '') AS title
      FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}
-       AND (+d.born = $4 OR (${visibleAt("(SELECT active FROM state WHERE id = 1)")} AND d.died IS DISTINCT FROM $4))`,
+       AND (+d.born = $4 OR (${visibleAt(NEWEST)} AND d.died IS DISTINCT FROM $4))`,
     [domainId, sourceId, listOf(itemIds), draft],
   );
 }
+
+const HOLDING_COLUMNS = `d.id, d.item_id AS "itemId", d.file_id AS "fileId", d.sha256, d.file_type AS "fileType", d.path, d.url,
+       d.uploaded_at AS "uploadedAt", d.embedded_at AS "embeddedAt"`;
 
 /** The columns of holdings(). */
 export type HoldingRow = Pick<
@@ -163,9 +235,7 @@ export async function documentsOfSource(
   page: { readonly visible: readonly number[]; readonly afterId: number; readonly limit: number },
 ): Promise<HoldingRow[]> {
   return sql.all<HoldingRow>(
-    `SELECT d.id, d.item_id AS "itemId", d.file_id AS "fileId", d.sha256, d.file_type AS "fileType", d.path, d.url,
-       d.uploaded_at AS "uploadedAt", d.embedded_at AS "embeddedAt"
-     FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.id > $3
+    `SELECT ${HOLDING_COLUMNS} FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.id > $3
        AND ${isListed(sql, "+d.born", "$4", "integer")}
        AND (d.died IS NULL OR NOT (${isListed(sql, "+d.died", "$4", "integer")}))
      ORDER BY d.id LIMIT $5`,
@@ -214,6 +284,27 @@ export async function countDocuments(store: Store, domain: DomainId): Promise<Do
     const count = { documents: rows.reduce((sum, { documents }) => sum + documents, 0), bySource };
     known.byDomain.set(domain, count);
     return count;
+  });
+}
+
+/** Returns the sources of a domain that the newest generation has documents of. Not from a cache, which verify would have to believe. */
+export async function sourcesOf(store: Store, domain: DomainId): Promise<Set<SourceId>> {
+  return store.db.read(async (sql) => {
+    const found = new Set<SourceId>();
+    for (let after = ""; ; ) {
+      const next = await sql.get<{ sourceId: SourceId }>(
+        `SELECT source_id AS "sourceId" FROM documents WHERE domain_id = $1 AND source_id > $2 ORDER BY source_id LIMIT 1`,
+        [domain, after],
+      );
+      if (!next) return found;
+      after = next.sourceId;
+      const held = await sql.get(
+        `SELECT 1 AS one FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.body_id IS NOT NULL
+           AND ${visibleAt(NEWEST)} LIMIT 1`,
+        [domain, after],
+      );
+      if (held) found.add(after as SourceId);
+    }
   });
 }
 

@@ -1,7 +1,17 @@
+import { randomUUID } from "node:crypto";
 import { ExtractError, type Extractor, ReaderError } from "../contracts/document.ts";
 import { ConflictError, explain } from "../contracts/errors.ts";
-import type { FileId, ItemId } from "../contracts/ids.ts";
-import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../contracts/search-index.ts";
+import type { FileId, ItemId, SourceId } from "../contracts/ids.ts";
+import type {
+  CrawlDraft,
+  DocumentFile,
+  FailedRef,
+  HeldDocument,
+  IndexDraft,
+  IndexedRef,
+  Label,
+  SourceDraft,
+} from "../contracts/search-index.ts";
 import { hashFile } from "../lib/hash.ts";
 import { randomId } from "../lib/random-id.ts";
 import type { Sql } from "../lib/sql/sql.ts";
@@ -18,7 +28,9 @@ import {
   insertBodies,
   type NewBody,
   nameOfKey,
+  passOnDocuments,
   type UnfinishedBody,
+  withdrawBody,
 } from "./bodies.ts";
 import { chunkingKey, DEFAULT_CHUNKING } from "./chunk-sections.ts";
 import {
@@ -30,14 +42,32 @@ import {
   type HoldingRow,
   insertDocuments,
   type NewDocument,
+  newestDocuments,
   type SourceKey,
   storedPath,
 } from "./documents.ts";
-import { abandonGeneration, activateGeneration, countChanges, insertGeneration, visibleAt } from "./generations.ts";
+import {
+  abandonGeneration,
+  activateGeneration,
+  countChanges,
+  ensureDraft,
+  findDraft,
+  NEWEST,
+  setSource,
+  visibleAt,
+} from "./generations.ts";
 import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
-import { cleanupOldGenerations, type Retention, releaseReturned, retainHidden, sweepAbandoned } from "./retention.ts";
+import {
+  cleanupOldGenerations,
+  type Retention,
+  releaseReturned,
+  retainHidden,
+  sweepAbandoned,
+  takeFromOtherDrafts,
+  withdrawSource,
+} from "./retention.ts";
 import type { Store } from "./store.ts";
-import { assertNotPinned, writeLocked } from "./store-state.ts";
+import { writeLocked } from "./store-state.ts";
 import { abandon, type EmbedFailure, embedBodies, isLarge, writeAhead } from "./write-body.ts";
 
 /** A batch of this size is written: large enough to be cheap, small enough that other writers hardly wait. */
@@ -48,9 +78,11 @@ const NEVER_ABORTED = new AbortController().signal;
 /** Bodies are found by their hash, so a missing or invalid hash is computed here. */
 const SHA256 = /^[0-9a-f]{64}$/;
 
-interface DraftContext {
+interface GenerationContext {
   readonly store: Store;
-  readonly source: SourceKey;
+  readonly domainId: string;
+  /** undefined: the sources of a crawl fill it together. */
+  readonly sourceId?: SourceId;
   /** The same for all that one crawl commits; "" for none. */
   readonly crawl: string;
   readonly extractor: Extractor;
@@ -58,27 +90,92 @@ interface DraftContext {
   readonly nowSeconds: () => number;
 }
 
+/** A generation without a number. Its row is made with the first change: a draft without changes leaves no trace. */
+export class DraftGeneration implements CrawlDraft {
+  readonly generationId = randomUUID();
+  readonly context: GenerationContext;
+  readonly #sources = new Set<string>();
+  #id: number | null = null;
+  #changes = 0;
+
+  constructor(context: GenerationContext) {
+    this.context = context;
+  }
+
+  /** null until something has changed. */
+  get id(): number | null {
+    return this.#id;
+  }
+
+  async source(sourceId: SourceId): Promise<EmbeddedDraft> {
+    return new EmbeddedDraft(this, sourceId);
+  }
+
+  note(sourceId: string, { generation, changes }: Pick<Outcome, "generation" | "changes">): void {
+    this.#id = generation;
+    this.#changes += changes;
+    if (changes > 0) this.#sources.add(sourceId);
+  }
+
+  async commit(
+    signal: AbortSignal,
+    options: { readonly allowEmpty: boolean } = { allowEmpty: false },
+  ): Promise<number | null> {
+    signal.throwIfAborted();
+    const { store, nowSeconds } = this.context;
+    const [only, ...others] = this.#sources;
+    const sourceId = others.length === 0 ? (only ?? "") : "";
+    const number =
+      this.#id === null
+        ? null
+        : await commitGeneration(store, { id: this.#id, sourceId, nowSeconds: nowSeconds(), ...options });
+    if (this.#changes > 0) await this.#cleanUp();
+    return number;
+  }
+
+  /** Undoes everything. */
+  async discard(): Promise<void> {
+    const { store, nowSeconds } = this.context;
+    const id = this.#id;
+    if (id === null) return;
+    await writeLocked(store.db, (sql) => abandonGeneration(sql, id, nowSeconds()));
+    await sweepAbandoned(store);
+  }
+
+  /** Deletes up to two documents per changed one: cleanup keeps up, and a commit costs what changed. */
+  async #cleanUp(): Promise<void> {
+    const { store, retention, nowSeconds } = this.context;
+    const budget = 2 * this.#changes + 200;
+    try {
+      await cleanupOldGenerations(store, { retention, nowSeconds: nowSeconds(), budget });
+    } catch {
+      // The commit is done, and must not be reported as failed; the next commit cleans up again.
+    }
+  }
+}
+
 /**
- * Collects changes under a generation that has no number yet, so no reader sees them. They are written in batches; a crash leaves
- * rows that the next draft of the source deletes, and bodies that it reuses. Puts may run concurrently.
+ * Collects changes of one source under a generation that has no number yet, so no reader sees them. They are written in batches; a
+ * crash leaves rows that are swept later, and bodies that are reused. Puts may run concurrently.
  */
-export class EmbeddedDraft implements IndexDraft {
-  readonly #context: DraftContext;
+export class EmbeddedDraft implements IndexDraft, SourceDraft {
+  readonly #generation: DraftGeneration;
+  readonly #source: SourceKey;
   readonly #refs = new Map<ItemId, IndexedRef>();
   readonly #failed = new Map<ItemId, FailedRef>();
   #pending: Operation<PreparedBody>[] = [];
   #pendingChunks = 0;
   /** Bodies that wait to be written, by nameOfKey. */
   readonly #bodies = new Set<string>();
+  /** Bodies that this draft made anew, by nameOfKey: documents with the same content share them. */
+  readonly #renewed = new Set<string>();
   /** Batches are written one after the other, so that the last operation on an item counts. */
   #written: Promise<void> = Promise.resolve();
-  /** null until the first change is written: a draft without changes leaves no trace. */
-  #generation: number | null = null;
-  #changes = 0;
   #open = true;
 
-  constructor(context: DraftContext) {
-    this.#context = context;
+  constructor(generation: DraftGeneration, sourceId: SourceId) {
+    this.#generation = generation;
+    this.#source = { domainId: generation.context.domainId, sourceId };
   }
 
   async put(file: DocumentFile, signal: AbortSignal): Promise<void> {
@@ -100,22 +197,32 @@ export class EmbeddedDraft implements IndexDraft {
     await this.#flushIfLarge(NEVER_ABORTED);
   }
 
-  async commit(
-    signal: AbortSignal,
-    options: { readonly allowEmpty: boolean } = { allowEmpty: false },
-  ): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
+  async stage(signal: AbortSignal): Promise<readonly FailedRef[]> {
     this.#checkOpen();
     for (;;) {
       await this.#written;
       if (this.#pending.length === 0) break;
       await this.#flush(signal);
     }
-    signal.throwIfAborted();
-    const { store, source, nowSeconds } = this.#context;
-    await commitGeneration(store, { source, generation: this.#generation, nowSeconds: nowSeconds(), ...options });
+    return [...this.#failed.values()];
+  }
+
+  async held(items: readonly ItemId[]): Promise<HeldDocument[]> {
+    const rows = await newestDocuments(this.#context.store.db, this.#source, items);
+    return rows.map((row) => {
+      const { name, path, url, fileType, modifiedAt } = row;
+      return { ...refOf(row), label: { name, path, url, fileType, modifiedAt } };
+    });
+  }
+
+  async commit(
+    signal: AbortSignal,
+    options?: { readonly allowEmpty: boolean },
+  ): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
+    const failed = await this.stage(signal);
+    await this.#generation.commit(signal, options);
     this.#open = false;
-    if (this.#generation !== null) await this.#cleanUp();
-    return { ready: [...this.#refs.values()], failed: [...this.#failed.values()] };
+    return { ready: [...this.#refs.values()], failed: [...failed] };
   }
 
   async discard(): Promise<void> {
@@ -123,11 +230,17 @@ export class EmbeddedDraft implements IndexDraft {
     this.#open = false;
     this.#pending = [];
     await this.#written.catch(() => undefined);
-    const { store, nowSeconds } = this.#context;
-    const generation = this.#generation;
-    if (generation === null) return;
-    await writeLocked(store.db, (sql) => abandonGeneration(sql, generation, nowSeconds()));
-    await sweepAbandoned(store);
+    const { id } = this.#generation;
+    if (!this.#isShared) await this.#generation.discard();
+    else if (id !== null) await withdrawSource(this.#context.store, this.#source, id);
+  }
+
+  get #context(): GenerationContext {
+    return this.#generation.context;
+  }
+
+  get #isShared(): boolean {
+    return this.#context.sourceId === undefined;
   }
 
   /** Queues a put. Extracts the text, unless the store has the same content already. */
@@ -145,7 +258,8 @@ export class EmbeddedDraft implements IndexDraft {
       };
       const key = bodyKey(extractor, source);
       const name = nameOfKey(key);
-      const known = this.#bodies.has(name) || (await findBody(store.db, key)) !== undefined;
+      const isMade = this.#bodies.has(name) || this.#renewed.has(name);
+      const known = isMade || (!file.isAnew && (await findBody(store.db, key)) !== undefined);
       const body = known ? null : await prepareBody(extractor, source, signal);
       this.#pending.push({ kind: "put", file: { ...file, sha256 }, key, body });
       if (body) this.#bodies.add(name);
@@ -182,38 +296,37 @@ export class EmbeddedDraft implements IndexDraft {
   }
 
   async #write(operations: readonly Operation<PreparedBody>[], signal: AbortSignal): Promise<void> {
-    const { store, source, crawl, nowSeconds } = this.#context;
-    const target = { source, crawl, generation: this.#generation, nowSeconds: nowSeconds() };
+    const { store, sourceId = "", crawl, nowSeconds } = this.#context;
+    const { domainId } = this.#source;
+    const { generationId, id: generation } = this.#generation;
+    const target = {
+      source: this.#source,
+      draft: { domainId, sourceId, generationId, crawl },
+      generation,
+      renewed: this.#renewed,
+      nowSeconds: nowSeconds(),
+    };
     const outcome = await writeBatch(store, operations, target, signal);
     for (const operation of operations) {
       if (operation.kind === "put" && operation.body) this.#bodies.delete(nameOfKey(operation.key));
     }
     this.#note(outcome);
-    // Another process has cleaned up their body since they were queued.
+    // Another process has cleaned up their body since they were queued, or it was to be made anew and that failed.
     for (const file of outcome.bodiless) await this.#enqueuePut(file, signal);
   }
 
   #note(outcome: Outcome): void {
-    this.#generation = outcome.generation;
-    this.#changes += outcome.changes;
+    this.#generation.note(this.#source.sourceId, outcome);
+    for (const name of outcome.renewed) this.#renewed.add(name);
     for (const [itemId, failed] of outcome.failed) {
       if (failed) this.#failed.set(itemId, failed);
       else this.#failed.delete(itemId);
     }
+    // A crawl looks up what it needs: its sources may change more than fits into memory.
+    if (this.#isShared) return;
     for (const [itemId, ref] of outcome.refs) {
       if (ref) this.#refs.set(itemId, withoutLabel(ref));
       else this.#refs.delete(itemId);
-    }
-  }
-
-  /** Deletes up to two documents per changed one: cleanup keeps up, and a commit costs what changed. */
-  async #cleanUp(): Promise<void> {
-    const { store, retention, nowSeconds } = this.#context;
-    const budget = 2 * this.#changes + 200;
-    try {
-      await cleanupOldGenerations(store, { retention, nowSeconds: nowSeconds(), budget });
-    } catch {
-      // The commit is done, and must not be reported as failed; the next commit cleans up again.
     }
   }
 
@@ -241,7 +354,6 @@ async function writeBatch(
   );
   const large = prepared.filter(isLarge);
   const small = prepared.filter((body) => !isLarge(body));
-  if (large.length > 0) await assertNotPinned(store.db, "commit draft of", target.source);
   const ahead = new Map<PreparedBody, UnfinishedBody | EmbedFailure>();
   try {
     for (const body of large) ahead.set(body, await tryToWriteAhead(store, body, signal));
@@ -289,7 +401,6 @@ async function embedAndWrite(
   ]);
   const ready = operations.map((operation) => toReadyOperation(operation, bodies));
   return writeLocked(store.db, async (sql) => {
-    await assertNotPinned(sql, "commit draft of", target.source);
     if ((await store.spaces.active(sql)).id !== space.id) return undefined;
     const outcome = await applyOperations(sql, store, ready, { ...target, spaceId: space.id });
     await abandonBodies(sql, idsOf(ahead));
@@ -322,14 +433,18 @@ interface Outcome {
   readonly failed: Map<ItemId, FailedRef | undefined>;
   /** Puts without a body, whose body has been cleaned up meanwhile. */
   readonly bodiless: DocumentFile[];
+  /** The bodies that were made anew, by nameOfKey. */
+  readonly renewed: ReadonlySet<string>;
 }
 
 interface Target {
   readonly source: SourceKey;
-  /** Crawl id of the new generation. */
-  readonly crawl: string;
+  /** The generation, if it has to be created. */
+  readonly draft: SourceKey & { readonly generationId: string; readonly crawl: string };
   /** null: the first batch with a change creates it. */
   readonly generation: number | null;
+  /** The bodies that the draft made anew before, by nameOfKey. */
+  readonly renewed: ReadonlySet<string>;
   /** The space the vectors of the bodies are in. */
   readonly spaceId: number;
   readonly nowSeconds: number;
@@ -347,18 +462,47 @@ async function applyOperations(
     sql,
     operations.flatMap((operation) => (operation.kind === "put" ? [operation.key] : [])),
   );
+  // Before the documents are read: they have the new bodies then, and are not changed documents.
+  const renewed = await renewBodies(sql, store, operations, known, target);
   const ids = [...new Set(operations.map(itemOf))];
+  const changing = operations.filter((operation) => operation.kind !== "fail" || operation.failed.permanent);
+  await takeFromOtherDrafts(sql, store, source, [...new Set(changing.map(itemOf))], target.generation ?? 0);
   const rows = await draftedDocuments(sql, source, ids, target.generation ?? 0);
   const befores = new Map(rows.map((row) => [row.itemId, row]));
   const context = { store, source, nowSeconds, known };
   const items = new Map(ids.map((id) => [id, new DraftedItem(befores.get(id), context)]));
-  const outcome = fold(operations, items, known);
+  const isRenewed = (name: string): boolean => renewed.has(name) || target.renewed.has(name);
+  const outcome = { ...fold(operations, items, known, isRenewed), renewed };
   const changed = [...items.values()].filter((item) => item.changed);
-  if (changed.length === 0) return { ...outcome, generation: target.generation, changes: 0 };
-  const mark = { crawl: target.crawl, createdAt: nowSeconds };
-  const generation = target.generation ?? (await insertGeneration(sql, source, mark));
+  if (changed.length === 0) return { ...outcome, generation: target.generation, changes: renewed.size };
+  const generation = target.generation ?? (await ensureDraft(sql, { ...target.draft, createdAt: nowSeconds }));
   await writeItems(sql, store, changed, { ...target, generation, bodies: bodiesOf(operations), known });
-  return { ...outcome, generation, changes: changed.length };
+  return { ...outcome, generation, changes: changed.length + renewed.size };
+}
+
+/**
+ * Where the store has a body that was made anew, stores the new one and gives it all documents of the old one: at once, because the
+ * content is the same. Updates `known`. Returns the names of all bodies that were made anew.
+ */
+async function renewBodies(
+  sql: Sql,
+  store: Store,
+  operations: readonly Operation[],
+  known: Map<string, BodyRow>,
+  { spaceId, nowSeconds }: Pick<Target, "spaceId" | "nowSeconds">,
+): Promise<ReadonlySet<string>> {
+  const anew = bodiesOf(operations.filter((operation) => operation.kind === "put" && operation.file.isAnew === true));
+  const old = new Map([...known].filter(([name]) => anew.has(name)));
+  for (const { id } of old.values()) await withdrawBody(sql, id);
+  const fresh = [...anew].flatMap(([name, body]) => (old.has(name) ? [body] : []));
+  const stored = await storeBodies(sql, store, fresh, spaceId);
+  for (const [name, { id }] of old) {
+    const body = stored.get(name);
+    if (!body) continue;
+    await passOnDocuments(sql, { from: id, to: body.id, embeddedAt: nowSeconds });
+    known.set(name, body);
+  }
+  return new Set(anew.keys());
 }
 
 type Folded = Pick<Outcome, "refs" | "failed" | "bodiless">;
@@ -368,9 +512,14 @@ function fold(
   operations: readonly Operation[],
   items: ReadonlyMap<ItemId, DraftedItem>,
   known: ReadonlyMap<string, BodyRow>,
+  isRenewed: (name: string) => boolean,
 ): Folded {
   const { refs, failed, bodiless }: Folded = { refs: new Map(), failed: new Map(), bodiless: [] };
   const atHand = bodiesOf(operations);
+  const hasBody = ({ file, key }: Operation & { readonly kind: "put" }): boolean => {
+    const name = nameOfKey(key);
+    return (known.has(name) || atHand.has(name)) && (!file.isAnew || isRenewed(name));
+  };
   for (const operation of operations) {
     const itemId = itemOf(operation);
     const item = items.get(itemId);
@@ -390,7 +539,7 @@ function fold(
     if (operation.kind === "end") {
       refs.set(itemId, null);
       item.end(operation);
-    } else if (!known.has(nameOfKey(operation.key)) && !atHand.has(nameOfKey(operation.key))) {
+    } else if (!hasBody(operation)) {
       bodiless.push(operation.file);
     } else {
       refs.set(itemId, refOf(item.put(operation).row));
@@ -423,9 +572,7 @@ async function writeItems(sql: Sql, store: Store, items: readonly DraftedItem[],
   // First, because it locks the draft or finds it taken over.
   if (!(await countChanges(sql, generation, versions.length - own.length, visible.length))) {
     const { domainId, sourceId } = writing.source;
-    throw new ConflictError(
-      `write draft of ${domainId}/${sourceId}: another run of this source has taken over, or the store was rolled back`,
-    );
+    throw new ConflictError(`write draft of ${domainId}/${sourceId}: another run of this source has taken over`);
   }
   await deleteDocuments(sql, store, own);
   await endDocuments(
@@ -531,7 +678,9 @@ class DraftedItem {
     const name = nameOfKey(key);
     const body = known.get(name) ?? { name };
     const columns = { ...labelColumns(file.label), file: storedPath(store, file.path) };
-    if (this.#now && isSame(this.#now.body, body)) return this.#relabelTo(this.#now, columns);
+    // A body made anew keeps its documents, but not one that says it is of other bytes.
+    const isUnchanged = this.#now && isSame(this.#now.body, body) && this.#now.row.sha256 === file.sha256;
+    if (this.#now && isUnchanged) return this.#relabelTo(this.#now, columns);
     const row: Version["row"] = {
       ...columns,
       ...source,
@@ -613,38 +762,49 @@ function itemOf(operation: Operation<unknown>): ItemId {
 }
 
 interface Commit {
-  readonly source: SourceKey;
-  /** null: the draft changed nothing. */
-  readonly generation: number | null;
+  readonly id: number;
+  /** The only source that the draft changed; "" if there are several. */
+  readonly sourceId: string;
   readonly nowSeconds: number;
   /** The domain may become empty. */
   readonly allowEmpty: boolean;
 }
 
-/** Makes a draft visible. Throws ConflictError, without any change, if it must not be committed. */
-export async function commitGeneration(store: Pick<Store, "db">, commit: Commit): Promise<void> {
-  const { source, generation, nowSeconds, allowEmpty } = commit;
-  const what = `commit draft of ${source.domainId}/${source.sourceId}`;
-  if (generation === null) return assertNotPinned(store.db, "commit draft of", source);
-  await writeLocked(store.db, async (sql) => {
-    await assertNotPinned(sql, "commit draft of", source);
-    if (!allowEmpty && (await leavesNothing(sql, source.domainId, generation))) {
+/**
+ * Makes a draft visible; returns its number, or null if nothing is left in it. Throws ConflictError, without any change, if it must not
+ * be committed.
+ */
+export async function commitGeneration(store: Pick<Store, "db">, commit: Commit): Promise<number | null> {
+  const { id, sourceId, nowSeconds, allowEmpty } = commit;
+  return writeLocked(store.db, async (sql) => {
+    const draft = await findDraft(sql, id);
+    if (!draft) throw new ConflictError("commit draft: another run of this source has taken over");
+    const { domainId } = draft;
+    // Other drafts may have taken all of it, or it went and came back.
+    if (draft.added === 0 && draft.removed === 0) {
+      await abandonGeneration(sql, id, nowSeconds);
+      return null;
+    }
+    if (!allowEmpty && (await leavesNothing(sql, domainId, id))) {
+      const what = sourceId === "" ? domainId : `${domainId}/${sourceId}`;
       throw new ConflictError(
-        `${what}: nothing of the domain ${source.domainId} would be left; readers keep what they have until the removals are confirmed`,
+        `commit draft of ${what}: nothing of the domain ${domainId} would be left; readers keep what they have until the removals are confirmed`,
       );
     }
-    if (await activateGeneration(sql, generation, nowSeconds)) return releaseReturned(sql, source, generation);
-    throw new ConflictError(`${what}: another run of this source has taken over, or the store was rolled back`);
+    await setSource(sql, id, sourceId);
+    const number = await activateGeneration(sql, id, nowSeconds);
+    await releaseReturned(sql, domainId, id);
+    return number;
   });
 }
 
-/** True only for a draft that adds nothing and ends all that is visible. */
+/** True only for a draft that adds nothing and ends all that the newest generation has. */
 async function leavesNothing(sql: Sql, domainId: string, generation: number): Promise<boolean> {
   const brings = await sql.get("SELECT id FROM documents WHERE born = $1 LIMIT 1", [generation]);
   if (brings) return false;
   const left = await sql.get(
     `SELECT d.id FROM documents d WHERE d.domain_id = $1 AND d.died IS DISTINCT FROM $2
-       AND ${visibleAt("(SELECT active FROM state WHERE id = 1)")} LIMIT 1`,
+       AND ${visibleAt(NEWEST)} LIMIT 1`,
     [domainId, generation],
   );
   return left === undefined;

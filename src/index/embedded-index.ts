@@ -1,9 +1,11 @@
 import type { Extractor } from "../contracts/document.ts";
 import { BadInputError } from "../contracts/errors.ts";
-import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
+import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
   CopyOfDocument,
+  CrawlDraft,
+  CrawlDrafts,
   DocumentCount,
   DocumentVersion,
   DocumentWanted,
@@ -21,24 +23,39 @@ import type {
   RetainedDocuments,
   SearchHit,
   SearchQuery,
+  SectionsFound,
+  SectionsWanted,
+  ShownDocuments,
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { auditDocument, disownBody } from "./audit-document.ts";
-import { countDocuments, documentsOfSource, type SourceKey } from "./documents.ts";
-import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
+import { auditDocument, auditStored } from "./audit-document.ts";
+import { sectionsOfDocument } from "./bodies.ts";
+import {
+  countDocuments,
+  documentsCalled,
+  documentsOfSource,
+  type SourceKey,
+  shownDocuments,
+  sourcesOf,
+  titlesOf,
+} from "./documents.ts";
+import { DraftGeneration, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import { describeItem, documentsWithHash, eraseItems, itemsWithText, textsOfItem } from "./erase-documents.ts";
 import {
   abandonDrafts,
+  abandonGeneration,
+  committedGenerations,
   type DifferenceRow,
   differenceBetween,
   documentVersions,
+  findGeneration,
   generationsBetween,
   isKept,
   keptGenerations,
+  openCrawlDrafts,
   openDrafts,
-  releasePin,
   rollbackTo,
-  visibleGenerations,
+  unpin,
 } from "./generations.ts";
 import {
   cleanupOldGenerations,
@@ -51,7 +68,7 @@ import {
   sweepAbandoned,
   UNLIMITED,
 } from "./retention.ts";
-import { searchStore } from "./search/search-store.ts";
+import { generationOf, searchStore } from "./search/search-store.ts";
 import { DIRECT_SOURCE } from "./shared-schema.ts";
 import type { Store } from "./store.ts";
 import { probeStore, readState, writeLocked } from "./store-state.ts";
@@ -73,6 +90,8 @@ export class EmbeddedIndex implements Index {
   readonly commits = "atomic";
   readonly generations: Generations;
   readonly retained: RetainedDocuments;
+  readonly crawlDrafts: CrawlDrafts;
+  readonly shown: ShownDocuments;
   readonly #options: EmbeddedIndexOptions;
   readonly #nowSeconds: () => number;
 
@@ -80,8 +99,14 @@ export class EmbeddedIndex implements Index {
     this.#options = options;
     this.#nowSeconds = options.nowSeconds ?? (() => Math.floor(Date.now() / 1000));
     const { store, domain } = options;
-    this.generations = new EmbeddedGenerations({ store, domain, nowSeconds: this.#nowSeconds });
+    this.generations = new EmbeddedGenerations({ store, domain });
     this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
+    this.crawlDrafts = {
+      open: (crawl) => this.#openCrawlDraft(crawl),
+      listOpen: async () => (await this.#openDrafts()).map(({ generationId }) => generationId),
+      sweep: (generationIds) => this.#sweepDrafts(generationIds),
+    };
+    this.shown = { of: (source, items) => this.#shownOf(source, items), sections: (wanted) => this.#sections(wanted) };
   }
 
   async draft(sourceId: SourceId, crawl = ""): Promise<IndexDraft> {
@@ -91,21 +116,40 @@ export class EmbeddedIndex implements Index {
       await writeLocked(store.db, (sql) => abandonDrafts(sql, this.#nowSeconds(), source));
       await sweepAbandoned(store);
     }
-    return new EmbeddedDraft({
-      store,
-      source,
-      crawl,
-      extractor: this.#options.extractor,
-      retention: this.#options.retention ?? DEFAULT_RETENTION,
-      nowSeconds: this.#nowSeconds,
-    });
+    return new DraftGeneration({ ...this.#draftContext(store), sourceId, crawl }).source(sourceId);
   }
 
-  /** All pages show the generation that is active at the first, so a commit in between neither repeats nor hides an item. */
+  #draftContext(store: Store) {
+    const { domain, extractor, retention = DEFAULT_RETENTION } = this.#options;
+    if (domain === undefined) throw withoutDomain("open draft");
+    return { store, domainId: domain, extractor, retention, nowSeconds: this.#nowSeconds };
+  }
+
+  async #openCrawlDraft(crawl: string): Promise<CrawlDraft> {
+    return new DraftGeneration({ ...this.#draftContext(await this.#options.store()), crawl });
+  }
+
+  async #openDrafts(): Promise<Awaited<ReturnType<typeof openCrawlDrafts>>> {
+    const { store, domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("list drafts");
+    return openCrawlDrafts((await store()).db, domain);
+  }
+
+  async #sweepDrafts(generationIds: readonly string[]): Promise<void> {
+    const dead = (await this.#openDrafts()).filter(({ generationId }) => generationIds.includes(generationId));
+    if (dead.length === 0) return;
+    const store = await this.#options.store();
+    await writeLocked(store.db, async (sql) => {
+      for (const { id } of dead) await abandonGeneration(sql, id, this.#nowSeconds());
+    });
+    await sweepAbandoned(store);
+  }
+
+  /** All pages are of the generation that is the newest at the first, so a commit in between neither repeats nor hides an item. */
   async *holdings(sourceId: SourceId): AsyncGenerator<IndexedRef[]> {
     const source = sourceKey(this.#options.domain, sourceId);
     const { db } = await this.#options.store();
-    const visible = await visibleGenerations(db);
+    const visible = await committedGenerations(db);
     for (let afterId = 0; ; ) {
       const rows = await documentsOfSource(db, source, { visible, afterId, limit: PAGE });
       if (rows.length > 0) yield rows.map(refOf);
@@ -114,8 +158,29 @@ export class EmbeddedIndex implements Index {
     }
   }
 
+  async #shownOf(sourceId: SourceId, items: readonly ItemId[]): Promise<IndexedRef[]> {
+    const source = sourceKey(this.#options.domain, sourceId);
+    const { db } = await this.#options.store();
+    return (await shownDocuments(db, source, items)).map(refOf);
+  }
+
+  async #sections({ called, sourceId, generation, offset, limit }: SectionsWanted): Promise<SectionsFound> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("read sections");
+    return (await this.#options.store()).db.read(async (sql) => {
+      const { number: at } = await generationOf(sql, generation);
+      const rows = await documentsCalled(sql, { domainId: domain, sourceId, called }, at);
+      const documents = rows.map(({ bodyId: _, ...document }) => document);
+      const [{ fileId, bodyId } = {}, ...others] = rows;
+      if (fileId === undefined || bodyId == null || others.length > 0) return { documents, sections: [], total: 0 };
+      return { documents, ...(await sectionsOfDocument(sql, { fileId, bodyId }, { offset, limit })) };
+    });
+  }
+
   async sources(): Promise<ReadonlySet<SourceId>> {
-    return new Set((await this.count()).bySource?.keys());
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("list sources");
+    return sourcesOf(await this.#options.store(), domain);
   }
 
   async openAudit(sourceId: SourceId): Promise<IndexAudit> {
@@ -124,8 +189,8 @@ export class EmbeddedIndex implements Index {
     return {
       basis: "label, text, sections, chunks, vectors",
       check: async (file, signal) => auditDocument(await this.#options.store(), extractor, source, file, signal),
+      checkStored: async (file) => auditStored(await this.#options.store(), source, file),
       leftovers: async function* () {},
-      disown: async (itemId) => disownBody(await this.#options.store(), source, itemId),
     };
   }
 
@@ -137,6 +202,10 @@ export class EmbeddedIndex implements Index {
 
   async search(query: SearchQuery): Promise<SearchHit[]> {
     return searchStore(await this.#options.store(), query);
+  }
+
+  async titles(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>> {
+    return titlesOf((await this.#options.store()).db, files);
   }
 
   async probe(): Promise<void> {
@@ -167,9 +236,13 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
     await endGracePeriod(await this.#options.store(), key, items);
   }
 
-  async purge(source: SourceId, items: readonly ItemId[]): Promise<ItemId[]> {
+  async purge(
+    source: SourceId,
+    items: readonly ItemId[],
+    { dryRun }: { readonly dryRun: boolean } = { dryRun: false },
+  ): Promise<ItemId[]> {
     const key = sourceKey(this.#options.domain, source);
-    return purgeItems(await this.#options.store(), key, items);
+    return purgeItems(await this.#options.store(), key, items, { ...this.#keeping(), dryRun });
   }
 
   async erase(
@@ -214,12 +287,15 @@ class EmbeddedRetainedDocuments implements RetainedDocuments {
 
   async collectGarbage({ dryRun, checkpoint }: GarbageOptions): Promise<Reclaimed> {
     const store = await this.#options.store();
-    const retention = this.#options.retention ?? DEFAULT_RETENTION;
-    const options = { retention, nowSeconds: this.#nowSeconds() };
+    const options = this.#keeping();
     const reclaimed = await countGarbage(store.db, options);
     const effort = checkpoint ? { ...UNLIMITED, checkpoint } : UNLIMITED;
     if (!dryRun) await cleanupOldGenerations(store, { ...options, ...effort });
     return reclaimed;
+  }
+
+  #keeping() {
+    return { retention: this.#options.retention ?? DEFAULT_RETENTION, nowSeconds: this.#nowSeconds() };
   }
 }
 
@@ -227,7 +303,6 @@ interface EmbeddedGenerationsOptions {
   readonly store: () => Promise<Store>;
   /** undefined: changes of all domains. */
   readonly domain: DomainId | undefined;
-  readonly nowSeconds: () => number;
 }
 
 /** The kept generations of a vector store. All domains of a store share them, and roll back together. */
@@ -239,20 +314,24 @@ class EmbeddedGenerations implements Generations {
   }
 
   async state(): Promise<GenerationState> {
-    const { active, pinned } = await readState((await this.#options.store()).db);
-    return { active, pinned: pinned === 1 };
+    const { db } = await this.#options.store();
+    return db.read(async (sql) => {
+      const { shown, newest, pinned } = await readState(sql);
+      const idOf = async (number: number): Promise<string> => (await findGeneration(sql, number))?.generationId ?? "";
+      return { shown, shownId: await idOf(shown), newest, newestId: await idOf(newest), pinned: pinned === 1 };
+    });
   }
 
   async list(): Promise<Generation[]> {
     const { db } = await this.#options.store();
     return db.read(async (sql) => {
-      const { active } = await readState(sql);
+      const { shown } = await readState(sql);
       const crawls = new Set<string>();
       return (await keptGenerations(sql)).map(({ id: _, committedAt, ...row }) => {
         // Newest first: the first generation of a crawl seen here is its last one.
         const intermediate = row.crawl !== "" && crawls.has(row.crawl);
         crawls.add(row.crawl);
-        return { ...row, intermediate, committedAt: fromUnixSeconds(committedAt), visible: row.number <= active };
+        return { ...row, intermediate, committedAt: fromUnixSeconds(committedAt), visible: row.number <= shown };
       });
     });
   }
@@ -261,13 +340,11 @@ class EmbeddedGenerations implements Generations {
     const { db } = await this.#options.store();
     await writeLocked(db, async (sql) => {
       if (!(await rollbackTo(sql, number))) throw await notKept(sql, "roll back", number);
-      // Open drafts were based on the generation that is left here.
-      await abandonDrafts(sql, this.#options.nowSeconds());
     });
   }
 
   async release(): Promise<void> {
-    await writeLocked((await this.#options.store()).db, releasePin);
+    await writeLocked((await this.#options.store()).db, unpin);
   }
 
   async *difference(from: number, to: number): AsyncGenerator<GenerationChange[]> {

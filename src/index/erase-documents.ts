@@ -1,16 +1,16 @@
 import type { ItemId, SourceId } from "../contracts/ids.ts";
 import type { CopyOfDocument, ErasedDocuments, ItemTraces } from "../contracts/search-index.ts";
 import { isListed, listOf, type Sql } from "../lib/sql/sql.ts";
-import { type DocumentRow, deleteDocuments, type SourceKey } from "./documents.ts";
+import type { DocumentRow, SourceKey } from "./documents.ts";
 import { keptGenerations, visibleAt } from "./generations.ts";
-import { dropLooseBodies, releaseItems } from "./retention.ts";
+import { dropLooseBodies, eraseRows, releaseItems } from "./retention.ts";
 import type { Store } from "./store.ts";
-import { bumpVisibleRevision, writeLocked } from "./store-state.ts";
+import { writeLocked } from "./store-state.ts";
 
 const DOCUMENTS_AT_ONCE = 200;
 
 /**
- * Deletes items from every generation, also from the active one and while the store is rolled back, with their texts unless
+ * Deletes items from every generation, kept and shown ones and open drafts included, with their texts unless
  * another document has the same. Words that occur nowhere else leave the word tables. Searches see it at once: it is no
  * generation. Repeatable after a kill.
  */
@@ -24,10 +24,7 @@ export async function eraseItems(
   const generations = await shownBy(store.db, source, items);
   if (dryRun) return { documents: rows.length, generations };
   for (let at = 0; at < rows.length; at += DOCUMENTS_AT_ONCE) {
-    await writeLocked(store.db, async (sql) => {
-      await deleteDocuments(sql, store, rows.slice(at, at + DOCUMENTS_AT_ONCE));
-      await bumpVisibleRevision(sql);
-    });
+    await writeLocked(store.db, (sql) => eraseRows(sql, store, rows.slice(at, at + DOCUMENTS_AT_ONCE)));
   }
   await writeLocked(store.db, (sql) => releaseItems(sql, source, items));
   await dropLooseBodies(store);

@@ -2,13 +2,16 @@ import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { DocumentVersion, DocumentWanted } from "../contracts/search-index.ts";
 import type { Sql, Values } from "../lib/sql/sql.ts";
 import type { SourceKey } from "./documents.ts";
-import { takeIds } from "./store-state.ts";
+import { readState, takeIds } from "./store-state.ts";
 
 /**
  * Reads and writes of generations, called inside a transaction of the caller (see writeLocked).
  *
  * A row without `number` and `committed_at` is an open draft. A row with `committed_at` but without `number` is abandoned: its
- * draft was taken over, or it was rolled back for good. No reader sees it, and sweepAbandoned deletes it.
+ * draft came to nothing. No reader sees it, and sweepAbandoned deletes it. Numbers only grow and are never used again.
+ *
+ * The newest generation is what crawls and drafts build on; the shown one is what readers see. They differ only while a rollback
+ * pins the latter.
  *
  * The storage functions of the generation-based crawl, and where they are here:
  *
@@ -25,6 +28,8 @@ import { takeIds } from "./store-state.ts";
  */
 interface GenerationRow {
   readonly id: number;
+  /** A UUID: unlike the number, no other store has it. */
+  readonly generationId: string;
   readonly number: number;
   readonly domainId: string;
   readonly sourceId: string;
@@ -33,7 +38,13 @@ interface GenerationRow {
   readonly committedAt: number;
   readonly added: number;
   readonly removed: number;
+  /** How many of its documents were erased since. */
+  readonly erased: number;
 }
+
+/** SQL for the numbers in `state`. */
+export const SHOWN = "(SELECT shown FROM state WHERE id = 1)";
+export const NEWEST = "(SELECT newest FROM state WHERE id = 1)";
 
 /**
  * Returns a condition for rows `d` of `documents` that generation number `at` shows. `+` keeps SQLite from using the index by
@@ -44,23 +55,29 @@ export function visibleAt(at: string, d = "d"): string {
   return `+${d}.born IN (${byThen}) AND (${d}.died IS NULL OR +${d}.died NOT IN (${byThen}))`;
 }
 
-/** Returns the ids of all generations up to the active one. */
-export async function visibleGenerations(sql: Sql): Promise<number[]> {
-  const rows = await sql.all<{ id: number }>(
-    "SELECT id FROM generations WHERE number <= (SELECT active FROM state WHERE id = 1)",
-  );
+/** Returns the ids of all committed generations. */
+export async function committedGenerations(sql: Sql): Promise<number[]> {
+  const rows = await sql.all<{ id: number }>("SELECT id FROM generations WHERE number IS NOT NULL");
   return rows.map(({ id }) => id);
 }
 
-/** Inserts an open draft; returns its id. */
-export async function insertGeneration(
-  sql: Sql,
-  { domainId, sourceId }: SourceKey,
-  { crawl, createdAt }: { readonly crawl: string; readonly createdAt: number },
-): Promise<number> {
+/** An open draft. `sourceId`: "" for the draft of a crawl, which several sources fill. */
+interface NewGeneration extends SourceKey {
+  readonly generationId: string;
+  readonly crawl: string;
+  readonly createdAt: number;
+}
+
+/** Returns the id of a draft; inserts it if it is not there yet. */
+export async function ensureDraft(sql: Sql, draft: NewGeneration): Promise<number> {
+  const known = await sql.get<{ id: number }>(
+    "SELECT id FROM generations WHERE number IS NULL AND generation_id = $1",
+    [draft.generationId],
+  );
+  if (known) return known.id;
   const id = await takeIds(sql, "next_generation", 1);
-  await sql.insert("generations (id, domain_id, source_id, crawl, created_at, added, removed)", [
-    [id, domainId, sourceId, crawl, createdAt, 0, 0],
+  await sql.insert("generations (id, generation_id, domain_id, source_id, crawl, created_at, added, removed)", [
+    [id, draft.generationId, draft.domainId, draft.sourceId, draft.crawl, draft.createdAt, 0, 0],
   ]);
   return id;
 }
@@ -76,37 +93,49 @@ export async function countChanges(sql: Sql, id: number, added: number, removed:
   return changed === 1;
 }
 
-/**
- * Commits a draft: numbers one row and moves one pointer, however large the store. Returns false, without any change, if the
- * draft is not open any more.
- */
-export async function activateGeneration(sql: Sql, id: number, committedAt: number): Promise<boolean> {
-  const open = await sql.get(`SELECT id FROM generations WHERE id = $1 AND ${OPEN}`, [id]);
-  if (!open) return false;
-  await sql.run(
-    "UPDATE generations SET number = (SELECT active FROM state WHERE id = 1) + 1, committed_at = $2 WHERE id = $1",
-    [id, committedAt],
+/** Returns the open draft; undefined if it is not open any more. */
+export async function findDraft(
+  sql: Sql,
+  id: number,
+): Promise<(SourceKey & { readonly added: number; readonly removed: number }) | undefined> {
+  return sql.get(
+    `SELECT domain_id AS "domainId", source_id AS "sourceId", added, removed FROM generations WHERE id = $1 AND ${OPEN}`,
+    [id],
   );
-  await sql.run("UPDATE state SET active = active + 1, visible_revision = visible_revision + 1 WHERE id = 1");
-  return true;
 }
 
-/** Makes generation `number` the active one and pins the store to it. Returns false if it is not kept. */
+/** Returns all generations of a domain without a number, except this one. */
+export async function otherDrafts(sql: Sql, domainId: string, except: number): Promise<number[]> {
+  const rows = await sql.all<{ id: number }>(
+    "SELECT id FROM generations WHERE domain_id = $1 AND number IS NULL AND id <> $2",
+    [domainId, except],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Commits an open draft: numbers one row and moves one pointer, however large the store. Returns the number. */
+export async function activateGeneration(sql: Sql, id: number, committedAt: number): Promise<number> {
+  await sql.run(`UPDATE generations SET number = ${NEWEST} + 1, committed_at = $2 WHERE id = $1`, [id, committedAt]);
+  await sql.run(
+    `UPDATE state SET newest = newest + 1, shown = CASE WHEN pinned = 1 THEN shown ELSE newest + 1 END,
+       visible_revision = visible_revision + 1 WHERE id = 1`,
+  );
+  const { newest } = await readState(sql);
+  return newest;
+}
+
+/** Shows readers generation `number`, whatever is committed, until unpin(). Returns false if it is not kept. */
 export async function rollbackTo(sql: Sql, number: number): Promise<boolean> {
   if (!(await isKept(sql, number))) return false;
-  await sql.run("UPDATE state SET active = $1, pinned = 1, visible_revision = visible_revision + 1 WHERE id = 1", [
+  await sql.run("UPDATE state SET shown = $1, pinned = 1, visible_revision = visible_revision + 1 WHERE id = 1", [
     number,
   ]);
   return true;
 }
 
-/**
- * Abandons the generations above the active one. Must happen before any draft is written: a row has one `died`, and a draft that
- * ends a row which a rollback revived overwrites the one it had.
- */
-export async function releasePin(sql: Sql): Promise<void> {
-  await sql.run("UPDATE generations SET number = NULL WHERE number > (SELECT active FROM state WHERE id = 1)");
-  await sql.run("UPDATE state SET pinned = 0 WHERE id = 1");
+/** Shows readers the newest generation again. */
+export async function unpin(sql: Sql): Promise<void> {
+  await sql.run("UPDATE state SET shown = newest, pinned = 0, visible_revision = visible_revision + 1 WHERE id = 1");
 }
 
 const KEPT = "number >= 1 AND number >= (SELECT oldest FROM state WHERE id = 1)";
@@ -114,9 +143,18 @@ const KEPT = "number >= 1 AND number >= (SELECT oldest FROM state WHERE id = 1)"
 /** Newest first. */
 export async function keptGenerations(sql: Sql): Promise<GenerationRow[]> {
   return sql.all<GenerationRow>(
-    `SELECT id, number, domain_id AS "domainId", source_id AS "sourceId", crawl, committed_at AS "committedAt", added, removed
+    `SELECT id, generation_id AS "generationId", number, domain_id AS "domainId", source_id AS "sourceId", crawl,
+       committed_at AS "committedAt", added, removed, erased
      FROM generations WHERE ${KEPT} ORDER BY number DESC`,
   );
+}
+
+/** Returns a committed generation, kept or not; undefined if its row is gone. */
+export async function findGeneration(
+  sql: Sql,
+  number: number,
+): Promise<Pick<GenerationRow, "number" | "generationId" | "erased"> | undefined> {
+  return sql.get(`SELECT number, generation_id AS "generationId", erased FROM generations WHERE number = $1`, [number]);
 }
 
 export async function isKept(sql: Sql, number: number): Promise<boolean> {
@@ -140,6 +178,22 @@ export async function openDrafts(sql: Sql, source: SourceKey): Promise<number[]>
     [source.domainId, source.sourceId],
   );
   return rows.map(({ id }) => id);
+}
+
+/** Returns the open drafts of crawls of a domain. */
+export async function openCrawlDrafts(
+  sql: Sql,
+  domainId: string,
+): Promise<{ readonly id: number; readonly generationId: string }[]> {
+  return sql.all(
+    `SELECT id, generation_id AS "generationId" FROM generations WHERE domain_id = $1 AND source_id = '' AND ${OPEN} ORDER BY id`,
+    [domainId],
+  );
+}
+
+/** Names the only source that a generation changed, or "". */
+export async function setSource(sql: Sql, id: number, sourceId: string): Promise<void> {
+  await sql.run("UPDATE generations SET source_id = $2 WHERE id = $1", [id, sourceId]);
 }
 
 export async function abandonGeneration(sql: Sql, id: number, nowSeconds: number): Promise<void> {
@@ -226,7 +280,7 @@ interface VersionRow extends Omit<DocumentVersion, "visible"> {
 
 const MAX_VERSIONS = 20;
 
-/** Returns versions in committed generations, including rolled-back ones. A search by name scans all rows. */
+/** Returns versions in committed generations. A search by name scans all rows. */
 export async function documentVersions(sql: Sql, domain: DomainId, wanted: DocumentWanted): Promise<VersionRow[]> {
   const [condition, values]: [string, Values] =
     "called" in wanted
@@ -238,7 +292,7 @@ export async function documentVersions(sql: Sql, domain: DomainId, wanted: Docum
   return sql.all<VersionRow>(
     `SELECT d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.name, d.path, d.url,
        b.number AS since, e.number AS until,
-       CASE WHEN ${visibleAt("(SELECT active FROM state WHERE id = 1)")} THEN 1 ELSE 0 END AS visible
+       CASE WHEN ${visibleAt(SHOWN)} THEN 1 ELSE 0 END AS visible
      FROM documents d JOIN generations b ON b.id = d.born LEFT JOIN generations e ON e.id = d.died
      WHERE d.domain_id = $1 AND d.body_id IS NOT NULL AND b.number > 0 AND ${condition}
      ORDER BY b.number DESC, d.id DESC LIMIT ${MAX_VERSIONS}`,

@@ -15,15 +15,22 @@ import {
 import { type DocumentRow, deleteDocuments, type SourceKey } from "./documents.ts";
 import {
   abandonedGenerations,
+  countChanges,
   deleteGeneration,
   deleteGenerationIfEmpty,
+  NEWEST,
+  otherDrafts,
   raiseOldest,
   visibleAt,
 } from "./generations.ts";
+import { DIRECT_SOURCE } from "./shared-schema.ts";
 import type { Store } from "./store.ts";
-import { assertNotPinned, bumpVisibleRevision, readState, writeLocked } from "./store-state.ts";
+import { bumpVisibleRevision, readState, writeLocked } from "./store-state.ts";
 
-/** Which generations stay readable: those before and after each of the last few crawls, and all younger than `seconds`. */
+/**
+ * Which generations stay readable: those before and after each of the last few crawls, all younger than `seconds`, and the one that
+ * is shown, with all after it.
+ */
 export interface Retention {
   readonly crawls: number;
   readonly seconds: number;
@@ -51,7 +58,7 @@ type CleanableStore = Pick<Store, "db" | "texts" | "vectors">;
  */
 export async function cleanupOldGenerations(
   store: CleanableStore,
-  options: { readonly retention: Retention; readonly nowSeconds: number } & CleanupOptions,
+  options: RetentionNow & CleanupOptions,
 ): Promise<void> {
   const oldest = await raisedOldest(store.db, limitsOf(options));
   await inSlices(options, () => deleteUnseenDocuments(store, oldest));
@@ -59,13 +66,12 @@ export async function cleanupOldGenerations(
   await dropLooseBodies(store, options);
 }
 
-function limitsOf({
-  retention,
-  nowSeconds,
-}: {
+interface RetentionNow {
   readonly retention: Retention;
   readonly nowSeconds: number;
-}): RetentionLimits {
+}
+
+function limitsOf({ retention, nowSeconds }: RetentionNow): RetentionLimits {
   return { crawls: retention.crawls, committedSince: nowSeconds - retention.seconds };
 }
 
@@ -77,6 +83,11 @@ async function raisedOldest(db: SqlDatabase, keep: RetentionLimits): Promise<num
     await raiseOldest(sql, await oldestToKeep(sql, keep));
     return (await readState(sql)).oldest;
   });
+}
+
+/** The horizon that a cleanup would raise, without raising it. */
+async function horizonAfter(sql: Sql, options: RetentionNow): Promise<number> {
+  return Math.max((await readState(sql)).oldest, await oldestToKeep(sql, limitsOf(options)));
 }
 
 /** Undoes abandoned generations: deletes the documents they brought, revives those they ended. */
@@ -153,10 +164,70 @@ async function deleteSomeOfGeneration(store: CleanableStore, id: number): Promis
       [id, SLICE_DOCUMENTS],
     );
     if (revived > 0) return revived;
-    await releaseHiddenBy(sql, id);
+    await release(sql, "died = $1", [id]);
     await deleteGeneration(sql, id);
     return 0;
   });
+}
+
+/** Takes a source out of an open draft, in slices: deletes the documents it brought, revives those it ended. */
+export async function withdrawSource(
+  store: CleanableStore,
+  { domainId, sourceId }: SourceKey,
+  draft: number,
+): Promise<void> {
+  const ofSource = "domain_id = $2 AND source_id = $3 AND id > $4 ORDER BY id LIMIT $5";
+  for (const end of ["born", "died"] as const) {
+    for (let after = 0; ; ) {
+      const rows = await writeLocked(store.db, async (sql) => {
+        const some = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
+          `SELECT id, body_id AS "bodyId" FROM documents WHERE ${end} = $1 AND ${ofSource}`,
+          [draft, domainId, sourceId, after, SLICE_DOCUMENTS],
+        );
+        if (end === "born") await deleteDocuments(sql, store, some);
+        else await reviveDocuments(sql, some);
+        await countChanges(sql, draft, end === "born" ? -some.length : 0, end === "died" ? -some.length : 0);
+        return some;
+      });
+      if (rows.length < SLICE_DOCUMENTS) break;
+      after = rows.at(-1)?.id ?? 0;
+      await nextRound();
+    }
+  }
+  await writeLocked(store.db, (sql) =>
+    release(sql, "died = $1 AND domain_id = $2 AND source_id = $3", [draft, domainId, sourceId]),
+  );
+}
+
+/**
+ * Takes items out of all drafts but this one, open or abandoned: the last to write an item has it. A document has one `died`, so two
+ * drafts must not end the same.
+ */
+export async function takeFromOtherDrafts(
+  sql: Sql,
+  store: Pick<Store, "texts">,
+  { domainId, sourceId }: SourceKey,
+  items: readonly ItemId[],
+  draft: number,
+): Promise<void> {
+  const its = `domain_id = $1 AND source_id = $2 AND ${isListed(sql, "item_id", "$3", "text")}`;
+  for (const other of await otherDrafts(sql, domainId, draft)) {
+    const values = [domainId, sourceId, listOf(items), other];
+    const brought = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
+      `SELECT id, body_id AS "bodyId" FROM documents WHERE ${its} AND +born = $4`,
+      values,
+    );
+    await deleteDocuments(sql, store, brought);
+    const revived = await sql.run(`UPDATE documents SET died = NULL WHERE ${its} AND +died = $4`, values);
+    await release(sql, `${its} AND died = $4`, values);
+    await countChanges(sql, other, -brought.length, -revived);
+  }
+}
+
+async function reviveDocuments(sql: Sql, rows: readonly Pick<DocumentRow, "id">[]): Promise<void> {
+  await sql.run(`UPDATE documents SET died = NULL WHERE ${isListed(sql, "id", "$1", "integer")}`, [
+    listOf(rows.map(({ id }) => id)),
+  ]);
 }
 
 async function deleteLooseBodies(store: CleanableStore): Promise<number> {
@@ -204,7 +275,8 @@ async function oldestToKeep(sql: Sql, keep: RetentionLimits): Promise<number> {
     "SELECT number FROM generations WHERE number > 0 AND committed_at < $1 ORDER BY number DESC LIMIT 1",
     [keep.committedSince],
   );
-  return youngestOld ? Math.min(before.number, youngestOld.number + 1) : 0;
+  const { shown } = await readState(sql);
+  return youngestOld ? Math.min(before.number, youngestOld.number + 1, shown) : 0;
 }
 
 /**
@@ -212,9 +284,8 @@ async function oldestToKeep(sql: Sql, keep: RetentionLimits): Promise<number> {
  * without a mark is a crawl of its own. Crawls may run side by side, so those of one need not lie together.
  */
 async function firstOfCrawls(sql: Sql, count: number): Promise<number> {
-  const state = await sql.get<{ active: number }>("SELECT active FROM state WHERE id = 1");
   const marks: string[] = [];
-  let at = (state?.active ?? 0) + 1;
+  let at = (await readState(sql)).newest + 1;
   for (let crawl = 0; crawl < count; crawl++) {
     const newest = await newestBelow(sql, at, marks);
     if (!newest) return 0;
@@ -275,16 +346,11 @@ export async function releaseItems(
   await release(sql, `domain_id = $1 AND source_id = $2 AND ${those}`, [domainId, sourceId, listOf(items)]);
 }
 
-/** Ends the retention of items that this generation brought back. Costs what is retained of the source, not what the generation brought. */
-export async function releaseReturned(sql: Sql, { domainId, sourceId }: SourceKey, generation: number): Promise<void> {
-  const returned = `EXISTS (SELECT 1 FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2
-    AND d.item_id = kept_documents.item_id AND +d.born = $3)`;
-  await release(sql, `domain_id = $1 AND source_id = $2 AND ${returned}`, [domainId, sourceId, generation]);
-}
-
-/** Ends the retention of items that an abandoned generation had hidden. */
-async function releaseHiddenBy(sql: Sql, generation: number): Promise<void> {
-  await release(sql, "died = $1", [generation]);
+/** Ends the retention of items that this generation brought back. Costs what is retained of the domain, not what the generation brought. */
+export async function releaseReturned(sql: Sql, domainId: string, generation: number): Promise<void> {
+  const returned = `EXISTS (SELECT 1 FROM documents d WHERE d.domain_id = $1 AND d.source_id = kept_documents.source_id
+    AND d.item_id = kept_documents.item_id AND +d.born = $2)`;
+  await release(sql, `domain_id = $1 AND ${returned}`, [domainId, generation]);
 }
 
 /** Ends the retention of a file that was deleted. Called while its rows are still there. */
@@ -306,12 +372,9 @@ async function release(sql: Sql, condition: string, values: Values): Promise<voi
 }
 
 /** Counts what cleanupOldGenerations() would delete. Scans all bodies: not for every commit. */
-export async function countGarbage(
-  db: SqlDatabase,
-  options: { readonly retention: Retention; readonly nowSeconds: number },
-): Promise<Reclaimed> {
+export async function countGarbage(db: SqlDatabase, options: RetentionNow): Promise<Reclaimed> {
   return db.read(async (sql) => {
-    const horizon = Math.max((await readState(sql)).oldest, await oldestToKeep(sql, limitsOf(options)));
+    const horizon = await horizonAfter(sql, options);
     const documents = await sql.get<{ n: number }>(`SELECT count(*) AS n FROM documents d WHERE ${UNSEEN}`, [horizon]);
     const bodies = await sql.get<{ n: number; bytes: number }>(
       `SELECT count(*) AS n, coalesce(sum((SELECT sum(${bytesOf(sql)}) FROM chunks c WHERE c.body_id = b.id)), 0) AS bytes
@@ -340,21 +403,50 @@ function bytesOf({ dialect }: Sql): string {
 const ITEMS_AT_ONCE = 200;
 
 /**
- * Deletes items from all generations. Items that the active generation shows are left alone, and returned; so are documents of
- * open drafts. Throws ConflictError while the store is rolled back: hidden items may become visible again. May be repeated after a
- * kill.
+ * Deletes what is left of items that no kept generation shows. The others are left alone, and returned; so are documents of open
+ * drafts. May be repeated after a kill.
  */
-export async function purgeItems(store: Store, source: SourceKey, items: readonly ItemId[]): Promise<ItemId[]> {
+export async function purgeItems(
+  store: Store,
+  source: SourceKey,
+  items: readonly ItemId[],
+  options: RetentionNow & { readonly dryRun: boolean },
+): Promise<ItemId[]> {
+  if (options.dryRun) return await keptOf(store.db, source, items, await horizonAfter(store.db, options));
+  const oldest = await raisedOldest(store.db, limitsOf(options));
   return await inItemSlices(store, items, async (sql, slice) => {
-    await assertNotPinned(sql, "forget documents of", source);
-    const seen = new Set(await visibleOf(sql, source, slice));
-    const unseen = slice.filter((item) => !seen.has(item));
-    const rows = await deadRows(sql, source, unseen);
-    await deleteDocuments(sql, store, rows);
+    const kept = new Set(await keptOf(sql, source, slice, oldest));
+    const unseen = slice.filter((item) => !kept.has(item));
+    await deleteDocuments(sql, store, await deadRows(sql, source, unseen));
     await releaseItems(sql, source, unseen);
-    if (rows.length > 0) await bumpVisibleRevision(sql);
-    return [...seen];
+    return [...kept];
   });
+}
+
+/** Deletes rows, whoever shows them; each kept generation that did counts them. */
+export async function eraseRows(
+  sql: Sql,
+  store: Pick<Store, "texts">,
+  rows: readonly Pick<DocumentRow, "id" | "bodyId">[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  // Files attached over the wire are in every generation, and no part of what one means.
+  const spans = await sql.all<{ since: number; until: number | null; rows: number }>(
+    `SELECT b.number AS since, e.number AS until, count(*) AS rows
+     FROM documents d JOIN generations b ON b.id = d.born LEFT JOIN generations e ON e.id = d.died
+     WHERE ${isListed(sql, "d.id", "$1", "integer")} AND b.number IS NOT NULL AND d.source_id <> '${DIRECT_SOURCE}'
+     GROUP BY b.number, e.number`,
+    [listOf(rows.map(({ id }) => id))],
+  );
+  for (const span of spans) {
+    await sql.run(
+      `UPDATE generations SET erased = erased + $3
+       WHERE number >= $1 AND number >= (SELECT oldest FROM state WHERE id = 1) AND number < coalesce($2, ${NEWEST} + 1)`,
+      [span.since, span.until, Number(span.rows)],
+    );
+  }
+  await deleteDocuments(sql, store, rows);
+  await bumpVisibleRevision(sql);
 }
 
 /** Ends the retention of items; kept generations show them until they expire. */
@@ -383,12 +475,19 @@ async function inItemSlices(
   return results;
 }
 
-async function visibleOf(sql: Sql, { domainId, sourceId }: SourceKey, items: readonly ItemId[]): Promise<ItemId[]> {
+/** Returns the items that generation `oldest` or a later one shows. */
+async function keptOf(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  items: readonly ItemId[],
+  oldest: number,
+): Promise<ItemId[]> {
   const rows = await sql.all<{ itemId: ItemId }>(
     `SELECT DISTINCT d.item_id AS "itemId" FROM documents d
      WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}
-       AND ${visibleAt("(SELECT active FROM state WHERE id = 1)")}`,
-    [domainId, sourceId, listOf(items)],
+       AND +d.born IN (SELECT id FROM generations WHERE number IS NOT NULL)
+       AND (d.died IS NULL OR +d.died NOT IN (SELECT id FROM generations WHERE number <= $4))`,
+    [domainId, sourceId, listOf(items), oldest],
   );
   return rows.map(({ itemId }) => itemId);
 }
@@ -401,23 +500,21 @@ function deadRows(
   return sql.all(
     `SELECT d.id, d.body_id AS "bodyId" FROM documents d
      WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}
-       AND +d.died IN (SELECT id FROM generations WHERE number <= (SELECT active FROM state WHERE id = 1))`,
+       AND +d.died IN (SELECT id FROM generations WHERE number IS NOT NULL)`,
     [domainId, sourceId, listOf(items)],
   );
 }
 
-const ACTIVE = "(SELECT active FROM state WHERE id = 1)";
-
-/** Returns one page of items that are not visible but retained, or shown by an earlier generation. */
+/** Returns one page of items that the newest generation does not have, but which are retained, or shown by an earlier one. */
 export async function listHiddenItems(
   sql: Sql,
   { domainId, sourceId }: SourceKey,
   page: { readonly after: string; readonly limit: number },
 ): Promise<ItemId[]> {
-  const ended = `+h.died IN (SELECT id FROM generations WHERE number <= ${ACTIVE})`;
+  const ended = "+h.died IN (SELECT id FROM generations WHERE number IS NOT NULL)";
   const unseen = `h.item_id > $3 AND NOT EXISTS (
     SELECT 1 FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.item_id = h.item_id
-      AND ${visibleAt(ACTIVE)})`;
+      AND ${visibleAt(NEWEST)})`;
   // One page of each table, in index order: the cost does not depend on how much is hidden.
   const pageOf = (table: string, condition: string): string =>
     `SELECT * FROM (SELECT DISTINCT h.item_id FROM ${table} h
@@ -431,13 +528,13 @@ export async function listHiddenItems(
   return rows.map(({ itemId }) => itemId);
 }
 
-/** Deletes all documents of a file from every generation. Returns how many rows it had. */
+/** Deletes all documents of a file from every generation, which counts as erasing them. Returns how many rows it had. */
 export async function deleteDocumentsOfFile(sql: Sql, store: Pick<Store, "texts">, fileId: string): Promise<number> {
   const rows = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
     `SELECT id, body_id AS "bodyId" FROM documents WHERE file_id = $1`,
     [fileId],
   );
   await releaseFile(sql, fileId);
-  await deleteDocuments(sql, store, rows);
+  await eraseRows(sql, store, rows);
   return rows.length;
 }

@@ -37,3 +37,36 @@ export function checksumColumn(integer: string): string {
 ALTER TABLE vectors ADD COLUMN checksum ${integer};
 `;
 }
+
+interface Types {
+  readonly text: string;
+  readonly integer: string;
+  /** An expression that makes a random UUID, for generations of earlier releases. */
+  readonly uuid: string;
+  /** How the view of what readers see joins generations. */
+  readonly join: string;
+}
+
+/**
+ * SQL that tells apart the newest generation and the one that readers are shown, names each generation by a UUID, and counts what was
+ * erased from it. Changes tables that may be there already: where readers were rolled back, the newest is the one they were taken
+ * back from, so a release shows it again.
+ */
+export function newestAndShown({ text, integer, uuid, join }: Types): string {
+  return `
+DROP VIEW documents_active;
+ALTER TABLE state RENAME COLUMN active TO shown;
+ALTER TABLE state ADD COLUMN newest ${integer} NOT NULL DEFAULT 0;
+UPDATE state SET newest = (SELECT max(number) FROM generations);
+UPDATE state SET newest = shown WHERE newest < shown;
+ALTER TABLE generations ADD COLUMN generation_id ${text} NOT NULL DEFAULT '';
+ALTER TABLE generations ADD COLUMN erased ${integer} NOT NULL DEFAULT 0;
+UPDATE generations SET generation_id = ${uuid};
+CREATE VIEW documents_active AS
+SELECT d.* FROM documents d
+${join} JOIN generations born ON born.id = d.born
+LEFT JOIN generations died ON died.id = d.died
+WHERE born.number <= (SELECT shown FROM state)
+  AND (d.died IS NULL OR died.number IS NULL OR died.number > (SELECT shown FROM state));
+`;
+}

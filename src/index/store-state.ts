@@ -1,11 +1,11 @@
-import { ConflictError } from "../contracts/errors.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
-import type { SourceKey } from "./documents.ts";
 
 /** The one row of `state`, as far as callers need it. */
 interface StateRow {
-  /** The number readers see; 0 before the first commit. */
-  readonly active: number;
+  /** The generation that was committed last; 0 before the first commit. Never goes down. */
+  readonly newest: number;
+  /** The generation that readers see: the newest, unless a rollback pins another. */
+  readonly shown: number;
   readonly pinned: 0 | 1;
   /** The oldest generation that is whole. */
   readonly oldest: number;
@@ -16,7 +16,7 @@ interface StateRow {
 
 export async function readState(sql: Sql): Promise<StateRow> {
   const row = await sql.get<StateRow>(
-    `SELECT active, pinned, oldest, visible_revision AS "visibleRevision", analyzer FROM state WHERE id = 1`,
+    `SELECT newest, shown, pinned, oldest, visible_revision AS "visibleRevision", analyzer FROM state WHERE id = 1`,
   );
   if (!row) throw new Error("read store: its state row is missing");
   return row;
@@ -65,13 +65,4 @@ export async function probeStore(sql: Sql): Promise<void> {
   await readState(sql);
   for (const text of ENDS) await sql.get(text);
   await sql.get("SELECT chunk_id FROM vectors ORDER BY chunk_id DESC LIMIT 1");
-}
-
-/** Throws ConflictError while the store is rolled back: nothing is written, committed or purged, because the rollback may be undone. */
-export async function assertNotPinned(sql: Sql, verb: string, { domainId, sourceId }: SourceKey): Promise<void> {
-  const { active, pinned } = await readState(sql);
-  if (pinned === 0) return;
-  throw new ConflictError(
-    `${verb} ${domainId}/${sourceId}: the vector store is rolled back to generation ${active}; release it, and the next run brings it up to date`,
-  );
 }

@@ -1,5 +1,6 @@
 import type { FileId, ItemId } from "../contracts/ids.ts";
 import type { LedgerTraces } from "../contracts/ledger.ts";
+import { WordFinder } from "../lib/mask-file.ts";
 import { isListed, listOf, type Sql, type SqlDatabase } from "../lib/sql/sql.ts";
 import { domainKey, findSource, type SourceKey } from "./source-row.ts";
 
@@ -135,9 +136,20 @@ export async function eraseTraces(
     }
     const plans = "plan_no IN (SELECT plan_no FROM plan WHERE domain_id = $1 AND kind = $2 AND source_id = $3)";
     const isPlanned = `(item_id = $4 OR ${isListed(sql, "path", "$5", "text")})`;
+    await maskPlans(sql, domainId, words);
     await run(`DELETE FROM plan_item WHERE ${plans} AND ${isPlanned}`, [domainId, kind, sourceId, item, listOf(words)]);
     return rows;
   });
+}
+
+/** What a dry run found out about a source may name items. */
+async function maskPlans(sql: Sql, domainId: string, words: readonly string[]): Promise<void> {
+  const finder = new WordFinder(words);
+  const text = "SELECT plan_no, about FROM plan WHERE domain_id = $1";
+  for (const { plan_no, about } of await sql.all<{ plan_no: number; about: string }>(text, [domainId])) {
+    const masked = finder.mask(about);
+    if (masked !== about) await sql.run("UPDATE plan SET about = $2 WHERE plan_no = $1", [plan_no, masked]);
+  }
 }
 
 /** Returns items of the domain, of any source, whose file has one of these hashes. */

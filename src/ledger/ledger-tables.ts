@@ -12,12 +12,19 @@ export function ledgerTables(dialect: Sql["dialect"]): Schema {
   const text = sqlite ? "TEXT" : 'text COLLATE "C"';
   const serial = sqlite ? "INTEGER PRIMARY KEY" : "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
   const strict = sqlite ? "STRICT" : "";
+  const otherPlans = `DROP TABLE plan_item; DROP TABLE plan; ${planTables(dialect)}`;
   return {
-    version: 3,
-    // Plans of format 2 do not say whether their dry run came to its end, so no run may keep to them.
+    version: 5,
+    // Plans of format 2 do not say whether their dry run came to its end, those of format 3 not what it was asked for: no run may
+    // keep to them.
     upgrades: new Map([
       [1, planTables(dialect)],
-      [2, `DROP TABLE plan_item; DROP TABLE plan; ${planTables(dialect)}`],
+      [2, otherPlans],
+      [3, otherPlans],
+      [
+        4,
+        `ALTER TABLE source ADD COLUMN checked_at ${text} NOT NULL DEFAULT ''; UPDATE source SET checked_at = listed_at;`,
+      ],
     ]),
     sql: `${planTables(dialect)}
 -- A row for each source, and one of kind 'domain' for the domain itself.
@@ -47,6 +54,8 @@ CREATE TABLE source (
   policy ${text} NOT NULL DEFAULT '',
   change_mark ${text} NOT NULL DEFAULT '',
   listed_at ${text} NOT NULL DEFAULT '',
+  -- When everything was last listed, or the change feed last told of everything.
+  checked_at ${text} NOT NULL DEFAULT '',
   runs_by_mark ${integer} NOT NULL DEFAULT 0,
   hidden_rows ${integer} NOT NULL DEFAULT 0,
   hashes_owed ${integer} NOT NULL DEFAULT 0,

@@ -42,12 +42,20 @@ import {
   migrateUploadJournals,
   removeOldLeases,
 } from "./migrate/migrate-earlier-files.ts";
-import { findSource, IMPORTED, openSource, type SourceKey, type SourceRow, versionOf } from "./source-row.ts";
+import {
+  findSource,
+  IMPORTED,
+  openSource,
+  readFreshness,
+  type SourceKey,
+  type SourceRow,
+  versionOf,
+} from "./source-row.ts";
 import { createLeases } from "./sql-leases.ts";
 import { SqlLedger, type SqlLedgerOptions } from "./sql-ledger.ts";
 import { HAS_NO_FACET } from "./sql-manifest.ts";
 import { createMembers } from "./sql-members.ts";
-import { completePlan, dropPlan, planState, SqlPlan } from "./sql-plan.ts";
+import { openStoredPlans, SqlPlan } from "./sql-plan.ts";
 import { SqlSiteMemory } from "./sql-site-memory.ts";
 import { openUploadJournals, takeOverUploads } from "./upload-journals.ts";
 
@@ -297,24 +305,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
     leases,
     open,
     openPlan: () => SqlPlan.temporary(),
-    async dropPlan(domainId, planId) {
-      const db = await databases.find(domainId);
-      if (db) await dropPlan(db, domainId, planId);
-    },
-    async completePlan(domainId, planId) {
-      await completePlan(await databases.open(domainId), domainId, planId);
-    },
-    async planState(domainId, planId) {
-      const db = await databases.find(domainId);
-      return db ? await planState(db, domainId, planId) : "none";
-    },
-    async storePlan(source, planId) {
-      return await SqlPlan.store(await databases.open(source.domainId), { ...keyOf(source), planId });
-    },
-    async findPlan(source, planId) {
-      const db = await databases.find(source.domainId);
-      return db && (await SqlPlan.read(db, { ...keyOf(source), planId }));
-    },
+    plans: openStoredPlans(databases),
     members,
     async openSiteMemory(source, head, { dryRun }) {
       const { domainId } = source;
@@ -334,6 +325,10 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       const isUntouched =
         !keepsMaps(source) || (await areMapsUntouched(db, row.source_no, { folder: folderOf(source), store: "" }));
       return isUntouched ? versionOf(row) : "";
+    },
+    async freshness(domainId, items) {
+      const db = await databases.find(domainId);
+      return db ? await readFreshness(db, domainId, items) : { checkedAt: new Map(), behind: new Set() };
     },
     maps: (source) =>
       FACETS.map((facet) => ({

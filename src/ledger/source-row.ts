@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { DomainId, SourceId } from "../contracts/ids.ts";
-import type { Sql } from "../lib/sql/sql.ts";
+import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
+import type { Freshness } from "../contracts/ledger.ts";
+import { isListed, listOf, type Sql } from "../lib/sql/sql.ts";
 
 /** Value of `imported`: everything of an earlier release was imported. */
 export const IMPORTED = 2;
@@ -31,6 +32,7 @@ export const NO_SOURCE = {
   policy: "",
   change_mark: "",
   listed_at: "",
+  checked_at: "",
   runs_by_mark: 0,
   hidden_rows: 0,
   hashes_owed: 0,
@@ -50,6 +52,26 @@ export function versionOf({ birth, seen_rev, mirrored_rev, indexed_rev }: Source
 export function findSource(sql: Sql, { domainId, kind, sourceId }: SourceKey): Promise<SourceRow | undefined> {
   const where = "domain_id = $1 AND kind = $2 AND source_id = $3";
   return sql.get(`SELECT * FROM source WHERE ${where}`, [domainId, kind, sourceId]);
+}
+
+export async function readFreshness(sql: Sql, domainId: DomainId, items: readonly ItemId[]): Promise<Freshness> {
+  // Two kinds may have a source of the same id: then the older check counts.
+  const checks = await sql.all<{ source_id: SourceId; checked_at: string }>(
+    "SELECT source_id, min(checked_at) AS checked_at FROM source WHERE domain_id = $1 AND kind <> 'domain' GROUP BY source_id",
+    [domainId],
+  );
+  const behind = await sql.all<{ item_id: ItemId }>(
+    `SELECT i.item_id FROM source s JOIN item i ON i.source_no = s.source_no
+       LEFT JOIN file f ON f.item_no = i.item_no LEFT JOIN indexed x ON x.item_no = i.item_no AND x.store = ''
+     WHERE s.domain_id = $1 AND ${isListed(sql, "i.item_id", "$2", "text")} AND (i.listed = 0 OR f.source_error <> ''
+       OR f.processing_error <> '' OR x.source_error <> '' OR x.processing_error <> '' OR x.embedding_error <> '')`,
+    [domainId, listOf(items)],
+  );
+  const checked = checks.filter(({ checked_at }) => checked_at !== "");
+  return {
+    checkedAt: new Map(checked.map(({ source_id, checked_at }) => [source_id, checked_at])),
+    behind: new Set(behind.map(({ item_id }) => item_id)),
+  };
 }
 
 /** Creates the row if there is none. */

@@ -1,5 +1,18 @@
-import type { DomainId, ItemId } from "../contracts/ids.ts";
-import type { Plan, PlanDraft, PlannedItem, PlanState, PlanStep } from "../contracts/plan.ts";
+import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
+import type {
+  Plan,
+  PlanCounts,
+  PlanDraft,
+  PlanFilter,
+  PlanGroup,
+  PlannedItem,
+  PlannedSource,
+  PlannedSourceKey,
+  PlanStep,
+  PlanTotal,
+  StoredPlan,
+  StoredPlans,
+} from "../contracts/plan.ts";
 import type { Sighting } from "../contracts/source.ts";
 import {
   isListed,
@@ -12,21 +25,25 @@ import {
   storableText,
 } from "../lib/sql/sql.ts";
 import { openTemporary } from "../lib/sql/sqlite-database.ts";
-import type { SourceKey } from "./source-row.ts";
+import type { LedgerDatabases } from "./ledger-databases.ts";
 
 const PAGE = 500;
-const PLAN_COLUMNS = "plan_id, domain_id, kind, source_id, made_at, completed_at";
+const PLAN_COLUMNS = "plan_id, domain_id, kind, source_id, made_at, completed_at, about";
 const COLUMNS =
-  "plan_no, step, change, item_id, reason, told_order, name, path, told, anomaly, still_listed, strayed_to, sighting";
+  "plan_no, step, change, item_id, reason, told_order, name, folder, path, told, anomaly, still_listed, strayed_to, bytes, tokens, sighting";
+/** The kind in the row for the plan as a whole. */
+const HEAD = "domain";
 
 /** In the ledger for stored plans, in a temporary database for others. */
 export function planTables(dialect: Sql["dialect"]): string {
   const sqlite = dialect === "sqlite";
   const integer = sqlite ? "INTEGER" : "bigint";
+  const real = sqlite ? "REAL" : "double precision";
   const text = sqlite ? "TEXT" : 'text COLLATE "C"';
   const serial = sqlite ? "INTEGER PRIMARY KEY" : "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
   const strict = sqlite ? "STRICT" : "";
   return `
+-- A row for each source of a stored plan, and one of kind 'domain' for the plan itself.
 CREATE TABLE plan (
   plan_no ${serial},
   plan_id ${text} NOT NULL,
@@ -36,6 +53,8 @@ CREATE TABLE plan (
   made_at ${text} NOT NULL,
   -- '' until the dry run that makes it has come to its end.
   completed_at ${text} NOT NULL,
+  -- As JSON: of the plan, its request; of a source, what the dry run found out about it.
+  about ${text} NOT NULL,
   UNIQUE (plan_id, domain_id, kind, source_id)
 ) ${strict};
 
@@ -50,11 +69,16 @@ CREATE TABLE plan_item (
   -- What a dry run says, and when; 0 and '' where it says nothing.
   told_order ${integer} NOT NULL,
   name ${text} NOT NULL,
+  -- That of path; '' is the root.
+  folder ${text} NOT NULL,
   path ${text} NOT NULL,
   told ${text} NOT NULL,
   anomaly ${text} NOT NULL,
   still_listed ${integer} NOT NULL,
   strayed_to ${text} NOT NULL,
+  -- To fetch or to embed; 0: nothing, or unknown.
+  bytes ${real} NOT NULL,
+  tokens ${real} NOT NULL,
   -- What the source said of it, as JSON; '' if it was not listed.
   sighting ${text} NOT NULL
 ) ${strict};
@@ -77,33 +101,14 @@ interface PlanRow {
   readonly anomaly: string;
   readonly still_listed: number;
   readonly strayed_to: string;
+  readonly bytes: number;
+  readonly tokens: number;
   readonly sighting: string;
-}
-
-/** A plan of a source. */
-interface PlanKey extends Pick<SourceKey, "domainId" | "kind" | "sourceId"> {
-  readonly planId: string;
 }
 
 interface PlanPlace {
   readonly db: SqlDatabase;
   readonly planNo: number;
-}
-
-/** Deletes the plan of this id, for all sources. */
-export async function dropPlan(db: SqlDatabase, domainId: DomainId, planId: string): Promise<void> {
-  await db.run("DELETE FROM plan WHERE domain_id = $1 AND plan_id = $2", [domainId, planId]);
-}
-
-export async function completePlan(db: SqlDatabase, domainId: DomainId, planId: string): Promise<void> {
-  const text = "UPDATE plan SET completed_at = $3 WHERE domain_id = $1 AND plan_id = $2";
-  await db.run(text, [domainId, planId, new Date().toISOString()]);
-}
-
-export async function planState(db: SqlDatabase, domainId: DomainId, planId: string): Promise<PlanState> {
-  const text = "SELECT min(completed_at) AS first FROM plan WHERE domain_id = $1 AND plan_id = $2";
-  const { first } = (await db.get<{ first: string | null }>(text, [domainId, planId])) ?? { first: null };
-  return first === null ? "none" : first === "" ? "incomplete" : "complete";
 }
 
 const THE_PLAN = "plan_id = $1 AND domain_id = $2 AND kind = $3 AND source_id = $4";
@@ -127,23 +132,20 @@ export class SqlPlan implements PlanDraft {
   static temporary(): SqlPlan {
     return new SqlPlan(async () => {
       const db = openTemporary({ sql: planTables("sqlite") });
-      await db.insert(`plan (plan_no, ${PLAN_COLUMNS})`, [[1, "", "", "", "", "", ""]]);
+      await db.insert(`plan (plan_no, ${PLAN_COLUMNS})`, [[1, "", "", "", "", "", "", ""]]);
       return { db, planNo: 1 };
     }, true);
   }
 
   /** Replaces an earlier one of this id. */
-  static async store(db: SqlDatabase, key: PlanKey): Promise<SqlPlan> {
-    const planNo = await db.write(async (sql) => {
-      await sql.run(`DELETE FROM plan WHERE ${THE_PLAN}`, valuesOf(key));
-      await sql.insert(`plan (${PLAN_COLUMNS})`, [[...valuesOf(key), new Date().toISOString(), ""]]);
-      return (await findPlan(sql, key)) ?? 0;
-    });
+  static async store(db: SqlDatabase, key: PlannedSourceKey, policy: string): Promise<SqlPlan> {
+    const about: SourceAbout = { policy, complete: false, problem: "" };
+    const planNo = await db.write((sql) => putPlan(sql, key, about));
     return new SqlPlan(async () => ({ db, planNo }), false);
   }
 
   /** undefined: there is no such plan. */
-  static async read(db: SqlDatabase, key: PlanKey): Promise<SqlPlan | undefined> {
+  static async read(db: SqlDatabase, key: PlannedSourceKey): Promise<SqlPlan | undefined> {
     const planNo = await findPlan(db, key);
     if (planNo === undefined) return undefined;
     const plan = new SqlPlan(async () => ({ db, planNo }), false);
@@ -205,6 +207,14 @@ export class SqlPlan implements PlanDraft {
     return { items: rows.map(toItem), count: counted?.count ?? 0 };
   }
 
+  async *all(): AsyncGenerator<readonly PlannedItem[]> {
+    const { db, planNo } = (await this.#written()) ?? {};
+    if (!db || planNo === undefined) return;
+    const text = `SELECT * FROM plan_item WHERE plan_no = $1 AND seq > $2 ORDER BY seq LIMIT ${PAGE}`;
+    const read = (after: number): Promise<PlanRow[]> => db.all(text, [planNo, after]);
+    for await (const rows of readPages(PAGE, ({ seq }) => seq, read)) yield rows.map(toItem);
+  }
+
   async close(): Promise<void> {
     if (!this.#isTemporary) return void (await this.#written());
     await this.#writing.catch(() => undefined);
@@ -248,20 +258,35 @@ export class SqlPlan implements PlanDraft {
   }
 }
 
-function valuesOf({ planId, domainId, kind, sourceId }: PlanKey): string[] {
-  return [planId, domainId, kind, sourceId];
+function valuesOf({ planId, domainId, sourceType, sourceId }: PlannedSourceKey): string[] {
+  return [planId, domainId, sourceType, sourceId];
 }
 
-async function findPlan(sql: Sql, key: PlanKey): Promise<number | undefined> {
+/** Replaces what is there under the same key; returns its number. */
+async function putPlan(sql: Sql, key: PlannedSourceKey, about: object): Promise<number> {
+  await sql.run(`DELETE FROM plan WHERE ${THE_PLAN}`, valuesOf(key));
+  const values = [...valuesOf(key), new Date().toISOString(), "", storableText(JSON.stringify(about))];
+  await sql.insert(`plan (${PLAN_COLUMNS})`, [values]);
+  return (await findPlan(sql, key)) ?? 0;
+}
+
+async function findPlan(sql: Sql, key: PlannedSourceKey): Promise<number | undefined> {
   return (await sql.get<{ plan_no: number }>(`SELECT plan_no FROM plan WHERE ${THE_PLAN}`, valuesOf(key)))?.plan_no;
 }
 
 function toValues(planNo: number, item: PlannedItem): SqlValue[] {
   const { step, change, itemId, reason, told, anomaly = "", stillListed = false, strayedTo = "", sighting } = item;
-  const words = [told?.name ?? "", told?.path ?? "", told?.reason ?? ""].map(storableText);
+  const { bytes = 0, tokens = 0 } = item;
+  const { name = "", path = "", reason: why = "" } = told ?? {};
+  const words = [name, folderOf(path), path, why].map(storableText);
   const said = sighting ? encode(sighting) : "";
   const about = [storableText(itemId), storableText(reason), told ? displayOrder(item) : 0];
-  return [planNo, step, change, ...about, ...words, anomaly, stillListed ? 1 : 0, strayedTo, said];
+  const stays = [anomaly, stillListed ? 1 : 0, storableText(strayedTo)];
+  return [planNo, step, change, ...about, ...words, ...stays, bytes, tokens, said];
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 /** In the order of a run; skipped items last. */
@@ -282,6 +307,8 @@ function toItem(row: PlanRow): PlannedItem {
     ...(row.anomaly && { anomaly: row.anomaly as NonNullable<PlannedItem["anomaly"]> }),
     stillListed: row.still_listed === 1,
     ...(row.strayed_to && { strayedTo: row.strayed_to }),
+    ...(row.bytes > 0 && { bytes: row.bytes }),
+    ...(row.tokens > 0 && { tokens: row.tokens }),
     ...(row.sighting && { sighting: JSON.parse(row.sighting) as Sighting }),
   };
 }
@@ -292,4 +319,183 @@ function encode(sighting: Sighting): string {
   const { withheld, fingerprint, contentHash, dateIsLabel } = sighting;
   const said = { kind, itemId, listItemId, name, path, serverPath, url, rawUrl, documentType, form };
   return JSON.stringify({ ...said, withheld, fingerprint, contentHash, dateIsLabel });
+}
+
+/** A source in the column `about`. */
+type SourceAbout = Pick<PlannedSource, "policy" | "complete" | "problem">;
+
+interface HeadRow {
+  readonly plan_id: string;
+  readonly domain_id: DomainId;
+  readonly kind: string;
+  readonly source_id: SourceId;
+  readonly made_at: string;
+  readonly completed_at: string;
+  readonly about: string;
+}
+
+const HEADS = `SELECT ${PLAN_COLUMNS} FROM plan`;
+/** The items of a plan that a dry run shows, of all its sources. */
+const SHOWN =
+  "plan_item i JOIN plan p ON p.plan_no = i.plan_no WHERE p.domain_id = $1 AND p.plan_id = $2 AND i.told_order > 0";
+const COUNTS =
+  "count(*) AS items, sum(i.bytes) AS bytes, sum(i.tokens) AS tokens, sum(CASE WHEN i.bytes = 0 THEN 1 ELSE 0 END) AS unsized";
+const OF_GROUP = "i.change, p.source_id, p.kind, i.folder";
+/** What leaves and what stays behind first, what is skipped last. */
+const IN_ORDER = `CASE i.change WHEN 'removed' THEN 1 WHEN 'held' THEN 2 WHEN 'failed' THEN 3 WHEN 'moved' THEN 4 WHEN 'changed' THEN 5 WHEN 'added' THEN 6 ELSE 7 END, ${OF_GROUP}`;
+
+/** The plans in the ledgers. */
+export function openStoredPlans(databases: LedgerDatabases): StoredPlans {
+  const rowsOf = async (where: string, values: readonly string[]): Promise<readonly StoredPlan[]> => {
+    const found = await Promise.all(
+      (await databases.all()).map((db) => db.all<HeadRow>(`${HEADS} WHERE ${where} ORDER BY plan_no`, values)),
+    );
+    return gather(found.flat());
+  };
+  const ask = async <Row>({ domainId, planId }: StoredPlan, text: string, values: SqlValue[] = []): Promise<Row[]> => {
+    const db = await databases.find(domainId);
+    return (await db?.all<Row>(text, [domainId, planId, ...values])) ?? [];
+  };
+  const count = async (plan: StoredPlan, { where, values }: Condition, what: string): Promise<number> => {
+    const text = `SELECT count(*) AS total FROM (SELECT ${what} FROM ${SHOWN} AND ${where}) AS found`;
+    return (await ask<{ total: number }>(plan, text, values))[0]?.total ?? 0;
+  };
+  return {
+    async begin({ planId, domainId, request }) {
+      const db = await databases.open(domainId);
+      await db.write(async (sql) => {
+        await sql.run("DELETE FROM plan WHERE domain_id = $1 AND plan_id = $2", [domainId, planId]);
+        await putPlan(sql, { planId, domainId, sourceType: HEAD, sourceId: "" as SourceId }, request);
+      });
+    },
+    async write(source, policy) {
+      return await SqlPlan.store(await databases.open(source.domainId), source, policy);
+    },
+    async complete({ planId, domainId }, outcomes) {
+      const db = await databases.open(domainId);
+      await db.write(async (sql) => {
+        for (const { sourceType, sourceId, complete, problem } of outcomes) {
+          const key = { planId, domainId, sourceType, sourceId };
+          const row = await sql.get<{ about: string }>(`SELECT about FROM plan WHERE ${THE_PLAN}`, valuesOf(key));
+          if (!row) continue;
+          const about: SourceAbout = { ...(JSON.parse(row.about) as SourceAbout), complete, problem };
+          const text = storableText(JSON.stringify(about));
+          await sql.run(`UPDATE plan SET about = $5 WHERE ${THE_PLAN}`, [...valuesOf(key), text]);
+        }
+        const now = new Date().toISOString();
+        await sql.run("UPDATE plan SET completed_at = $3 WHERE domain_id = $1 AND plan_id = $2", [
+          domainId,
+          planId,
+          now,
+        ]);
+      });
+    },
+    find: async (planId) => (await rowsOf("plan_id = $1", [planId]))[0],
+    async list(domainId) {
+      const db = await databases.find(domainId);
+      const text = `${HEADS} WHERE domain_id = $1 ORDER BY plan_no`;
+      return gather((await db?.all<HeadRow>(text, [domainId])) ?? []).reverse();
+    },
+    async read(source) {
+      const db = await databases.find(source.domainId);
+      return db && (await SqlPlan.read(db, source));
+    },
+    async totals(plan) {
+      const text = `SELECT p.kind, p.source_id, i.step, i.change, ${COUNTS} FROM ${SHOWN} GROUP BY p.kind, p.source_id, i.step, i.change ORDER BY p.source_id, p.kind, i.step, i.change`;
+      const rows = await ask<PlanCounts & Pick<PlanTotal, "step" | "change"> & OfSource>(plan, text);
+      return rows.map(({ kind, source_id, ...counts }) => ({ ...counts, sourceType: kind, sourceId: source_id }));
+    },
+    async groups(plan, filter, { limit, offset }) {
+      const condition = conditionOf(filter, await dialectOf(databases, plan));
+      const { where, values } = condition;
+      const text = `SELECT ${OF_GROUP}, ${COUNTS} FROM ${SHOWN} AND ${where} GROUP BY ${OF_GROUP} ORDER BY ${IN_ORDER} ${takeOf(values)}`;
+      const rows = await ask<Omit<PlanGroup, "sourceType" | "sourceId"> & OfSource>(plan, text, [
+        ...values,
+        limit,
+        offset,
+      ]);
+      const total = await count(plan, { ...condition, where: `${where} GROUP BY ${OF_GROUP}` }, "count(*)");
+      return {
+        rows: rows.map(({ kind, source_id, ...group }) => ({ ...group, sourceType: kind, sourceId: source_id })),
+        total,
+      };
+    },
+    async shown(plan, filter, { limit, offset }) {
+      const condition = conditionOf(filter, await dialectOf(databases, plan));
+      const { where, values } = condition;
+      const text = `SELECT i.*, p.kind, p.source_id FROM ${SHOWN} AND ${where} ORDER BY ${IN_ORDER}, i.path, i.seq ${takeOf(values)}`;
+      const rows = await ask<PlanRow & { readonly folder: string } & OfSource>(plan, text, [...values, limit, offset]);
+      return {
+        rows: rows.map((row) => {
+          const { itemId, step, change, bytes, tokens } = toItem(row);
+          const { name, path, told, folder } = row;
+          const source = { sourceType: row.kind, sourceId: row.source_id };
+          return { itemId, step, change, bytes, tokens, name, path, reason: told, folder, source };
+        }),
+        total: await count(plan, condition, "i.seq"),
+      };
+    },
+    async discard({ planId, domainId }) {
+      const db = await databases.find(domainId);
+      await db?.run("DELETE FROM plan WHERE domain_id = $1 AND plan_id = $2", [domainId, planId]);
+    },
+  };
+}
+
+interface OfSource {
+  readonly kind: string;
+  readonly source_id: SourceId;
+}
+
+/** Rows of one plan follow one another or not; those of its sources come after its head. */
+function gather(rows: readonly HeadRow[]): StoredPlan[] {
+  const byPlan = Map.groupBy(rows, ({ domain_id, plan_id }) => `${domain_id} ${plan_id}`);
+  return [...byPlan.values()].flatMap((own) => {
+    const head = own.find(({ kind }) => kind === HEAD);
+    if (!head) return [];
+    const isComplete = own.every(({ completed_at }) => completed_at !== "");
+    return {
+      planId: head.plan_id,
+      domainId: head.domain_id,
+      madeAt: head.made_at,
+      completedAt: isComplete ? head.completed_at : "",
+      request: JSON.parse(head.about) as StoredPlan["request"],
+      sources: own
+        .filter((row) => row !== head)
+        .map(({ kind, source_id, about }) => {
+          return { sourceType: kind, sourceId: source_id, ...(JSON.parse(about) as SourceAbout) };
+        }),
+    };
+  });
+}
+
+interface Condition {
+  readonly where: string;
+  readonly values: SqlValue[];
+}
+
+/** The first two placeholders are taken by SHOWN. */
+function conditionOf({ step, change, source, folder, text }: PlanFilter, dialect: Sql["dialect"]): Condition {
+  const parts: string[] = [];
+  const values: SqlValue[] = [];
+  const place = (value: SqlValue): string => `$${values.push(value) + 2}`;
+  parts.push(`i.step = ${place(step)}`);
+  if (change !== undefined) parts.push(`i.change = ${place(change)}`);
+  if (source) parts.push(`p.kind = ${place(source.sourceType)} AND p.source_id = ${place(source.sourceId)}`);
+  if (folder !== undefined) parts.push(`i.folder = ${place(storableText(folder))}`);
+  if (text) {
+    const occurs = dialect === "sqlite" ? "instr" : "strpos";
+    const words = place(storableText(text));
+    const has = (column: string): string => `${occurs}(lower(${column}), lower(${words})) > 0`;
+    parts.push(`(${has("i.path")} OR ${has("i.name")} OR ${has("i.told")})`);
+  }
+  return { where: parts.join(" AND "), values };
+}
+
+function takeOf(values: readonly SqlValue[]): string {
+  return `LIMIT $${values.length + 3} OFFSET $${values.length + 4}`;
+}
+
+async function dialectOf(databases: LedgerDatabases, { domainId }: StoredPlan): Promise<Sql["dialect"]> {
+  return (await databases.find(domainId))?.dialect ?? "sqlite";
 }

@@ -7,7 +7,7 @@ import { yieldIfDue } from "./time-slice.ts";
 /** Readers see the old content or the new, never a part: writes a temporary file, flushes it, renames it. */
 export async function writeFileAtomic(
   path: string,
-  content: string | Uint8Array | Iterable<Uint8Array>,
+  content: string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   options: {
     readonly mode?: number;
     /** "later": after a power cut the file may hold anything. For content that can be made again and is checked when read. */

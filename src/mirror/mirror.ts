@@ -32,6 +32,12 @@ export class ForeseenBody {
   }
 }
 
+/** A file as a dry run foresees it. */
+interface ForeseenFile extends FileOnDisk {
+  /** Where its bytes are on disk. */
+  readonly bytesAt?: string;
+}
+
 /**
  * One source's files on our disk. A `file` is a path relative to `crawler/`, `/`-separated, as the ledger holds it.
  * A file appears in its place only when it is whole: downloads are staged beside it and renamed.
@@ -43,9 +49,9 @@ export class Mirror {
   readonly #depth: number;
   #followed: FilesOnDisk | undefined;
   /** In a dry run: planned files over those on disk; null: planned to be gone. The disk is not changed. */
-  readonly #foreseen: Map<string, FileOnDisk | null> | undefined;
+  readonly #foreseen: Map<string, ForeseenFile | null> | undefined;
   /** Likewise, files between moveOut and moveIn. */
-  readonly #foreseenWaiting = new Map<ItemId, FileOnDisk>();
+  readonly #foreseenWaiting = new Map<ItemId, ForeseenFile>();
 
   constructor(crawlerFolder: string, root: string, options: { readonly dryRun?: boolean } = {}) {
     this.#crawlerFolder = crawlerFolder;
@@ -66,6 +72,12 @@ export class Mirror {
   absolute(file: string): string {
     if (!this.owns(file)) throw new Error(`use '${file}': it is outside the folders of its source`);
     return join(this.#crawlerFolder, file);
+  }
+
+  /** Where the bytes of the file are on disk: what a dry run moves stays where it is. */
+  bytesAt(file: string): string {
+    const path = this.absolute(file);
+    return this.#foreseen?.get(file)?.bytesAt ?? path;
   }
 
   embeddedFile(path: string): string {
@@ -193,8 +205,10 @@ export class Mirror {
   async moveIn(itemId: ItemId, file: string): Promise<void> {
     await yieldIfDue();
     const [from, to] = [this.#waiting(itemId), this.absolute(file)];
-    const foreseen = this.#foreseen && (this.#foreseenWaiting.get(itemId) ?? fileAt(from) ?? null);
-    this.#changing({ [file]: foreseen ?? null }, () => inFolder(dirname(to), () => renameOver(from, to)));
+    const left = this.#foreseen && (this.#foreseenWaiting.get(itemId) ?? fileAt(from));
+    this.#changing({ [file]: left ? { bytesAt: from, ...left } : null }, () =>
+      inFolder(dirname(to), () => renameOver(from, to)),
+    );
   }
 
   /**
@@ -225,7 +239,8 @@ export class Mirror {
     await yieldIfDue();
     if (!this.owns(from) || this.#exists(to) || !this.#exists(from)) return;
     const move = (): void => renameSync(this.absolute(from), this.absolute(to));
-    const moved = { [to]: this.find(from) ?? null, [from]: null };
+    const found = this.find(from);
+    const moved = { [to]: found ? { bytesAt: this.bytesAt(from), ...found } : null, [from]: null };
     this.#changing(moved, () => inFolder(dirname(this.absolute(to)), move));
     this.#pruneFolders(from);
   }
@@ -282,7 +297,7 @@ export class Mirror {
   /**
    * Every change on disk goes through here. Updates the followed scan even if `work` fails; a dry run only records it.
    */
-  #changing(after: Readonly<Record<string, FileOnDisk | null>>, work: () => void): void {
+  #changing(after: Readonly<Record<string, ForeseenFile | null>>, work: () => void): void {
     try {
       if (!this.#foreseen) work();
       else for (const [file, now] of Object.entries(after)) this.#foreseen.set(file, now);
@@ -301,10 +316,10 @@ export class Mirror {
     return foreseen === undefined ? existsSync(this.absolute(file)) : foreseen !== null;
   }
 
-  #foundAt(file: string): FileOnDisk {
+  #foundAt(file: string): ForeseenFile {
     const found = this.find(file);
     if (!found) throw new Error(`move '${file}': it is not there`);
-    return found;
+    return { bytesAt: this.bytesAt(file), ...found };
   }
 
   /** Removes folders that became empty, up to but not including `01_originals/`, `02_embedded/` and `03_failed/`. */

@@ -106,11 +106,12 @@ export function judgeText(
 }
 
 /**
- * - put: embed the file. relabel: same bytes, new name or path. adopt: the index has it already, but our row is
+ * - put: embed the file; `isAnew`: also if the index has its content already. relabel: same bytes, new name or path. adopt: the index has it already, but our row is
  *   missing (a run was killed between commit and row). remove: it has no file any more.
  */
 export type IndexChange =
-  | { readonly kind: "put" | "remove"; readonly reason: string }
+  | { readonly kind: "put"; readonly reason: string; readonly isAnew?: boolean }
+  | { readonly kind: "remove"; readonly reason: string }
   | { readonly kind: "adopt"; readonly held: IndexedRef }
   | { readonly kind: "relabel" }
   | { readonly kind: "none" };
@@ -119,6 +120,8 @@ export type IndexChange =
 export interface IndexState {
   readonly store: VectorStoreId;
   readonly mode: "full" | "incremental";
+  /** It is to be extracted, cut and embedded anew, whatever the index has. */
+  readonly isForced: boolean;
   readonly held: IndexedRef | undefined;
   /** The file failed before and is in `03_failed/`. */
   readonly failed: boolean;
@@ -149,7 +152,9 @@ function judgeContent({ mirrored, indexed }: LedgerEntry, state: IndexState): In
   }
   if (mirrored.file === "" || state.waiting) return NONE;
   if (state.failed) return held ? { kind: "remove", reason: "its file cannot be embedded" } : NONE;
-  if (state.mode === "full") return { kind: "put", reason: "full crawl" };
+  const anew = state.isForced && { isAnew: true };
+  if (state.mode === "full") return { kind: "put", reason: "full crawl", ...anew };
+  if (state.isForced) return { kind: "put", reason: "forced", ...anew };
   const mine = indexed?.fileId && indexed.vectorStoreId === state.store ? indexed : undefined;
   if (!held || mine?.fileId !== held.fileId) {
     if (held && isSameDocument(held, mirrored)) return { kind: "adopt", held };

@@ -31,6 +31,7 @@ describe("configuration", () => {
       host: "127.0.0.1",
       port: 8000,
       storagePath: resolve("storage"),
+      publicUrl: "",
       groupAccess: "none",
       sharepoint: null,
       web: {
@@ -86,6 +87,16 @@ describe("configuration", () => {
       answers: { model: null, instructions: "", temperature: null },
       database: { kind: "sqlite", folder: resolve("./storage") },
       embeddings: { kind: "built-in" },
+      prices: {
+        dollars: new Map([
+          ["vector_store_gb_day", 0.1],
+          ["text-embedding-3-small", 0.02],
+          ["text-embedding-3-large", 0.13],
+          ["text-embedding-ada-002", 0.1],
+        ]),
+        asOf: "July 2026, developers.openai.com/api/docs/pricing",
+        isBuiltIn: true,
+      },
       runJobsIn: "server",
       keepSupersededDays: 7,
       appendToMapsEvery: 10,
@@ -171,6 +182,23 @@ describe("configuration", () => {
     assert.doesNotMatch(inspect(variables, { showHidden: true, depth: 9 }) + JSON.stringify(variables), /hunter2/);
     assert.match(problemsOf({ MISSING_GRACE_RUNS: "-1" }).join(), /^MISSING_GRACE_RUNS must be/);
     assert.match(readConfig({ FOLDER_ROOT: "/srv" }).warnings.join(), /did you mean FOLDER_ROOTS\?/);
+  });
+
+  it("reads prices, which are the user's own then and tell no date that the user does not give", () => {
+    const { prices } = readConfig({ OPENAI_PRICES: " my-model=0.5,vector_store_gb_day = 0.11 " });
+    assert.deepEqual(
+      [...prices.dollars],
+      [
+        ["my-model", 0.5],
+        ["vector_store_gb_day", 0.11],
+      ],
+    );
+    assert.deepEqual([prices.asOf, prices.isBuiltIn], ["", false]);
+    assert.equal(readConfig({ OPENAI_PRICES: "a=1", OPENAI_PRICES_AS_OF: "today" }).prices.asOf, "today");
+    for (const wrong of ["0.5", "a=", "a=-1", "a=1e9", "a b=1", "a=1;b=2"]) {
+      const [problem = ""] = problemsOf({ OPENAI_PRICES: wrong });
+      assert.ok(problem.startsWith("OPENAI_PRICES must be names with dollars") && problem.includes(`'${wrong}'`));
+    }
   });
 
   it("takes an empty value for none", () => {

@@ -83,8 +83,8 @@ describe("the dashboard in a browser", () => {
   it("does not say in step while the domain is rolled back, and leads to its generations", async () => {
     await stage.world.change("add", { path: "Later.md", text: "# Later" });
     await stage.world.crawl();
-    const { active, kept } = await stage.world.app.generations(DOMAIN);
-    const earlier = kept.map(({ number }) => number).find((number) => number < active) ?? assert.fail("one generation");
+    const { newest, kept } = await stage.world.app.generations(DOMAIN);
+    const earlier = kept.map(({ number }) => number).find((number) => number < newest) ?? assert.fail("one generation");
     await stage.world.app.rollback(DOMAIN, earlier, { dryRun: false });
     const visited = await stage.visit("/");
     const { page } = visited;

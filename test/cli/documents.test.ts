@@ -35,6 +35,18 @@ describe("lockstep documents", () => {
     const { docId } = await stage.document("handbook/travel.md");
     assert.match(one.out, new RegExp(`^Document +${docId}$`, "m"));
     assert.match(one.out, /^2 versions\n {2}v1 .*\n {2}v2 .*\nHistory\n {2}\S+ {2}found\n {2}\S+ {2}edited$/m);
+    const [sections, before] = await Promise.all([
+      run("FOLDERS", "travel.md", "--sections"),
+      run("FOLDERS", "handbook/travel.md", "--sections", "--generation", "1", "--json"),
+    ]);
+    assert.match(
+      sections.out,
+      /^[-0-9a-f]{36}\n\n?[-0-9a-f]{36} {2}# Travel\n +By {2}?\[31mtrain\.\n\n2 sections of handbook\/travel\.md\.$/m,
+    );
+    const json = JSON.parse(before.out) as { sections: { content: string }[]; total: number };
+    assert.deepEqual([json.sections[1]?.content, json.total], ["By plane.", 2]);
+    const alone = await runCommand(stage.storage, ["documents", "FOLDERS", "--sections"], stage.settings);
+    assert.match(alone.err, /--sections needs a document/);
     assert.match(changed.out, /^-By plane\.\n\+ {4}By {2}?\[31mtrain\.$/m, "indented, and without an escape sequence");
   });
 });

@@ -5,10 +5,17 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { Extractor } from "../../src/contracts/document.ts";
 import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
-import type { DocumentFile, GenerationChange, Generations, Index } from "../../src/contracts/search-index.ts";
-import { sectionsOfDocument } from "../../src/index/bodies.ts";
+import type {
+  DocumentFile,
+  GenerationChange,
+  Generations,
+  Index,
+  SectionsFound,
+  SectionsWanted,
+} from "../../src/contracts/search-index.ts";
 import { activateSpace, insertSpace } from "../../src/index/embedding/spaces.ts";
 import { writeLocked } from "../../src/index/store-state.ts";
+import { nameUuid } from "../../src/lib/name-uuid.ts";
 import { apply, countingEmbedder, DEMO, found, LIBRARY, never, OTHER, writeDocument } from "../index/index-fixture.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts } from "./store-under-test.ts";
 
@@ -97,15 +104,15 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       assert.deepEqual(await found(index, "secondword"), []);
       assert.deepEqual(await found(index, "otherword"), []);
 
-      await generations.release();
-      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
       await commit({ c: "The thirdword stands." }, OTHER);
-      assert.deepEqual(await found(index, "thirdword"), ["c.md"]);
       assert.deepEqual(await found(index, "firstword"), ["a.md"]);
-      assert.deepEqual(await found(index, "secondword"), []);
-      assert.deepEqual(await found(index, "otherword"), []);
-      assert.equal(await count("generations WHERE number IS NULL"), 0, "what was rolled back is swept");
-      assert.equal(await count("documents"), 2);
+      assert.deepEqual(await found(index, "thirdword"), []);
+      await generations.release();
+      assert.deepEqual(await found(index, "thirdword"), ["c.md"]);
+      assert.deepEqual(await found(index, "firstword"), []);
+      assert.deepEqual(await found(index, "secondword"), ["a.md"]);
+      assert.deepEqual(await found(index, "otherword"), ["b.md"]);
+      assert.deepEqual(await numbers(), [4, 3, 2, 1]);
     });
 
     test("the versions of a document, by its item or by what it is called, and which of them readers see", async () => {
@@ -138,11 +145,12 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       assert.deepEqual(await elsewhere.generations?.versions({ called: "a" }), []);
     });
 
-    test("a rollback pins: commits are refused with a sentence until it is released", async () => {
-      await commit({ a: "The firstword stands." });
+    test("a rollback pins what readers see: commits go on, and a release shows the newest at once", async () => {
+      await commit({ a: "The firstword stands.", gone: "The goneword stands." });
       await commit({ a: "The secondword stands." });
+      const before = await generations.state();
+      assert.deepEqual([before.shown, before.newest, before.pinned], [2, 2, false]);
       await generations.rollback(1);
-      assert.deepEqual(await generations.state(), { active: 1, pinned: true });
       assert.deepEqual(
         (await generations.list()).map(({ number, visible }) => [number, visible]),
         [
@@ -150,28 +158,49 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
           [1, true],
         ],
       );
-      const refused = await index.draft(LIBRARY);
-      await apply(refused, { a: "The otherword stands." }, makeFile);
-      await assert.rejects(refused.commit(never), (error: Error) => {
-        assert.equal(error.name, "ConflictError");
-        assert.match(error.message, /rolled back to generation 1.*release/);
-        return true;
-      });
-      await refused.discard();
+      await commit({ a: "The thirdword stands.", gone: null });
+      const pinned = await generations.state();
+      assert.deepEqual([pinned.shown, pinned.newest, pinned.pinned], [1, 3, true]);
+      assert.equal(pinned.newestId, (await generations.list())[0]?.generationId);
       assert.deepEqual(await found(index, "firstword"), ["a.md"]);
-      assert.deepEqual(await found(index, "otherword"), []);
-      // Forward again: what the refused draft would have ended had an end already, which must still be there.
+      assert.deepEqual(await found(index, "goneword"), ["gone.md"]);
+      assert.deepEqual(await found(index, "thirdword"), []);
+      assert.deepEqual(
+        await index.count().then(({ documents }) => documents),
+        2,
+        "lists and counts are of what is shown",
+      );
+      const held = [];
+      for await (const refs of index.holdings(LIBRARY)) held.push(...refs.map(({ itemId }) => itemId));
+      assert.deepEqual(held, ["a"], "what crawls build on is the newest");
       await generations.rollback(2);
       assert.deepEqual(await found(index, "secondword"), ["a.md"]);
-      assert.deepEqual(await found(index, "firstword"), []);
-      await generations.rollback(1);
       await generations.release();
-      assert.deepEqual(await generations.state(), { active: 1, pinned: false });
-      embedded = [];
-      await commit({ a: "The secondword stands." });
-      assert.deepEqual(embedded, [], "what was rolled back is put again without embedding it again");
-      assert.deepEqual(await found(index, "secondword"), ["a.md"]);
-      assert.deepEqual(await numbers(), [2, 1]);
+      assert.deepEqual(await found(index, "thirdword"), ["a.md"]);
+      assert.deepEqual(await found(index, "goneword"), []);
+      const after = await generations.state();
+      assert.deepEqual([after.shown, after.shownId, after.newest, after.pinned], [3, pinned.newestId, 3, false]);
+      await commit({ a: "The fourthword stands." });
+      assert.deepEqual(await numbers(), [4, 3, 2, 1]);
+      for (const [number, word] of ["first", "second", "third", "fourth"].entries()) {
+        assert.deepEqual(await found(index, `${word}word`, number + 1), ["a.md"], word);
+      }
+    });
+
+    test("what is shown is kept, with all after it, however many commits and days pass; then it goes", async () => {
+      await commit({ a: "The firstword stands." });
+      await generations.rollback(1);
+      for (const word of ["second", "third", "fourth", "fifth", "sixth", "seventh"]) {
+        now += 2 * DAY;
+        await commit({ a: `The ${word}word stands.` });
+      }
+      assert.deepEqual(await numbers(), [7, 6, 5, 4, 3, 2, 1]);
+      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
+      await generations.release();
+      now += 2 * DAY;
+      await commit({ a: "The eighthword stands." });
+      assert.deepEqual(await numbers(), [8, 7, 6, 5]);
+      assert.deepEqual(await found(index, "eighthword"), ["a.md"]);
     });
 
     test("only kept generations can be gone back to, compared or searched, and the error names them", async () => {
@@ -181,21 +210,68 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       await assert.rejects(generations.rollback(0), wrong);
       await assert.rejects(difference(1, 7), wrong);
       await assert.rejects(index.search({ text: "firstword", limit: 5, generation: 7 }), { name: "BadInputError" });
-      assert.deepEqual(await generations.state(), { active: 1, pinned: false });
+      const { shown, pinned } = await generations.state();
+      assert.deepEqual([shown, pinned], [1, false]);
     });
 
-    test("a draft that was open during a rollback cannot be committed after the release", async () => {
+    test("a draft that was open during a rollback and a release is committed like any other", async () => {
       await commit({ a: "The firstword stands." });
       await commit({ a: "The secondword stands." });
       const open = await index.draft(LIBRARY);
       await apply(open, { ...alike("k", 850), a: "The thirdword stands." }, makeFile);
       await generations.rollback(1);
       await generations.release();
-      // It ended the second version, not the first, which is the one that is visible now.
-      await assert.rejects(open.commit(never), { name: "ConflictError" });
-      await open.discard();
-      assert.deepEqual(await found(index, "firstword"), ["a.md"]);
-      assert.equal(await count("documents_active"), 1);
+      await open.commit(never);
+      assert.deepEqual(await found(index, "thirdword"), ["a.md"]);
+      assert.deepEqual(await found(index, "secondword"), []);
+      assert.deepEqual(await found(index, "secondword", 2), ["a.md"]);
+      assert.equal(await count("documents_active"), 851);
+    });
+
+    test("erased documents leave every generation and open draft, and each that showed one says so", async () => {
+      await commit({ a: "The firstword stands.", b: "The bword stands.", twin: "The twinword stands." });
+      await commit({ a: "The secondword stands." });
+      await commit({ a: null, twin: null });
+      await commit({ c: "The cword stands." });
+      const open = await index.draft(LIBRARY);
+      await apply(open, { a: "The draftword stands.", ...alike("k", 850) }, makeFile);
+      const { retained } = index;
+      assert.ok(retained);
+      await retained.endGracePeriod(LIBRARY, ["a"] as ItemId[]);
+      const erase = (source: SourceId, items: string[], dryRun = false) =>
+        retained.erase(source, items as ItemId[], { dryRun });
+      assert.deepEqual(await erase(OTHER, ["a"]), { documents: 0, generations: [] });
+      const generationsLost = [
+        { number: 2, documents: 2 },
+        { number: 1, documents: 2 },
+      ];
+      const told = await erase(LIBRARY, ["a", "twin", "nobody"], true);
+      assert.deepEqual(told, { documents: 4, generations: generationsLost });
+      assert.deepEqual(await erase(LIBRARY, ["a", "twin", "nobody"]), told);
+      assert.equal(await count("documents WHERE item_id IN ('a', 'twin')"), 0);
+      for (const word of ["first", "second", "draft", "twin"]) {
+        assert.equal(await count(`chunks WHERE text LIKE '%${word}word%'`), 0, word);
+      }
+      assert.deepEqual(
+        (await generations.list()).map(({ number, erased: some }) => [number, some]),
+        [
+          [4, 0],
+          [3, 0],
+          [2, 2],
+          [1, 2],
+        ],
+      );
+      const notes: string[] = [];
+      const asked = { text: "bword", limit: 5, tell: (note: string) => void notes.push(note) };
+      assert.equal((await index.search({ ...asked, generation: 2 })).length, 1);
+      assert.deepEqual(notes, ["Generation 2 is not what it was: 2 documents erased."]);
+      assert.equal((await index.search(asked)).length, 1);
+      assert.equal(notes.length, 1, "what is shown is whole");
+      assert.deepEqual(await difference(1, 2), []);
+      await open.commit(never);
+      assert.deepEqual(await found(index, "draftword"), []);
+      assert.deepEqual(await erase(LIBRARY, ["a"]), { documents: 0, generations: [] });
+      assert.deepEqual(await found(index, "bword", 1), ["b.md"]);
     });
 
     test("every kept generation can be searched as it was", async () => {
@@ -431,26 +507,69 @@ export function generationsSuite(name: string, openStore: (parts: Parts) => Prom
       assert.ok(items.has("h1") && items.has("h1090") && !items.has("extra"));
     });
 
-    test("sections of a document, by domain, source and path", async () => {
-      await commit({ a: "Before.\n\n# Travel\n\nBy train.\n\n## Hotels\n\nUp to 145 euros." });
-      const { db } = await under.store();
-      const at = { domainId: DEMO, sourceId: LIBRARY, path: "a.md" };
+    const sections = async (called: string, more: Partial<SectionsWanted> = {}): Promise<SectionsFound> =>
+      (await index.shown?.sections({ called, offset: 0, limit: 100, ...more })) ?? assert.fail("it has sections");
+
+    test("sections of a document have ids of their own, and no empty ones are shown", async () => {
+      const text =
+        "# Travel\n\nBy train.\n\n## Hotels\n\n### Cities\n\n### Villages\n\nUp to 145 euros.\n\n## Empty\n\n# End\n\nBye.";
+      await commit({ a: text, twin: text });
+      const { documents, sections: all, total } = await sections("a.md");
       assert.deepEqual(
-        (await sectionsOfDocument(db, at)).map((row) => ({ ...row })),
+        all.map(({ position, heading, level, content, parentId }) => [
+          position,
+          heading,
+          level,
+          content,
+          all.find(({ id }) => id === parentId)?.heading ?? null,
+        ]),
         [
-          { position: 0, parent: null, heading: "", level: 0, content: "Before." },
-          { position: 1, parent: 0, heading: "Travel", level: 1, content: "By train." },
-          { position: 2, parent: 1, heading: "Hotels", level: 2, content: "Up to 145 euros." },
+          [0, "", 0, "", null],
+          [1, "Travel", 1, "By train.", ""],
+          [2, "Hotels", 2, "", "Travel"],
+          [3, "Villages", 3, "Up to 145 euros.", "Hotels"],
+          [4, "End", 1, "Bye.", ""],
         ],
       );
-      assert.deepEqual(await sectionsOfDocument(db, { ...at, sourceId: OTHER }), []);
-      await commit({ a: "Short." });
+      assert.equal(total, 5);
+      const fileId = documents[0]?.fileId ?? assert.fail();
       assert.deepEqual(
-        (await sectionsOfDocument(db, at)).map(({ content }) => content),
-        ["Short."],
+        all.map(({ id }) => id),
+        [0, 1, 2, 3, 4].map((at) => nameUuid("508633bc-ca04-4d3a-a3f0-246de6256212", `${fileId}/${at}`)),
       );
+      const twin = await sections("twin");
+      assert.deepEqual(
+        twin.sections.map(({ content }) => content),
+        all.map(({ content }) => content),
+      );
+      assert.equal(new Set([...all, ...twin.sections].map(({ id }) => id)).size, 10, "they share a body, and no id");
+      assert.equal(await count("bodies"), 1);
+
+      const page = await sections(fileId, { offset: 2, limit: 2 });
+      assert.deepEqual([page.sections, page.total], [all.slice(2, 4), 5]);
+      assert.deepEqual((await sections(fileId, { offset: 9 })).sections, []);
+    });
+
+    test("sections of a document as readers are shown it, and as of a kept generation; several of one name are told apart", async () => {
+      await commit({ a: "Long.", b: "Other." });
+      await commit({ a: "Short." });
       await commit({ a: null });
-      assert.deepEqual(await sectionsOfDocument(db, at), []);
+      const contents = async (more: Partial<SectionsWanted> = {}): Promise<unknown> =>
+        (await sections("a.md", more)).sections.map(({ content }) => content);
+      assert.deepEqual(
+        [await contents(), await contents({ generation: 2 }), await contents({ generation: 1 })],
+        [[], ["Short."], ["Long."]],
+      );
+      await assert.rejects(contents({ generation: 9 }), { name: "BadInputError", message: /9 is not kept.*3, 2, 1/ });
+      await generations.rollback(1);
+      assert.deepEqual(await contents(), ["Long."]);
+      await generations.release();
+
+      await commit({ b: "Another." }, OTHER);
+      const both = await sections("B.MD");
+      assert.deepEqual([both.documents.map(({ sourceId }) => sourceId), both.sections], [[LIBRARY, OTHER], []]);
+      assert.equal((await sections("b.md", { sourceId: OTHER })).sections[0]?.content, "Another.");
+      assert.deepEqual((await sections("nothing")).documents, []);
     });
 
     test("a document that cannot be embedded fails alone, and keeps its old version", async () => {

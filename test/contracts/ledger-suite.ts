@@ -562,7 +562,14 @@ function foreignCases(newPlace: NewPlace): void {
     const place = await newPlace(t);
     await fill(place, three);
     await exportMaps(place);
-    const listing = { policy: "p", mark: "m", listedAt: "2026-01-01T00:00:00Z", runsByFeed: 1, hiddenRows: 0 };
+    const listing = {
+      policy: "p",
+      mark: "m",
+      checkedAt: "2026-01-02T00:00:00.000Z",
+      listedAt: "2026-01-01T00:00:00Z",
+      runsByFeed: 1,
+      hiddenRows: 0,
+    };
     const { ledger } = await openLedger(place);
     ledger.noteListing({ ...listing, hashesOwed: 2, nextHashes: 3 });
     ledger.noteIndexed("rules", ledger.revision);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type ItemId, parseSourceId } from "../../src/contracts/ids.ts";
-import type { LedgerSource, Ledgers } from "../../src/contracts/ledger.ts";
-import type { Plan, PlanDraft, PlannedItem } from "../../src/contracts/plan.ts";
+import type { Ledgers } from "../../src/contracts/ledger.ts";
+import type { Plan, PlanDraft, PlannedItem, PlannedSourceKey } from "../../src/contracts/plan.ts";
 import type { Sighting } from "../../src/contracts/source.ts";
 
 function sightingOf(n: number): Sighting {
@@ -45,10 +45,8 @@ async function read(plan: Plan, ...[step, changes]: Parameters<Plan["items"]>): 
   return all;
 }
 
-/** The ledgers that hold a plan, and under which id; `reopen` opens them as another process does. */
-interface Stored {
-  readonly source: LedgerSource;
-  readonly planId: string;
+/** The ledgers that hold a plan, and where; `reopen` opens them as another process does. */
+interface Stored extends PlannedSourceKey {
   reopen(): Promise<Ledgers>;
 }
 
@@ -123,20 +121,81 @@ export function planSuite(
       for (let n = 0; n < 700; n++) draft.add(itemOf(n));
       await draft.close();
       if (!stored) return t.skip("it ends with its run");
-      const { source, planId } = stored;
+      const { planId, domainId } = stored;
       const ledgers = await stored.reopen();
-      const plan = (await ledgers.findPlan(source, planId)) ?? assert.fail("it is not there");
+      const { plans } = ledgers;
+      const plan = (await plans.read(stored)) ?? assert.fail("it is not there");
       assert.equal((await read(plan, "download", ["added"])).length, 700);
-      const state = () => ledgers.planState(source.domainId, planId);
-      assert.equal(await state(), "incomplete");
-      await ledgers.completePlan(source.domainId, planId);
-      assert.equal(await state(), "complete");
-      const other = { ...source, config: { ...source.config, sourceId: parseSourceId("other") } };
-      await (await ledgers.storePlan(other, planId)).close();
-      assert.equal(await state(), "incomplete", "one of its sources is not");
-      await ledgers.dropPlan(source.domainId, planId);
-      assert.equal(await state(), "none");
+      const completedAt = async () => (await plans.find(planId))?.completedAt;
+      assert.equal(await completedAt(), "");
+      const { sourceType, sourceId } = stored;
+      const source = { sourceType, sourceId, complete: true, problem: "a row is missing" };
+      await plans.complete(stored, [source]);
+      assert.notEqual(await completedAt(), "");
+      const { sources, request } = (await plans.find(planId)) ?? assert.fail();
+      assert.deepEqual(sources, [{ ...source, policy: "p1" }]);
+      assert.deepEqual(request, { mode: "full" });
+      await (await plans.write({ ...stored, sourceId: parseSourceId("other") }, "p2")).close();
+      assert.equal(await completedAt(), "", "one of its sources is not");
+      assert.deepEqual(
+        (await plans.list(domainId)).map((one) => one.planId),
+        [planId],
+      );
+      await plans.discard({ planId, domainId });
+      assert.equal(await plans.find(planId), undefined);
+      assert.equal(await plans.read(stored), undefined);
       await ledgers.close();
+    });
+
+    test("is shown by change, source and folder, in parts, filtered in any case, with its sums", async (t) => {
+      const { draft, stored } = await open();
+      const of = (n: number, path: string, wishes: Partial<PlannedItem> = {}): PlannedItem => {
+        const name = path.split("/").at(-1) ?? "";
+        return itemOf(n, { told: { name, path, reason: `because of ${n}` }, bytes: 100 * n, tokens: n, ...wishes });
+      };
+      for (const [n, path] of ["top.md", "a/one.md", "a/two.md", "a/b/three.md"].entries()) draft.add(of(n + 1, path));
+      draft.add(of(5, "a/gone.md", { change: "removed", sighting: undefined, bytes: 0, tokens: 0 }));
+      draft.add(of(6, "a/one.md", { step: "embed", tokens: 25 }));
+      draft.add(of(7, "a/hidden.md", { change: "kept", told: undefined }));
+      await draft.close();
+      if (!stored) return t.skip("it ends with its run");
+      const { plans } = await stored.reopen();
+      const plan = (await plans.find(stored.planId)) ?? assert.fail();
+      const all = { limit: 10, offset: 0 };
+      const groups = await plans.groups(plan, { step: "download" }, all);
+      assert.deepEqual(
+        groups.rows.map(({ change, folder, items, bytes, unsized }) => [change, folder, items, bytes, unsized]),
+        [
+          ["removed", "a", 1, 0, 1],
+          ["added", "", 1, 100, 0],
+          ["added", "a", 2, 500, 0],
+          ["added", "a/b", 1, 400, 0],
+        ],
+      );
+      assert.equal(groups.total, 4);
+      const second = await plans.groups(plan, { step: "download" }, { limit: 1, offset: 2 });
+      assert.deepEqual([second.rows[0]?.folder, second.rows.length, second.total], ["a", 1, 4]);
+      const { sourceType, sourceId } = stored;
+      const paths = async (filter: object, part = all) => {
+        const { rows, total } = await plans.shown(plan, { step: "download", ...filter }, part);
+        return [total, ...rows.map(({ path }) => path)];
+      };
+      assert.deepEqual(await paths({}), [5, "a/gone.md", "top.md", "a/one.md", "a/two.md", "a/b/three.md"]);
+      assert.deepEqual(await paths({}, { limit: 2, offset: 2 }), [5, "a/one.md", "a/two.md"]);
+      assert.deepEqual(await paths({ change: "added", folder: "a" }), [2, "a/one.md", "a/two.md"]);
+      assert.deepEqual(await paths({ folder: "" }), [1, "top.md"]);
+      assert.deepEqual(await paths({ text: "THREE" }), [1, "a/b/three.md"]);
+      assert.deepEqual(await paths({ text: "' OR 1=1 --%_" }), [0]);
+      assert.deepEqual((await paths({ source: { sourceType, sourceId } }))[0], 5);
+      assert.deepEqual((await paths({ source: { sourceType, sourceId: parseSourceId("other") } }))[0], 0);
+      const totals = (await plans.totals(plan)).map(({ step, change, items, bytes, tokens }) => {
+        return [step, change, items, bytes, tokens];
+      });
+      assert.deepEqual(totals, [
+        ["download", "added", 4, 1000, 10],
+        ["download", "removed", 1, 0, 0],
+        ["embed", "added", 1, 600, 25],
+      ]);
     });
 
     test("many are judged again at once: the last word on each stands", async () => {

@@ -294,7 +294,7 @@ function scopeTests(open: () => Promise<StoreUnderTest>): void {
   });
 
   test("as of an earlier generation, and none that is not kept", async () => {
-    const now = (await at.index.generations?.state())?.active ?? 0;
+    const now = (await at.index.generations?.state())?.shown ?? 0;
     await at.commit({ a: null, e: "The fifth glimmet." });
     assert.ok(!(await at.names("glimmet")).includes("a"));
     const then = await at.search("glimmet", { generation: now });

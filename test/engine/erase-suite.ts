@@ -119,7 +119,7 @@ async function leaveTraces(world: World, folder: string): Promise<string> {
   await (await app.runner.start({ endpoint: "test", ...start }, work)).done;
   await world.crawl();
   await writeFile(join(folder, "hr", `${MARKER}.md`), `# ${MARKER}\n\n${SECRET} It was less in the end.`);
-  await world.crawl({ dryRun: true, planId: "plan_1" });
+  await world.crawl({ dryRun: true, storePlan: "plan_1" });
   const client = world.openai();
   const { vectorStoreId } = await app.domains.get(DOMAIN);
   const tools = [{ type: "file_search" as const, vector_store_ids: [vectorStoreId] }];

@@ -60,10 +60,7 @@ describe("why a file of a folder is, or is not, found", () => {
   });
 
   test("one that was purged says when, and what brings it back", async () => {
-    for (let run = 0; run < 3; run++) {
-      stage.later(10);
-      await stage.tryCrawl();
-    }
+    await stage.expireGenerations();
     const { verdict, stages } = await explain("lamp.md");
     assert.match(verdict, /was missing for longer than the grace period, and was purged/);
     assert.match(stages[0]?.detail ?? "", /If its file is restored, the next crawl brings it back/);

@@ -5,7 +5,8 @@ import type { QuerySource } from "../../src/engine/query.ts";
 import { foldVariants } from "../../src/engine/query.ts";
 
 function source(url: string, content_hash: string, item_id = `url_${url}`): QuerySource {
-  const empty = { sectionPath: "", score: 1, name: "", modifiedAt: "", metadata: null, details: null };
+  const nothing = { domainId: "", title: "", webUrl: "", checkedAt: "", isBehind: false } as const;
+  const empty = { ...nothing, sectionPath: "", score: 1, name: "", modifiedAt: "", metadata: null, details: null };
   return { ...empty, text: url, fileId: url, url, attributes: { item_id, content_hash } };
 }
 

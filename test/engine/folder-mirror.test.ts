@@ -1,7 +1,7 @@
 // The mirror of a folder is compared with the ledger in every run, and put right.
 import assert from "node:assert/strict";
 import { existsSync, rmSync } from "node:fs";
-import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, type TestContext, test } from "node:test";
 import { Mirror } from "../../src/mirror/mirror.ts";
@@ -62,6 +62,20 @@ describe("the mirror of a folder is compared with the ledger in every run:", () 
     assert.equal(source.download.changed, 1);
     assert.ok(!existsSync(join(stage.folder, "02_embedded/stranger.md")));
     assert.match((await stage.crawl()).log, NOTHING_CHANGED);
+  });
+
+  test("a dry run finds the bytes of a file that a killed run left between its two places", async () => {
+    await stage.rename("f1/1.md", "elsewhere/uno.md");
+    const { docId } = await stage.document("f1/1.md");
+    const moving = join(stage.folder, ".lockstep/moving");
+    await mkdir(moving, { recursive: true });
+    await rename(join(stage.folder, "02_embedded/f1/1.md"), join(moving, docId));
+    const plan = await stage.tryCrawl({}, { dryRun: true });
+    assert.deepEqual([plan.source.download.moved, plan.source.download.changed], [1, 0], plan.log);
+    assert.ok(existsSync(join(moving, docId)), "a dry run moves nothing");
+    const { source } = await stage.crawl();
+    assert.deepEqual(source.download, plan.source.download);
+    assert.deepEqual(await stage.found("number1"), ["elsewhere/uno.md"]);
   });
 
   test("a lost ledger that is built again from exports older than the mirror leaves no text under another's name", async () => {

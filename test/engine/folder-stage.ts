@@ -122,6 +122,15 @@ export class FolderStage {
     this.now = new Date(this.now.getTime() + hours * HOUR_MS);
   }
 
+  /** Crawls and days go by until no generation of now is kept any more. */
+  async expireGenerations(): Promise<void> {
+    for (let crawl = 0; crawl < 5; crawl++) {
+      this.later(25);
+      await this.write("clock.md", `The clock says ${this.now.toISOString()}.`);
+      await this.crawl();
+    }
+  }
+
   /** Absolute, of a path below the root. */
   at(path: string): string {
     return join(this.root, path);
@@ -217,6 +226,7 @@ export class FolderStage {
       responseLog: createResponseLog(storageFolder(this.storage, "inventory")),
       uploads: openTestLedgers(storageFolder(this.storage, "crawler")).uploads,
       searchesHere: true,
+      now: () => this.now,
     });
     const index = await this.#reader.backend.openIndex(vectorStoreId, FOLDERS);
     return await work(index ?? assert.fail("the vector store does not exist"));

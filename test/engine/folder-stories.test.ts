@@ -276,59 +276,62 @@ describe("missing, back, and gone for good", () => {
     assert.equal((await stage.manifest()).length, 2);
   });
 
-  story("purged after three looks and 24 hours, not before; then nothing of it is left but its name", async (stage) => {
-    await stage.write("secret.md", prose("salamander"));
-    await stage.write("rest.md", prose("resting raven"));
-    await stage.crawl();
-    const { docId } = await stage.document("secret.md");
-    await stage.remove("secret.md");
-    for (let run = 0; run < 4; run++) await stage.crawl();
-    assert.equal((await stage.document("secret.md")).status, "missing", "three looks within an hour are not enough");
-    stage.later(25);
-    await stage.crawl();
-    const entry = (await stage.manifest()).find((one) => one.docId === docId);
-    assert.equal(entry?.status, "deleted");
-    assert.equal(await stage.kept(docId), undefined);
-    assert.deepEqual(await stage.found("salamander"), []);
-    const { kept } = await stage.app.generations(
-      (await stage.app.domains.list()).domains[0]?.domainId ?? assert.fail(),
-    );
-    for (const { number } of kept) {
-      const query = { text: "salamander", limit: 10, generation: number };
-      assert.deepEqual(
-        await stage.index(async (index) =>
-          (await index.search(query)).filter(({ text }) => text.includes("salamander")),
-        ),
-        [],
+  story(
+    "purged after three looks and 24 hours, not before, and when no generation shows it; forgotten with its entry",
+    async (stage) => {
+      await stage.write("secret.md", prose("salamander"));
+      await stage.write("rest.md", prose("resting raven"));
+      await stage.crawl();
+      const { docId } = await stage.document("secret.md");
+      await stage.remove("secret.md");
+      for (let run = 0; run < 4; run++) await stage.crawl();
+      assert.equal((await stage.document("secret.md")).status, "missing", "three looks within an hour are not enough");
+      await stage.expireGenerations();
+      const entry = (await stage.manifest()).find((one) => one.docId === docId);
+      assert.equal(entry?.status, "deleted");
+      assert.deepEqual(await stage.found("salamander"), []);
+      stage.later(31 * 24);
+      await stage.maintain();
+      assert.equal(await stage.kept(docId), undefined);
+      const { kept } = await stage.app.generations(
+        (await stage.app.domains.list()).domains[0]?.domainId ?? assert.fail(),
       );
-    }
-    await stage.app.close();
-    const everything = await readdir(stage.storage, { recursive: true, withFileTypes: true });
-    for (const entry of everything.filter((one) => one.isFile())) {
-      const bytes = await readFile(join(entry.parentPath, entry.name));
-      assert.ok(!bytes.includes("salamander of chapter"), `${entry.name} still says it`);
-    }
-    await stage.reopen();
-  });
+      for (const { number } of kept) {
+        const query = { text: "salamander", limit: 10, generation: number };
+        assert.deepEqual(
+          await stage.index(async (index) =>
+            (await index.search(query)).filter(({ text }) => text.includes("salamander")),
+          ),
+          [],
+        );
+      }
+      await stage.app.close();
+      const everything = await readdir(stage.storage, { recursive: true, withFileTypes: true });
+      for (const entry of everything.filter((one) => one.isFile())) {
+        const bytes = await readFile(join(entry.parentPath, entry.name));
+        assert.ok(!bytes.includes("salamander of chapter"), `${entry.name} still says it`);
+      }
+      await stage.reopen();
+    },
+  );
 
   story(
     "a clock that jumps a day ahead does not purge after one look; one that goes back starts again",
     async (stage) => {
-      await stage.write("clock.md", prose("cuckoo clock"));
+      await stage.write("cuckoo.md", prose("cuckoo clock"));
       await stage.write("rest.md", prose("resting raven"));
       await stage.crawl();
-      await stage.remove("clock.md");
+      await stage.remove("cuckoo.md");
       await stage.crawl();
       stage.later(1000);
       await stage.crawl();
-      assert.equal((await stage.document("clock.md")).status, "missing");
+      assert.equal((await stage.document("cuckoo.md")).status, "missing");
       stage.later(-2000);
       await stage.crawl();
       await stage.crawl();
-      assert.equal((await stage.document("clock.md")).status, "missing");
-      stage.later(25);
-      await stage.crawl();
-      assert.equal((await stage.manifest()).find(({ path }) => path === "clock.md")?.status, "deleted");
+      assert.equal((await stage.document("cuckoo.md")).status, "missing");
+      await stage.expireGenerations();
+      assert.equal((await stage.manifest()).find(({ path }) => path === "cuckoo.md")?.status, "deleted");
     },
   );
 
@@ -340,8 +343,8 @@ describe("missing, back, and gone for good", () => {
     const { docId } = await stage.document("ice.md");
     await stage.remove("ice.md");
     for (let run = 0; run < 3; run++) await stage.crawl();
-    stage.later(25);
-    await stage.crawl();
+    await stage.expireGenerations();
+    assert.equal((await stage.manifest()).find((one) => one.docId === docId)?.status, "deleted");
     await stage.write("ice.md", text);
     await stage.crawl();
     assert.deepEqual([(await stage.document("ice.md")).docId, await stage.found("mammoth")], [docId, ["ice.md"]]);

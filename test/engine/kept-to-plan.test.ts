@@ -9,7 +9,8 @@ import { FolderStage } from "./folder-stage.ts";
 import { WebStory } from "./web-story.ts";
 import { DOMAIN, World } from "./world.ts";
 
-const PLAN = { planId: "plan_1" };
+const STORE = { storePlan: "plan_1" };
+const APPLY = { approvedPlan: "plan_1" };
 let stage: FolderStage;
 beforeEach(async () => {
   stage = await FolderStage.open();
@@ -25,20 +26,20 @@ test("nothing is purged: no plan has that", async () => {
     await stage.crawl();
   }
   stage.later(23);
-  await stage.tryCrawl(PLAN, { dryRun: true });
-  const { log } = await stage.crawl(PLAN);
+  await stage.tryCrawl(STORE, { dryRun: true });
+  const { log } = await stage.crawl(APPLY);
   assert.doesNotMatch(log, /Purged/);
   assert.equal((await stage.document("one.md")).status, "missing");
   assert.match((await stage.crawl()).log, /Purged 1 document/);
 });
 
 test("a file that was altered since is found again by the next run", async () => {
-  await stage.tryCrawl(PLAN, { dryRun: true });
+  await stage.tryCrawl(STORE, { dryRun: true });
   const file = join(stage.folder, "02_embedded", "one.md");
   const { atime, mtime } = await stat(file);
   await writeFile(file, (await readFile(file, "utf8")).replace("oneword", "badword"));
   await utimes(file, atime, mtime);
-  const { log } = await stage.crawl({ ...PLAN, checksum: true });
+  const { log } = await stage.crawl({ ...APPLY, checksum: true });
   assert.match(log, /left unchanged: 'one.md', download: altered on disk/);
   await stage.crawl();
   assert.match(await readFile(file, "utf8"), /oneword/);
@@ -49,19 +50,19 @@ test("a failed file that nobody planned to try again stays in 03_failed", async 
   await stage.tryCrawl();
   assert.deepEqual(await stage.below("03_failed"), ["bad.pdf"]);
   await stage.write("five.md", "# five\n\nThe fiveword.");
-  await stage.tryCrawl(PLAN, { dryRun: true });
-  await stage.tryCrawl({ ...PLAN, retryFailed: true });
+  await stage.tryCrawl(STORE, { dryRun: true });
+  await stage.tryCrawl({ ...APPLY, retryFailed: true });
   assert.deepEqual(await stage.found("fiveword"), ["five.md"]);
   assert.deepEqual(await stage.below("03_failed"), ["bad.pdf"]);
 });
 
 test("what was renamed, edited, removed or added since is done by the next crawl, texts included", async () => {
-  await stage.tryCrawl(PLAN, { dryRun: true });
+  await stage.tryCrawl(STORE, { dryRun: true });
   await stage.rename("one.md", "eins.md");
   await stage.replace("two.md", "# two\n\nThe zweiword.");
   await stage.remove("three.md");
   await stage.write("five.md", "# five\n\nThe fiveword.");
-  await stage.crawl(PLAN);
+  await stage.crawl(APPLY);
   assert.deepEqual(await stage.below("02_embedded"), ["four.md", "one.md", "three.md", "two.md"]);
   await stage.crawl();
   for (const [word, path] of Object.entries({ oneword: "eins.md", zweiword: "two.md", fiveword: "five.md" })) {
@@ -74,14 +75,14 @@ test("what was renamed, edited, removed or added since is done by the next crawl
 
 test("what lies in the mirror and is not planned is named and not embedded; so is another version than the planned one", async () => {
   await stage.write("five.md", "# five\n\nThe fiveword.");
-  await stage.tryCrawl(PLAN, { dryRun: true });
+  await stage.tryCrawl(STORE, { dryRun: true });
   await stage.replace("five.md", "# five\n\nThe otherword, which nobody has seen.");
   await stage.write("six.md", "# six\n\nThe sixword.");
   await stage.replace("two.md", "# two\n\nThe zweiword.");
   await stage.rename("one.md", "eins.md");
   await stage.remove("three.md");
   await stage.crawl({ steps: ["download"] });
-  const { log, source } = await stage.crawl(PLAN);
+  const { log, source } = await stage.crawl(APPLY);
   for (const name of ["five.md", "six.md", "two.md", "eins.md", "three.md"]) {
     const named = log.match(
       new RegExp(`Not in the approved plan, so it is left unchanged: '${name}', \\w+: [^\\n]+`, "g"),
@@ -119,10 +120,10 @@ test("a page that waits and is not planned is named and not processed; a planned
     await write("Home", "Welcome to the numbat portal.");
     await world.crawl();
     await write("News", "About the quoll.");
-    await world.crawl({ ...PLAN, steps: ["download"], dryRun: true });
+    await world.crawl({ ...STORE, steps: ["download"], dryRun: true });
     await write("Late", "About the bilby.");
     await world.crawl({ steps: ["download"] });
-    const { log, job } = await world.crawl(PLAN);
+    const { log, job } = await world.crawl(APPLY);
     assert.equal(job.result?.error, "", log);
     assert.match(log, /left unchanged: '[^']*Late[^']*', process: waits to be processed/);
     assert.deepEqual([await found("quoll"), await found("bilby"), await found("numbat")], [true, false, true], log);
@@ -143,8 +144,8 @@ test("pages whose server tells no dates are still as planned when they are read 
     story.site.set("/", front("/e"));
     story.site.set("/a", html("About tapir"));
     story.site.set("/e", html("About numbat"));
-    await story.crawl({ ...PLAN, dryRun: true });
-    const { log } = await story.crawl(PLAN);
+    await story.crawl({ ...STORE, dryRun: true });
+    const { log } = await story.crawl(APPLY);
     assert.doesNotMatch(log, /left unchanged/);
     assert.equal((await story.found("tapir")).length, 1, log);
     assert.equal((await story.found("numbat")).length, 1, log);

@@ -83,31 +83,27 @@ describe("maintenance beside others", () => {
     assert.equal((await readdir(join(stage.folder, "knowledge_base", "documents"))).length, 3);
   });
 
-  test("what a rollback brings back while it waits is not purged, and leaves no trace when its time has come", async () => {
+  test("what a rollback brings back while it waits is not purged, and is when its time has come", async () => {
     const { docId } = await stage.document("c.md");
     await missForLong("c.md");
     const { result } = await runBehind({}, async () => {
       await stage.app.rollback(FOLDERS, 1, { dryRun: false });
     });
-    assert.match(result.left.join(), /rolled back/);
+    assert.match(result.left.join(), /waits until no kept generation shows it/);
     assert.deepEqual([counts(result), result.problems], [{}, []]);
     assert.deepEqual(await stage.found("cword"), ["c.md"]);
     assert.match((await stage.kept(docId))?.text ?? "", /cword/);
 
     await stage.app.release(FOLDERS, { dryRun: false });
-    assert.deepEqual(counts((await run()).result), {}, "readers still see it");
-    assert.match((await stage.kept(docId))?.text ?? "", /cword/);
-    await stage.crawl();
     assert.deepEqual(await stage.found("cword"), []);
-    await run();
+    await stage.expireGenerations();
     assert.equal((await stage.manifest()).find((entry) => entry.docId === docId)?.status, "deleted");
-    assert.equal(await stage.kept(docId), undefined);
     const hidden = await stage.index(async (index) => {
       const items: ItemId[] = [];
       for await (const page of index.retained?.listHidden(DOCS) ?? []) items.push(...page);
       return items;
     });
-    assert.deepEqual(hidden, []);
+    assert.ok(!hidden.includes(docId));
   });
 
   test("what a source of another kind left under the same id is its own: only its retirement takes it away", async () => {
@@ -140,7 +136,8 @@ describe("maintenance beside others", () => {
     const real = await run();
     assert.deepEqual(real.result.problems, dry.result.problems);
     assert.deepEqual(real.result.freed, dry.result.freed);
-    assert.deepEqual(counts(real.result), { purged_documents: 3, document_folders: 3 });
+    assert.deepEqual(real.result.left, dry.result.left);
+    assert.deepEqual(counts(real.result), { document_folders: 3 });
   });
 
   test("what it takes out of search counts as part of the crawl before, and pushes out no generation", async () => {

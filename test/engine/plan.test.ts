@@ -49,9 +49,9 @@ function whatHappened(before: Rows, after: Rows): string[] {
 
 /** The same, as far as readers of the index see it: what is moved has changed for them. */
 async function whatReadersSee(source: string, from: number): Promise<string[]> {
-  const { active } = await world.app.generations(DOMAIN);
+  const { shown } = await world.app.generations(DOMAIN);
   const told: string[] = [];
-  for await (const page of world.app.difference(DOMAIN, { from, to: active })) {
+  for await (const page of world.app.difference(DOMAIN, { from, to: shown })) {
     for (const { sourceId, kind, path } of page) if (sourceId === source) told.push(`${kind} ${path}`);
   }
   return told.sort();
@@ -86,7 +86,7 @@ describe("the plan of a dry run", () => {
     await world.crawl();
     const names = Object.keys(FOLDERS);
     const before = new Map(await Promise.all(names.map(async (name) => [name, await rowsOf(name)] as const)));
-    const { active } = await world.app.generations(DOMAIN);
+    const { shown } = await world.app.generations(DOMAIN);
 
     await world.change("update", { path: "edited.txt", text: "Another text, and a longer one." });
     await world.change("rename", { path: "renamed.txt", name: "other name.txt" });
@@ -123,7 +123,7 @@ describe("the plan of a dry run", () => {
       const forReaders = sayPlan(planned(source, "embed"), ({ change, path }) =>
         asPage(`${change === "moved" ? "changed" : change} ${path}`),
       );
-      assert.deepEqual(forReaders, (await whatReadersSee(id, active)).map(asPage), id);
+      assert.deepEqual(forReaders, (await whatReadersSee(id, shown)).map(asPage), id);
       assert.equal(source.planned_more, 0);
     }
     const [files] = dry.result.sources;

@@ -42,7 +42,7 @@ describe("a file that stays away", () => {
   };
   const GONE = { documents: 0, kept: 0, chunks: 0, sections: 0, orphanVectors: 0, orphanTexts: 0 };
 
-  test("is hidden at once, kept through its grace, and then leaves manifest, knowledge base and every generation", async () => {
+  test("is hidden at once, kept through its grace and while a generation shows it, and then leaves the index", async () => {
     const { docId } = await stage.document("whale.md");
     await stage.remove("whale.md");
     await stage.crawl();
@@ -56,15 +56,16 @@ describe("a file that stays away", () => {
     }
     assert.equal(await statusOf(docId), "missing", "three looks, but not a day yet");
     stage.later(23);
-    await stage.crawl();
-    assert.equal(await statusOf(docId), "deleted");
-    assert.equal(await stage.kept(docId), undefined);
+    const { log } = await stage.crawl();
+    assert.match(log, /1 document that has been missing for too long waits until no kept generation shows it\./);
+    assert.equal(await statusOf(docId), "missing");
+    const [hit] = await stage.index((index) => index.search({ text: "whaleword", limit: 5, generation: 1 }));
+    assert.match(hit?.text ?? "", /whaleword/, "kept means kept");
+    await stage.expireGenerations();
+    const entry = (await stage.manifest()).find((one) => one.docId === docId);
+    assert.deepEqual([entry?.status, entry?.versions.length], ["deleted", 1]);
+    assert.match((await stage.kept(docId))?.text ?? "", /whaleword/, "versions stay as long as the entry");
     assert.deepEqual(await traces(docId), GONE);
-    const hits = await stage.index((index) => index.search({ text: "whaleword", limit: 5, generation: 1 }));
-    assert.deepEqual(
-      hits.filter(({ text }) => text.includes("whaleword")),
-      [],
-    );
     assert.deepEqual(await stage.found("aword"), ["a.md"]);
 
     await stage.write("elsewhere.md", WHALE);
@@ -87,7 +88,7 @@ describe("a file that stays away", () => {
     assert.deepEqual(await stage.found("whaleword"), ["whale.md"]);
   });
 
-  test("nothing is purged that the index still shows: without any grace, what leaves last is purged by the next run", async () => {
+  test("nothing is purged that the index still shows, also without any grace", async () => {
     await stage.close();
     stage = await FolderStage.open({ settings: { MISSING_GRACE_RUNS: "0", MISSING_GRACE_HOURS: "0" } });
     await stage.write("a.md", "The aword stands.");
@@ -103,6 +104,8 @@ describe("a file that stays away", () => {
     assert.deepEqual(await stage.found("whaleword"), []);
     assert.deepEqual([await statusOf(docId), (await traces(docId)).kept], ["missing", 1]);
     await stage.crawl();
+    assert.equal(await statusOf(docId), "missing", "the first generation shows it");
+    await stage.expireGenerations();
     assert.equal(await statusOf(docId), "deleted");
     assert.deepEqual(await traces(docId), GONE);
   });
@@ -121,22 +124,22 @@ describe("a file that stays away", () => {
     await stage.app.rollback(FOLDERS, 1, { dryRun: false });
     assert.deepEqual([await stage.found("aword"), await stage.found("whaleword")], [["a.md"], ["whale.md"]]);
     await stage.app.release(FOLDERS, { dryRun: false });
-    await stage.crawl({ confirmDeletes: true });
     assert.deepEqual([await stage.found("aword"), await stage.found("whaleword")], [[], []]);
     assert.equal((await traces(docId)).kept, 0);
     assert.ok(!existsSync(stage.folder));
   });
 
-  test("a domain that is deleted while its store stays leaves what readers see, and nothing that may return", async () => {
+  test("a domain that is deleted while its store stays leaves what a kept generation shows, and retains nothing for a return", async () => {
     const { docId } = await stage.document("whale.md");
     const { vectorStoreId } = await stage.app.domains.get(FOLDERS);
     await stage.remove("whale.md");
     await stage.crawl();
     await (await stage.app.planDeletion(FOLDERS, { withVectorStore: false })).apply(() => undefined);
     const db = new DatabaseSync(join(stage.storage, "index", `${vectorStoreId}.sqlite`), { readOnly: true });
-    const rows = db.prepare("SELECT item_id FROM documents UNION ALL SELECT item_id FROM kept_documents").all();
+    const ofDocuments = db.prepare("SELECT item_id, died FROM documents").all();
+    const retained = db.prepare("SELECT item_id FROM kept_documents").all();
     db.close();
-    assert.equal(rows.length, 2, "a and b");
-    assert.ok(!rows.some(({ item_id }) => item_id === docId));
+    assert.deepEqual([ofDocuments.length, retained], [3, []]);
+    assert.notEqual(ofDocuments.find(({ item_id }) => item_id === docId)?.["died"], null);
   });
 });

@@ -10,7 +10,8 @@ import type { ChildTask } from "./folder-child.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 import { DOMAIN, World } from "./world.ts";
 
-const PLAN = { planId: "plan_1" };
+const STORE = { storePlan: "plan_1" };
+const APPLY = { approvedPlan: "plan_1" };
 
 async function filled(): Promise<FolderStage> {
   const stage = await FolderStage.open();
@@ -62,10 +63,10 @@ test("a folder: applied by another process, it gives what a crawl gives", async 
     for (const stage of [direct, planned]) await change(stage);
     const { source } = await direct.crawl();
     const before = await outcome(planned);
-    const dry = await planned.tryCrawl(PLAN, { dryRun: true });
+    const dry = await planned.tryCrawl(STORE, { dryRun: true });
     assert.deepEqual(await outcome(planned), before, "a dry run changes nothing");
     assert.deepEqual(dry.source.download, source.download);
-    const log = await inAnotherProcess(planned, PLAN);
+    const log = await inAnotherProcess(planned, APPLY);
     assert.doesNotMatch(log, /left unchanged|no longer needed/);
     assert.deepEqual(await outcome(planned), await outcome(direct));
     const again = await planned.crawl();
@@ -82,8 +83,8 @@ test("a plan of the download only, applied with all steps, leaves nothing of wha
   try {
     for (const stage of [direct, planned]) await change(stage);
     await direct.crawl();
-    await planned.tryCrawl({ ...PLAN, steps: ["download"] }, { dryRun: true });
-    const { log } = await planned.crawl(PLAN);
+    await planned.tryCrawl({ ...STORE, steps: ["download"] }, { dryRun: true });
+    const { log } = await planned.crawl(APPLY);
     assert.doesNotMatch(log, /left unchanged/);
     assert.deepEqual(await outcome(planned), await outcome(direct));
   } finally {
@@ -97,10 +98,10 @@ test("killed after the download, the same plan applied once more comes to the sa
   try {
     for (const stage of [direct, planned]) await change(stage);
     await direct.crawl();
-    await planned.tryCrawl(PLAN, { dryRun: true });
-    await inAnotherProcess(planned, PLAN, { dieBefore: "Index:" });
+    await planned.tryCrawl(STORE, { dryRun: true });
+    await inAnotherProcess(planned, APPLY, { dieBefore: "Index:" });
     assert.deepEqual(await planned.found("quoll"), [], "it was killed before the commit");
-    const { log } = await planned.crawl(PLAN);
+    const { log } = await planned.crawl(APPLY);
     assert.doesNotMatch(log, /left unchanged/);
     assert.deepEqual(await outcome(planned), await outcome(direct));
   } finally {
@@ -113,14 +114,14 @@ test("what moved since is named and left alone, and done by the next crawl", asy
   const stage = await filled();
   try {
     await change(stage);
-    await stage.tryCrawl(PLAN, { dryRun: true });
+    await stage.tryCrawl(STORE, { dryRun: true });
     await stage.write("late.md", "# Late\n\nAbout the bilby.");
     await stage.replace("five.md", "# Five\n\nAbout the potoroo.");
     await stage.replace("two.md", "# Two\n\nAbout the dunnart.");
     await stage.remove("six.md");
     await stage.rename("drei.md", "three.md");
     await stage.write("four.md", `# four\n\nAbout the four of them, ${"word ".repeat(40)}`);
-    const log = await inAnotherProcess(stage, PLAN);
+    const log = await inAnotherProcess(stage, APPLY);
     for (const name of ["late.md", "five.md", "two.md", "six.md", "four.md"]) {
       assert.match(log, new RegExp(`Not in the approved plan, so it is left unchanged: '${name}'`));
     }
@@ -142,8 +143,8 @@ test("a plan that does not exist is a sentence, and nothing is done", async () =
   const stage = await filled();
   try {
     await stage.remove("four.md");
-    const { job } = await stage.tryCrawl({ planId: "plan_9" });
-    assert.match(job.result?.error ?? "", /Domain 'FOLDERS' has no plan 'plan_9'\. A dry run stores one\./);
+    const { job } = await stage.tryCrawl({ approvedPlan: "plan_9" });
+    assert.match(job.result?.error ?? "", /There is no plan 'plan_9'\. A dry run stores one/);
     assert.deepEqual(await stage.found("four"), ["four.md"]);
   } finally {
     await stage.close();
@@ -154,16 +155,16 @@ test("a plan whose dry run was killed is refused with a sentence, and nothing is
   const stage = await filled();
   try {
     await change(stage);
-    await inAnotherProcess(stage, PLAN, { dryRun: true, dieBefore: "  INDEX" });
+    await inAnotherProcess(stage, STORE, { dryRun: true, dieBefore: "  INDEX" });
     const before = await outcome(stage);
-    const { job } = await stage.tryCrawl(PLAN);
+    const { job } = await stage.tryCrawl(APPLY);
     assert.match(
       job.result?.error ?? "",
-      /Plan 'plan_1' of domain 'FOLDERS' is incomplete: its dry run did not finish/,
+      /Plan 'plan_1' of domain 'FOLDERS' is incomplete: its dry run is running, or did not finish/,
     );
     assert.deepEqual(await outcome(stage), before);
-    await stage.tryCrawl(PLAN, { dryRun: true });
-    await stage.crawl(PLAN);
+    await stage.tryCrawl(STORE, { dryRun: true });
+    await stage.crawl(APPLY);
     assert.deepEqual(await stage.found("quoll"), ["new.md"]);
   } finally {
     await stage.close();
@@ -175,10 +176,10 @@ test("a plan that only has what a source leaves that was taken out of the domain
   try {
     const domain = await stage.app.domains.get(FOLDERS);
     await stage.app.domains.update({ ...domain, sources: [] }, domain);
-    const wishes = { ...PLAN, confirmDeletes: true };
-    await stage.tryCrawl(wishes, { dryRun: true });
+    const wishes = { confirmDeletes: true };
+    await stage.tryCrawl({ ...STORE, ...wishes }, { dryRun: true });
     assert.deepEqual(await stage.found("numbat"), ["deep/below.md"]);
-    await stage.crawl(wishes);
+    await stage.crawl({ ...APPLY, ...wishes });
     assert.deepEqual(await stage.found("numbat"), []);
     assert.deepEqual(await stage.below("02_embedded"), []);
   } finally {
@@ -209,10 +210,10 @@ test("a library, a list and pages: stored, and applied after a restart", async (
     await world.change("rename", { path: "a.txt", name: "z.txt" });
     await world.change("delete", { path: "b.txt" });
     await world.control("POST", "add-item", { list, values: { Title: "Sharpen the pencils" } });
-    const dry = await world.crawl({ ...PLAN, dryRun: true });
+    const dry = await world.crawl({ ...STORE, dryRun: true });
     await world.change("add", { path: "late.txt", text: "About the bilby." });
     await world.reopen();
-    const applied = await world.crawl(PLAN);
+    const applied = await world.crawl(APPLY);
     assert.equal(applied.job.result?.error, "", applied.log);
     assert.match(applied.log, /Not in the approved plan, so it is left unchanged: 'late.txt'/);
     for (const [at, { download }] of dry.result.sources.entries()) {

@@ -1,6 +1,6 @@
 // What verify says of a domain, its certificates, their proofs, and what it does while others work or a source is away.
 import assert from "node:assert/strict";
-import { readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
+import { readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { verifyJob } from "../../src/app/verify-job.ts";
@@ -9,7 +9,7 @@ import { parseDomainId } from "../../src/contracts/ids.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
 import { checkCertificate, formatCertificate, hashCertificate } from "../../src/engine/certificate.ts";
 import { checksumOf, packVector } from "../../src/index/embedding/vectors.ts";
-import { storageFolder } from "../../src/mirror/layout.ts";
+import { killChild } from "./folder-killer.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 import { StoredDomain, type Verified, verify } from "./verify-corruptions.ts";
 
@@ -171,7 +171,7 @@ test("a source that is away is said, and what is stored is still compared", asyn
   await rename(`${stage.root}-away`, stage.root);
 });
 
-test("a domain that was never crawled, or is rolled back, could not be looked at", async () => {
+test("a domain that was never crawled could not be looked at; of one that is rolled back, the newest is", async () => {
   const { vectorStoreId: _, ...texts } = await stage.app.domains.get(FOLDERS);
   const never = parseDomainId("NEVER");
   await stage.app.domains.create({ ...texts, domainId: never, vectorStoreId: "", sources: [] });
@@ -182,8 +182,11 @@ test("a domain that was never crawled, or is rolled back, could not be looked at
   await stage.crawl();
   await stage.app.rollback(FOLDERS, 1, { dryRun: false });
   const rolledBack = await verify(stage);
-  assert.equal(rolledBack.statement.verdict, "could not look", rolledBack.log);
-  assert.match(problemsOf(rolledBack).join(), /rolled back to generation 1/);
+  assert.equal(rolledBack.statement.verdict, "agrees", rolledBack.log);
+  const { generation, generation_id, shown_generation } = rolledBack.statement;
+  assert.deepEqual([generation, shown_generation], [2, 1]);
+  assert.equal(generation_id, (await stage.app.generations(FOLDERS)).newestId);
+  assert.match(rolledBack.log, /Readers are shown generation 1; what was looked at is the newest, generation 2\./);
 });
 
 test("an unknown domain is refused before there is a job", async () => {
@@ -215,8 +218,7 @@ test("verify waits for whoever works on the source, and can be cancelled while i
     await waits.promise;
     return running;
   };
-  const certificates = (): Promise<string[]> =>
-    readdir(join(storageFolder(stage.storage, "domains"), FOLDERS, "certificates")).catch(() => []);
+  const certificates = () => stage.app.certificates.list(FOLDERS);
 
   let lease = await hold();
   const cancelled = await start();
@@ -231,6 +233,36 @@ test("verify waits for whoever works on the source, and can be cancelled while i
   const { state, result } = await waiting.done;
   assert.deepEqual([state, result?.ok], ["completed", true]);
   assert.equal((await certificates()).length, 1);
+});
+
+test("two at once follow each other, and their certificates, too", async () => {
+  const [one, other] = await Promise.all([verify(stage), verify(stage)]);
+  assert.deepEqual([one.statement.verdict, other.statement.verdict], ["agrees", "agrees"], other.log);
+  const [first, second] = [one, other].sort((a, b) =>
+    a.statement.previous === "" ? -1 : b.statement.previous === "" ? 1 : 0,
+  );
+  assert.equal(first?.statement.previous, "");
+  assert.equal(second?.statement.previous, first?.data.certificate_hash);
+});
+
+test("a verify that is killed changes nothing and leaves no certificate, and the next one does not wait", async () => {
+  const held = await stage.holdings();
+  await stage.app.close();
+  const tell = [];
+  for (const lines of [1, 2, 4, 6]) tell.push(await killChild(stage, "verify", { lines, ms: lines }));
+  await stage.reopen();
+  const killed = tell.filter((words) => words.startsWith("killed")).length;
+  assert.ok(killed > 0, tell.join("\n"));
+  const certificates = await stage.app.certificates.list(FOLDERS);
+  assert.ok(
+    certificates.length <= tell.length - killed + 1,
+    "at most the last moment of one was after its certificate",
+  );
+  for (const id of certificates) assert.equal((await stage.app.certificates.get(FOLDERS, id)).isSound, true);
+  const after = await verify(stage);
+  assert.equal(after.statement.verdict, "agrees", after.log);
+  assert.doesNotMatch(after.log, /Waiting for/);
+  assert.deepEqual(await stage.holdings(), held);
 });
 
 test("documents of a source that the domain does not have differ", async () => {

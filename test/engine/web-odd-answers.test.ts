@@ -284,3 +284,29 @@ test("a sign-in form is told from a page that has one, also when nothing is know
   const held = Object.keys(await story.indexed());
   for (const [at, [title, , isPage]] of FORMS.entries()) assert.equal(held.includes(`/form${at}`), isPage, title);
 });
+
+test("where the start page has nothing to read and leads nowhere any more, the pages behind it stay, and every crawl says so", async (t) => {
+  const shell =
+    '<html><head><title>Zoo</title><script src="/app.js"></script></head><body><div id="app"></div></body></html>';
+  for (const body of ["", shell]) {
+    const own = await WebStory.openSpaced();
+    t.after(() => own.close());
+    own.site.set("/", html("About gnu", linksTo("/a", "/b")));
+    for (const path of ["/a", "/b"]) own.site.set(path, html(`About bharal${path.slice(1)}`));
+    await own.crawl();
+    own.site.set("/", { body, etag: null });
+    for (let i = 0; i < 8; i++) {
+      own.later(90);
+      const { error, source } = await own.crawl();
+      assert.deepEqual(await own.found("bharala"), ["/a"], `crawl ${i + 1}`);
+      // The third look is believed; the links of before are followed once more.
+      if (i > 2) assert.deepEqual([source.complete, /nothing to read/.test(error)], [false, true], error);
+    }
+    own.site.set("/", html("About gnu", linksTo("/b")));
+    for (let i = 0; i < 4; i++) {
+      own.later(90);
+      await own.crawl();
+    }
+    assert.deepEqual([await own.found("bharala"), await own.found("bharalb")], [[], ["/b"]], "unlinked for good");
+  }
+});

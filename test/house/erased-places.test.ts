@@ -40,7 +40,6 @@ const EXCUSED: Readonly<Record<string, string>> = {
   "ledger.source": "of sources, not of items",
   "ledger.store": "ids of stores",
   "ledger.schedule": "of domains",
-  "ledger.plan": "of runs, not of items",
   "ledger.lease": "of sources, not of items",
   "ledger.site_crawl": "of sites, not of pages",
   "ledger.export": "hashes of exports",

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 /**
  * Whatever deletes something of a source, and by which of the three decisions: an item `leaves` (the source says so, behind the guard of
- * plan/removal-guard.ts), a document is `purged` (its grace is over and nobody shows it), a leftover is `garbage` (nothing refers to it).
+ * plan/removal-guard.ts), a document is `purged` (its grace is over and no kept generation shows it), a leftover is `garbage` (nothing refers to it).
  * `erased`: a person has it removed from everywhere, for good. `replaced`: its successor is in place. `asked`: a person deletes a domain, an address or a store.
  */
 const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "erased" | "replaced" | "asked">> = {
@@ -24,13 +24,12 @@ const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "eras
   "engine/retire-source.ts mirror.destroy": "leaves",
   "sources/web/site/site-crawl.ts members.remove": "leaves",
   "engine/retired-sources.ts retained.endGracePeriod": "purged",
-  "engine/retired-sources.ts retained.purge": "purged",
   "engine/purge-missing.ts retained.purge": "purged",
-  "engine/purge-missing.ts knowledge.remove": "purged",
-  "engine/purge-missing.ts metadata.remove": "purged",
   "engine/maintain/maintain.ts manifest.drop": "purged",
+  "engine/maintain/maintain.ts metadata.remove": "purged",
   "engine/maintain/maintain.ts retained.collectGarbage": "purged",
   "engine/erase/places.ts mirror.remove": "erased",
+  "engine/erase/places.ts retained.erase": "erased",
   "engine/erase/places.ts knowledge.remove": "erased",
   "engine/erase/places.ts manifest.drop": "erased",
   "engine/erase/places.ts metadata.remove": "erased",
@@ -39,6 +38,7 @@ const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "eras
   "engine/erase/places.ts seen: null": "erased",
   "engine/maintain/maintain.ts knowledge.remove": "garbage",
   "engine/maintain/maintain.ts retained.purge": "garbage",
+  "engine/maintain/maintain.ts retained.endGracePeriod": "garbage",
   "engine/maintain/maintain.ts draft.remove": "garbage",
   "engine/maintain/maintain.ts indexed: null": "garbage",
   "engine/verify-mirror.ts mirror.remove": "garbage",
@@ -56,7 +56,7 @@ const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "eras
 };
 
 const CALLS =
-  /\b(mirror|draft|index|retained|knowledge|base|manifest|ledgers|metadata|backend|registry|members)(?:\?)?\.(remove|destroy|endGracePeriod|purge|collectGarbage|forget|drop|dropStore|forgetDomain|forgetManifest|deleteVectorStore|delete)(?:\?\.)?\(|\b(forgetMembers)\(|\b(mirrored|indexed|seen): null\b/g;
+  /\b(mirror|draft|index|retained|knowledge|base|manifest|ledgers|metadata|backend|registry|members)(?:\?)?\.(remove|destroy|endGracePeriod|purge|erase|collectGarbage|forget|drop|dropStore|forgetDomain|forgetManifest|deleteVectorStore|delete)(?:\?\.)?\(|\b(forgetMembers)\(|\b(mirrored|indexed|seen): null\b/g;
 const GUARDS = /\bheldBecause\(/;
 
 const SRC = resolve(import.meta.dirname, "../../src");

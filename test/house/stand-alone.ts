@@ -8,6 +8,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "app/erasing.ts",
     "app/open-backend.ts",
   ],
+  "one implementation of a contract, over the verbs of the product": ["app/domain-models.ts"],
   "a step or verb of the engine, with promises of its own": [
     "app/examine-with.ts",
     "engine/archive-crawl.ts",
@@ -37,7 +38,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/sharepoint/pages/page-codec.ts",
   ],
   "one implementation of a contract that has others, or a test of its own": [
-    "backends/embedded/answers/model-answerer.ts",
     "backends/openai/audit-store.ts",
     "backends/openai/vector-store-draft.ts",
     "backends/openai/vector-store-index.ts",
@@ -86,7 +86,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   ],
   "a thread or process of its own, and what talks to it": ["extract/reader/reader-process.ts", "mirror/scan-worker.ts"],
   "a resource, rule or layer of the HTTP interface": [
-    "backends/embedded/wire.ts",
     "http/http-app.ts",
     "http/inventory/assistants.ts",
     "http/inventory/files.ts",

@@ -70,6 +70,50 @@ describe("the documents of folders, over HTTP", () => {
     assert.deepEqual([missing?.["status"], missing?.["missing_runs"]], ["missing", 1]);
   });
 
+  it("lists the sections of a document, with ids, now and as of an earlier generation, and page by page", async () => {
+    const document = "handbook/travel.md";
+    const rows = async (query: Record<string, string> = {}): Promise<Reading[]> =>
+      (await get("/sections", { document, ...query })).json["data"] as unknown as Reading[];
+    const [root, travel] = await rows();
+    assert.deepEqual([root?.["parent_section_id"], root?.["content"], root?.["level"]], [null, "", 0]);
+    assert.deepEqual([travel?.["heading"], travel?.["content"]], ["Travel", "By train."]);
+    assert.equal(travel?.["parent_section_id"], root?.["id"]);
+    assert.match(String(travel?.["id"]), /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    assert.match(String(travel?.["document_id"]), /^file-/);
+    const { docId } = await stage.document(document);
+    for (const name of [docId, "TRAVEL.MD", String(travel?.["document_id"])]) {
+      assert.deepEqual(await rows({ document: name }), [root, travel], name);
+    }
+    assert.match(String((await rows({ generation: "1" }))[1]?.["content"]), /<script>/);
+    const { json } = await get("/sections", { document, limit: "1", offset: "1" });
+    assert.deepEqual(json["data"], [travel]);
+    assert.deepEqual(json["page"], { offset: 1, limit: 1, total: 2, more: false });
+    const page = await get("/sections", { document, generation: "1", format: "html" });
+    assert.ok(page.text.includes("&lt;script&gt;") && !page.text.includes("<script>alert"));
+  });
+
+  it("says in a sentence which sections it has not", async () => {
+    const refused = async (query: Record<string, string>): Promise<unknown[]> => {
+      const { status, json } = await get("/sections", { document: "handbook/travel.md", ...query });
+      return [status, json["error"]];
+    };
+    const [none, source, number, kept] = await Promise.all([
+      refused({ document: "nothing.md", generation: "1" }),
+      refused({ source_id: "other" }),
+      refused({ generation: "x" }),
+      refused({ generation: "99" }),
+    ]);
+    assert.deepEqual(none, [404, "The index of domain 'FOLDERS' has no document 'nothing.md' as of generation 1."]);
+    assert.deepEqual(source, [
+      404,
+      "The index of domain 'FOLDERS' has no document 'handbook/travel.md' from source 'other'.",
+    ]);
+    assert.equal(number?.[0], 400);
+    assert.match(String(number?.[1]), /'generation'.*0 to 999/);
+    assert.equal(kept?.[0], 400);
+    assert.match(String(kept?.[1]), /generation 99 is not kept/);
+  });
+
   it("returns what any kept version said, and what changed", async () => {
     const document = "handbook/travel.md";
     const read = async (query: Record<string, string>): Promise<Reading | undefined> =>

@@ -188,14 +188,14 @@ describe("registered addresses, from the first request to the search", () => {
     assert.deepEqual([queued["ok"], queued["data"]?.["queued"]], [true, 1], JSON.stringify(queued));
     await look();
     await crawl();
-    const before = (await server.app.generations(INGEST)).active;
+    const before = (await server.app.generations(INGEST)).newest;
     site.site.edit("/guides/winter", "Studs are sold out.");
     const replaced = await post("/api/RebuildIndex", { mode: "blueGreen", force: true });
     const result = await ended(replaced.json["job_id"]);
     assert.deepEqual([result["ok"], result["error"]], [true, ""], JSON.stringify(result));
     assert.equal((await item())["status"], "Indexed");
     assert.match(JSON.stringify((await get("/api/Search?q=sold+out"))["results"]), /Studs are sold out/);
-    assert.equal((await server.app.generations(INGEST)).active, before + 1);
+    assert.equal((await server.app.generations(INGEST)).newest, before + 1);
     const foreseen = (await get("/v2/ingest/rebuild?dry_run=true"))["data"];
     assert.deepEqual([foreseen?.["would_queue"], foreseen?.["queued"]], [1, undefined]);
     assert.equal((await post("/api/RebuildIndex", { mode: "hard" })).status, 400);

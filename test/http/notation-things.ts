@@ -64,6 +64,10 @@ export function thingsOf(
     const { report_id } = (result?.data ?? {}) as CrawlResult;
     return report_id || assert.fail(`the crawl left no report: ${result?.error}`);
   };
+  const makePlan = async (): Promise<string> => {
+    const { json } = await ask(stage().url, `GET /v2/crawler/crawl?domain_id=${DOMAIN}&plan=store&format=json`);
+    return String(json["data"]?.["plan_id"] ?? assert.fail(JSON.stringify(json)));
+  };
   const kept = once(makeReport);
   const keptReport = async (): Promise<Record<string, string>> => ({ report_id: await kept() });
   const crawl = { needs: CRAWL_NEEDS, act: async () => ({ domain_id: DOMAIN, dry_run: "true" }) };
@@ -119,7 +123,11 @@ export function thingsOf(
   };
 
   const ofDomain = async (): Promise<Record<string, string>> => ({ domain_id: DOMAIN });
-  const activeGeneration = async (): Promise<number> => (await stage().world.app.generations(DOMAIN)).active;
+  const verified = once(async (): Promise<Record<string, string>> => {
+    await ask(stage().url, `GET /v2/crawler/verify?domain_id=${DOMAIN}&format=json`);
+    return { domain_id: DOMAIN };
+  });
+  const activeGeneration = async (): Promise<number> => (await stage().world.app.generations(DOMAIN)).shown;
 
   return {
     "/v2/inventory": {},
@@ -161,6 +169,9 @@ export function thingsOf(
     "/v2/crawler/embed_data": crawl,
     "/v2/crawler/crawl": crawl,
     "/v2/crawler/cleanup_metadata": crawl,
+    "/v2/crawler/plans": { idName: "plan_id", make: makePlan },
+    "/v2/crawler/plans/file": { needs: ["plan_id"], act: async () => ({ plan_id: await makePlan() }) },
+    "/v2/crawler/apply": { needs: ["plan_id"], act: async () => ({ plan_id: await makePlan() }) },
     "/v2/crawler/verify": { needs: ["domain_id"], act: ofDomain },
     "/v2/maintenance": { act: ofDomain },
     "/v2/jobs": { idName: "job_id", make: makeJob },
@@ -203,6 +214,7 @@ export function thingsOf(
     "/v2/documents/hold": { needs: ["domain_id"], act: edited },
     "/v2/documents/lift_hold": { needs: ["domain_id"], act: held },
     "/v2/documents/version": { needs: ["domain_id", "document"], act: edited },
+    "/v2/documents/sections": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/difference": {
       needs: ["domain_id", "document", "from", "to"],
       act: async () => ({ ...(await edited()), from: "v1", to: "v2" }),
@@ -215,6 +227,8 @@ export function thingsOf(
     "/v2/ingest/rebuild": { act: async () => ({ ...(await ofRegistry()), dry_run: "true" }) },
     "/v2/ingest/status": { act: ofRegistry },
     "/v2/ingest/images/get": { needs: ["item_id", "image_id"], act: illustrated },
+    "/v2/domains/certificates": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/certificates/get": { needs: ["domain_id"], act: verified },
     "/v2/domains/generations": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/generations/difference": {
       needs: ["domain_id", "from", "to"],

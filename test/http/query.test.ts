@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { BadInputError, NotFoundError, RemoteError } from "../../src/contracts/errors.ts";
-import type { VectorStoreId } from "../../src/contracts/ids.ts";
+import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../../src/engine/query.ts";
+import { sayFreshness } from "../../src/lib/freshness.ts";
 import { ask } from "./ask.ts";
 import { type Served, serveScripted } from "./scripted-app.ts";
 import { type ServedWorld, serveWorld } from "./served-world.ts";
@@ -13,8 +14,13 @@ const HOTEL: QuerySource = {
   sectionPath: "Travel > Hotels",
   score: 0.87,
   fileId: "file-1",
+  domainId: "DEMO" as DomainId,
   name: "Travel.docx",
+  title: "Travel policy",
   url: "https://example.sharepoint.com/sites/demo/Travel.docx",
+  webUrl: "https://example.sharepoint.com/sites/demo/Travel.docx",
+  checkedAt: "2026-03-05T10:30:00.000Z",
+  isBehind: true,
   modifiedAt: "2026-03-04T10:30:00.000000Z",
   attributes: { domain_id: "DEMO", file_type: "docx" },
   metadata: { url: "https://example.sharepoint.com/sites/demo/Travel.docx", filename: "Travel.docx", author: "Ada" },
@@ -25,7 +31,9 @@ const HOSTILE: QuerySource = {
   text: "<script>alert(1)</script> hotel <img src=x onerror=alert(1)>",
   sectionPath: '"><svg onload=alert(1)>',
   name: "<img src=x onerror=alert(1)>.pdf",
+  title: "<img src=x onerror=alert(1)>.pdf",
   url: "javascript:alert(1)",
+  webUrl: "",
   metadata: null,
   attributes: {},
 };
@@ -33,7 +41,9 @@ const UNKNOWN: QuerySource = {
   ...HOTEL,
   sectionPath: "",
   name: "",
+  title: "file-1",
   url: "",
+  webUrl: "",
   metadata: null,
   attributes: { score: "mine" },
 };
@@ -61,6 +71,9 @@ describe("/query and /query2", () => {
     const json = { data: { query: "hotel", vsid: " vs_9\t", results: 5, instructions: "be brief" }, more: 1 };
     const reply = await ask(served.url, "POST /query?trace=1", { json });
     assert.equal(reply.status, 200);
+    const freshness = sayFreshness({ ...HOTEL, changedAt: HOTEL.modifiedAt });
+    const ours = { source_checked_utc: HOTEL.checkedAt, freshness };
+    assert.match(freshness, /^its last update failed; changed 4 March/);
     assert.deepEqual(reply.json, {
       data: {
         query: "hotel",
@@ -78,17 +91,25 @@ describe("/query and /query2", () => {
               file_type: "docx",
               filename: "Travel.docx",
               author: "Ada",
+              title: "Travel policy",
+              ...ours,
             },
           },
           {
             data: HOSTILE.text,
-            source: HOSTILE.url,
-            metadata: { file_id: "file-1", score: 0.87, section_path: HOSTILE.sectionPath },
+            source: `${served.url}/openai/v1/files/file-1/content`,
+            metadata: {
+              file_id: "file-1",
+              score: 0.87,
+              section_path: HOSTILE.sectionPath,
+              title: HOSTILE.title,
+              ...ours,
+            },
           },
           {
             data: UNKNOWN.text,
-            source: "[NO_METADATA_FOR_THIS_VECTOR_STORE]",
-            metadata: { file_id: "file-1", score: 0.87 },
+            source: `${served.url}/openai/v1/files/file-1/content`,
+            metadata: { file_id: "file-1", score: 0.87, title: "file-1", ...ours },
           },
         ],
       },
@@ -202,10 +223,10 @@ describe("/query and /query2 against the real product", () => {
   });
   after(() => served?.close());
 
-  it("asks which store before there is one, and finds the passage with its address afterwards", async () => {
+  it("says that nothing was crawled before something was, and finds the passage with its address afterwards", async () => {
     const early = await ask(served.url, "GET /query2?query=hotels&format=json");
     assert.equal(early.status, 400);
-    assert.match(String(early.json["error"]), /^Missing 'vsid'/);
+    assert.match(String(early.json["error"]), /^There is nothing to search yet: no domain was crawled/);
     await served.world.crawl();
     const { status, json } = await ask(served.url, "POST /query", { json: { data: { query: "hotels", results: 1 } } });
     assert.equal(status, 200);
@@ -213,7 +234,7 @@ describe("/query and /query2 against the real product", () => {
     const source = sources[0];
     assert.match(source?.data ?? "", /180 EUR/);
     assert.equal(source?.source, `${served.world.sandbox.siteUrl}/Shared%20Documents/Travel.md`);
-    assert.deepEqual(Object.keys(source?.metadata ?? {}).slice(0, 2), ["file_id", "score"]);
+    assert.deepEqual(Object.keys(source?.metadata ?? {}).slice(0, 3), ["title", "file_id", "score"]);
   });
 
   const STORES = ["vs_nobody", "../../../etc/passwd", "..%2F..", "a b", "vs_1;drop", "[NO_METADATA]", "x".repeat(5000)];

@@ -17,7 +17,9 @@ import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.t
 import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
+import { createCertificates } from "../../src/engine/kept-certificates.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
+import { createPlans } from "../../src/engine/stored-plans.ts";
 import type { RequestTimeouts } from "../../src/http/middleware/request-timeouts.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
@@ -50,7 +52,7 @@ export interface Served {
   close(): Promise<void>;
 }
 
-const NO_GENERATIONS = { active: 0, pinned: false, kept: [] };
+const NO_GENERATIONS = { shown: 0, shownId: "", newest: 0, newestId: "", pinned: false, kept: [] };
 
 /** A registry in which nothing was ever registered. */
 const NOTHING_KNOWN: Ingest = {
@@ -74,6 +76,7 @@ const NOTHING_KNOWN: Ingest = {
     checkedLastDay: 0,
     changedLastDay: 0,
     failedLastDay: 0,
+    heldBack: [],
   }),
   sweep: async () => 0,
   workOne: async () => false,
@@ -123,6 +126,11 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         throw new NotFoundError(`Source '${sourceId}' does not exist.`);
       }
     },
+    plans: createPlans({
+      domains,
+      ledgers: openTestLedgers(join(folder, "crawler")),
+      costs: { pricing: { kind: "none" }, prices: config.prices },
+    }),
     otherStores: async () => [],
     leases: { acquire: () => assert.fail("nobody works") },
     checkPlaces: async () => undefined,
@@ -145,6 +153,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       problems: [],
     }),
     verify: () => assert.fail("nobody verifies"),
+    certificates: createCertificates({ domainsFolder: join(folder, "domains"), now: () => new Date() }),
     migrate: async (_request, { dryRun }) => ({ dry_run: dryRun, sources: [], problems: [] }),
     query: (request) => script.query(request),
     explainDocument: async ({ domainId, query }) => ({ domainId, query, documents: [] }),
@@ -169,6 +178,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       domains,
       crawlerFolder: join(folder, "crawler"),
       ledgers: openTestLedgers(join(folder, "crawler")),
+      backend: { openIndex: async () => undefined },
     }),
     erase: async () => assert.fail("nothing is erased here"),
     erasures: (domainId) => openErasureStore(join(folder, "domains")).read(domainId),

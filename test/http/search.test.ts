@@ -16,6 +16,13 @@ interface Found {
   readonly page: number;
 }
 
+interface Named {
+  readonly certificate?: Readonly<Record<string, unknown>> | null;
+  readonly domains: readonly (Readonly<Record<string, unknown>> & {
+    readonly certificate: Readonly<Record<string, unknown>> | null;
+  })[];
+}
+
 describe("/v2/search and /v2/domains/generations", () => {
   let served: ServedWorld;
   before(async () => {
@@ -51,6 +58,27 @@ describe("/v2/search and /v2/domains/generations", () => {
     assert.equal(hit.generation, 2);
     assert.match(hit.url, /Travel\/policy\.txt$/);
     assert.match(hit.last_modified_utc, /^\d{4}-/);
+  });
+
+  it("names the latest certificate of the domain when asked to, and so does /v2/describe", async () => {
+    const asked = `GET /v2/search?domain_id=${DOMAIN}&query=zebra`;
+    const dataOf = async (path: string) => (await ask(served.url, path)).json["data"] as unknown as Named;
+    assert.equal("certificate" in (await dataOf(asked)), false);
+    assert.equal((await dataOf(`${asked}&certificate=true`)).certificate, null, "a quick verification is none");
+    const { json } = await ask(served.url, `GET /v2/crawler/verify?domain_id=${DOMAIN}&format=json`);
+    const { certificate_hash, certificate_file } = json["data"] as unknown as Record<string, string>;
+    const { vectorStoreId } = await served.world.app.domains.get(DOMAIN);
+    for (const query of [asked, `GET /v2/search?vector_store_id=${vectorStoreId}&query=zebra`]) {
+      const { certificate } = await dataOf(`${query}&certificate=true`);
+      assert.deepEqual(
+        [certificate?.domain_id, certificate?.verdict, certificate?.late, certificate?.certificate_hash],
+        [DOMAIN, "agrees", false, certificate_hash],
+      );
+      assert.ok(certificate_file?.endsWith(`/${certificate?.certificate}.json`));
+    }
+    const described = await dataOf("GET /v2/describe?format=json");
+    const told = described.domains.find(({ domain_id }) => domain_id === DOMAIN);
+    assert.deepEqual([told?.late, told?.certificate?.certificate_hash], [false, certificate_hash]);
   });
 
   it("narrows by source, path, type, date and attributes, and goes back in time", async () => {
@@ -110,12 +138,23 @@ describe("/v2/search and /v2/domains/generations", () => {
   it("shows generations, rolls back and releases", async () => {
     const at = "/v2/domains/generations";
     const list = await ask(served.url, `GET ${at}?domain_id=${DOMAIN}`);
-    const { active, pinned, generations } = list.json["data"] as unknown as {
-      active: number;
+    const { shown, newest, pinned, generations } = list.json["data"] as unknown as {
+      shown: number;
+      newest: number;
       pinned: boolean;
-      generations: { generation: number; active: boolean }[];
+      generations: { generation: number; generation_id: string; shown: boolean; erased: number }[];
     };
-    assert.deepEqual([active, pinned, generations.map((one) => one.generation)], [2, false, [2, 1]]);
+    assert.deepEqual([shown, newest, pinned], [2, 2, false]);
+    assert.deepEqual(
+      generations.map((one) => [one.generation, one.shown, one.erased]),
+      [
+        [2, true, 0],
+        [1, false, 0],
+      ],
+    );
+    const hits = (await ask(served.url, `GET /v2/search?domain_id=${DOMAIN}&query=giraffe`)).json["data"];
+    const [hit] = (hits as unknown as { results: { generation: number; generation_id: string }[] }).results;
+    assert.deepEqual([hit?.generation, hit?.generation_id], [2, generations[0]?.generation_id]);
     const difference = await ask(served.url, `GET ${at}/difference?domain_id=${DOMAIN}&from=1&to=2`);
     assert.deepEqual(
       (difference.json["data"] as unknown as { changes: { change: string; path: string }[] }).changes.map(
@@ -127,7 +166,6 @@ describe("/v2/search and /v2/domains/generations", () => {
     assert.equal((await ask(served.url, `POST ${at}/rollback?domain_id=${DOMAIN}&generation=1`)).status, 200);
     assert.deepEqual(await names("query=giraffe"), []);
     assert.equal((await ask(served.url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 200);
-    await served.world.crawl();
     assert.deepEqual(await names("query=giraffe"), ["notes.md"]);
     assert.equal((await ask(served.url, `POST ${at}/release?domain_id=${DOMAIN}`)).status, 400);
   });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
-import type { IndexDraft } from "../../src/contracts/search-index.ts";
+import type { Generation, IndexDraft } from "../../src/contracts/search-index.ts";
 import { visibleAt } from "../../src/index/generations.ts";
 import { Random } from "../stories/random.ts";
 import { DEMO, type IndexFixture, indexFixture, LIBRARY, never, OTHER, STORE } from "./index-fixture.ts";
@@ -18,12 +18,12 @@ export async function playDraftHistory(seed: number): Promise<void> {
   const at = await indexFixture({ nowSeconds: () => now });
   const random = new Random(seed);
   const pick = (limit: number): number => random.below(limit);
-  const model: Model = { snapshots: [new Map()], active: 0, pinned: false, wentBack: false };
+  const model: Model = { snapshots: [new Map()], shown: 0, pinned: false };
   try {
     for (let step = 0; step < STEPS; step++) {
       const what = pick(10);
       if (what < 6) await change(at, model, pick, step);
-      else if (what === 6 && !model.pinned) await leaveBehind(at, pick);
+      else if (what === 6) await leaveBehind(at, pick);
       else if (what === 7 && pick(2) === 0) await forget(at, model);
       else if (what === 7) now += DAY;
       else await goBackOrRelease(at, model, pick);
@@ -40,53 +40,72 @@ async function goBackOrRelease(at: IndexFixture, model: Model, pick: (below: num
   const { generations } = at.index;
   if (model.pinned) {
     await generations.release();
-    model.pinned = false;
+    Object.assign(model, { shown: newestOf(model), pinned: false });
     return;
   }
   const kept = await generations.list();
   const to = kept[pick(kept.length)];
   if (!to) return;
   await generations.rollback(to.number);
-  Object.assign(model, { active: to.number, pinned: true, wentBack: true });
+  Object.assign(model, { shown: to.number, pinned: true });
 }
 
-/** All that readers do not see. What is rolled back is no earlier state, but one that may come again. */
+/** All that the newest generation does not have; what a kept one shows must wait. */
 async function forget({ index }: IndexFixture, model: Model): Promise<void> {
-  if (model.pinned) return;
-  const visible = model.snapshots[model.active];
+  const newest = model.snapshots[newestOf(model)];
   for (const source of [LIBRARY, OTHER]) {
+    const waiting: string[] = [];
     for await (const items of index.retained.listHidden(source)) {
-      for (const item of items) assert.ok(!visible?.has(`${source}/${item}`));
-      await index.retained.purge(source, items);
+      for (const item of items) assert.ok(!newest?.has(`${source}/${item}`));
+      const told = await index.retained.purge(source, items, { dryRun: true });
+      const kept = await index.retained.purge(source, items);
+      assert.deepEqual(told.toSorted(), kept.toSorted());
+      waiting.push(...kept);
     }
-    for await (const items of index.retained.listHidden(source)) assert.fail(`${items.join(", ")} should be forgotten`);
+    const snapshots = (await index.generations.list()).map(({ number }) => model.snapshots[number]);
+    for (const item of waiting) {
+      assert.ok(
+        snapshots.some((snapshot) => snapshot?.has(`${source}/${item}`)),
+        `${item} waits, and no kept generation shows it`,
+      );
+    }
+    for await (const items of index.retained.listHidden(source)) {
+      for (const item of items) assert.ok(waiting.includes(item), `${item} should be forgotten`);
+    }
   }
-  model.snapshots = model.snapshots.map((shown) => new Map([...shown].filter(([key]) => visible?.has(key))));
 }
 
 /** When all that is hidden is forgotten, and what was left behind is swept, nothing waits to return. */
 async function nothingKept(at: IndexFixture, model: Model): Promise<void> {
   if (model.pinned) await at.index.generations.release();
-  model.pinned = false;
+  Object.assign(model, { shown: newestOf(model), pinned: false });
   for (const source of [LIBRARY, OTHER]) await (await at.index.draft(source)).discard();
   await at.index.retained.collectGarbage({ dryRun: false });
   await forget(at, model);
+  for (const source of [LIBRARY, OTHER]) {
+    for await (const items of at.index.retained.listHidden(source))
+      await at.index.retained.endGracePeriod(source, items);
+  }
   assert.equal(await at.count("SELECT count(*) AS n FROM kept_documents"), 0);
-  assert.deepEqual(sorted(await shown(at, model.active)), sorted(model.snapshots[model.active]));
+  await compareKept(at, model);
   await nothingLeftOver(at);
 }
 
 interface Model {
-  /** By number. Numbers above the active one are rolled back. */
-  snapshots: Snapshot[];
-  active: number;
+  /** By number; what a generation showed first is what it shows. */
+  readonly snapshots: Snapshot[];
+  shown: number;
   pinned: boolean;
-  wentBack: boolean;
+}
+
+function newestOf({ snapshots }: Model): number {
+  return snapshots.length - 1;
 }
 
 async function change(at: IndexFixture, model: Model, pick: (below: number) => number, step: number): Promise<void> {
   const source = pick(3) === 0 ? OTHER : LIBRARY;
-  const next = new Map(model.snapshots[model.active]);
+  const before = model.snapshots[newestOf(model)] ?? new Map<string, string>();
+  const next = new Map(before);
   const draft = await at.index.draft(source);
   const committing = async (): ReturnType<IndexDraft["commit"]> => {
     for (let changes = pick(6); changes >= 0; changes--) {
@@ -96,19 +115,13 @@ async function change(at: IndexFixture, model: Model, pick: (below: number) => n
     }
     return draft.commit(never, { allowEmpty: true });
   };
-  if (model.pinned) {
-    await assert.rejects(committing(), { name: "ConflictError" });
-    await draft.discard();
-    return;
-  }
   assert.deepEqual((await committing()).failed, []);
-  const before = [...(model.snapshots[model.active] ?? [])];
-  const changed = before.length !== next.size || before.some(([key, text]) => next.get(key) !== text);
+  const changed = before.size !== next.size || [...before].some(([key, text]) => next.get(key) !== text);
   // A text that went and came back within a draft is a generation, too; the number tells.
-  const { active } = await at.index.generations.state();
-  assert.ok(active === model.active + 1 || (active === model.active && !changed));
-  model.snapshots = [...model.snapshots.slice(0, model.active + 1), ...(active > model.active ? [next] : [])];
-  model.active = active;
+  const { newest } = await at.index.generations.state();
+  assert.ok(newest === newestOf(model) + 1 || (newest === newestOf(model) && !changed));
+  if (newest > newestOf(model)) model.snapshots.push(next);
+  if (!model.pinned) model.shown = newest;
 }
 
 async function changeOne(
@@ -155,15 +168,11 @@ async function leaveBehind(at: IndexFixture, pick: (below: number) => number): P
 
 async function compare(at: IndexFixture, model: Model, pick: (below: number) => number): Promise<void> {
   const { index } = at;
-  assert.deepEqual(await index.generations.state(), { active: model.active, pinned: model.pinned });
-  const kept = await index.generations.list();
-  for (const { number } of kept) {
-    assert.deepEqual(sorted(await shown(at, number)), sorted(model.snapshots[number]), `generation ${number}`);
-  }
-  // A rollback may have left fewer: what was cleaned up before it does not come back.
-  const least = Math.min(model.wentBack ? 1 : 3, model.active);
-  assert.ok(kept.length >= least, `only ${kept.length} are kept`);
-  assert.deepEqual(sorted(await shown(at, model.active)), sorted(model.snapshots[model.active]));
+  const { shown: shownNow, newest, pinned } = await index.generations.state();
+  assert.deepEqual([shownNow, newest, pinned], [model.shown, newestOf(model), model.pinned]);
+  const kept = await compareKept(at, model);
+  assert.ok(kept.length >= Math.min(3, newest), `only ${kept.length} are kept`);
+  assert.ok(newest === 0 || kept.some(({ number }) => number === model.shown), "what is shown is kept");
   const [from, to] = [kept[pick(kept.length)], kept[pick(kept.length)]];
   if (!from || !to) return;
   const told = [];
@@ -179,6 +188,16 @@ async function compare(at: IndexFixture, model: Model, pick: (below: number) => 
   for (const key of [...(a?.keys() ?? []), ...(b?.keys() ?? [])]) {
     if (a?.get(key) !== b?.get(key)) assert.ok(names.includes(key), `${key} differs and is not told`);
   }
+}
+
+async function compareKept(at: IndexFixture, model: Model): Promise<readonly Generation[]> {
+  const kept = await at.index.generations.list();
+  for (const { number } of kept) {
+    assert.deepEqual(sorted(await shown(at, number)), sorted(model.snapshots[number]), `generation ${number}`);
+  }
+  const ids = new Set(kept.map(({ generationId }) => generationId));
+  assert.equal(ids.size, kept.length, "no two have the same id");
+  return kept;
 }
 
 async function shown(at: IndexFixture, number: number): Promise<Snapshot> {

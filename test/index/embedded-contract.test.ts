@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { forceSuite } from "../contracts/force-suite.ts";
 import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
 import { keptSuite } from "../contracts/kept-suite.ts";
@@ -22,3 +23,4 @@ indexSuite("the embedded index", () => open(defaultParts()));
 generationsSuite("the embedded index", open);
 keptSuite("the embedded index", open);
 ownerSuite("the embedded index", () => open(defaultParts()));
+forceSuite("the embedded index", open);

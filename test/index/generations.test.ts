@@ -6,7 +6,6 @@ import { afterEach, beforeEach, describe, test } from "node:test";
 import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { IndexedRef } from "../../src/contracts/search-index.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
-import { sectionsOfDocument } from "../../src/index/bodies.ts";
 import { DEFAULT_CHUNKING } from "../../src/index/chunk-sections.ts";
 import { createNgramEmbedder } from "../../src/index/embedding/ngram-embedder.ts";
 import { packVector } from "../../src/index/embedding/vectors.ts";
@@ -22,7 +21,7 @@ import {
   OTHER,
   STORE,
 } from "./index-fixture.ts";
-import { makeFormat1, type OldDocument, writeOldStore } from "./old-store.ts";
+import { makeFormat1, type OldDocument, WITHOUT_NEWEST_AND_SHOWN, writeOldStore } from "./old-store.ts";
 
 describe("generations in a SQLite file", () => {
   let at: IndexFixture;
@@ -101,8 +100,7 @@ describe("generations in a SQLite file", () => {
     const [hit] = await at.index.search({ text: "secondword", limit: 1 });
     assert.equal(hit?.details?.modifiedAt, "2024-01-15T10:30:00Z");
     assert.ok((hit?.details?.parts.vector ?? 0) > 0.1, "the vectors of before answer");
-    const { db } = await at.provider.open(STORE);
-    const sections = await sectionsOfDocument(db, { domainId: DEMO, sourceId: LIBRARY, path: "a.md" });
+    const { sections } = await at.index.shown.sections({ called: "a.md", offset: 0, limit: 9 });
     assert.deepEqual(
       sections.map(({ content }) => content),
       ["The secondword stands."],
@@ -164,7 +162,7 @@ describe("generations in a SQLite file", () => {
     await at.provider.close();
     const file = new DatabaseSync(path);
     file.exec(
-      "ALTER TABLE vectors DROP COLUMN checksum; DROP TABLE kept_documents; DROP INDEX generations_crawl; ALTER TABLE generations DROP COLUMN crawl; PRAGMA user_version = 3",
+      `${WITHOUT_NEWEST_AND_SHOWN} ALTER TABLE vectors DROP COLUMN checksum; DROP TABLE kept_documents; DROP INDEX generations_crawl; ALTER TABLE generations DROP COLUMN crawl; PRAGMA user_version = 3`,
     );
     file.close();
     const draft = await at.index.draft(LIBRARY, "jb_1");
@@ -181,6 +179,29 @@ describe("generations in a SQLite file", () => {
       ],
     );
     assert.deepEqual(await found(at.index, "secondword", 2), ["a.md"]);
+  });
+
+  test("a store of format 6 goes on: one that was rolled back stays so, and a release shows what it was taken back from", async () => {
+    for (const word of ["first", "second", "third"]) await at.commit({ a: `The ${word}word stands.` });
+    await at.provider.close();
+    const file = new DatabaseSync(path);
+    // As a rollback of that release left it.
+    file.exec(`${WITHOUT_NEWEST_AND_SHOWN} UPDATE state SET active = 1, pinned = 1; PRAGMA user_version = 6`);
+    file.close();
+    assert.deepEqual(await found(at.index, "firstword"), ["a.md"]);
+    const { shown, newest, pinned } = await at.index.generations.state();
+    assert.deepEqual([shown, newest, pinned], [1, 3, true]);
+    const kept = await at.index.generations.list();
+    assert.equal(new Set(kept.map(({ generationId }) => generationId)).size, 3);
+    for (const { generationId } of kept) assert.match(generationId, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    await at.commit({ b: "The bword stands." });
+    assert.deepEqual(await found(at.index, "bword"), []);
+    await at.index.generations.release();
+    assert.deepEqual([await found(at.index, "thirdword"), await found(at.index, "bword")], [["a.md"], ["b.md"]]);
+    assert.deepEqual(
+      (await at.index.generations.list()).map(({ number }) => number),
+      [4, 3, 2, 1],
+    );
   });
 
   test("a store of a newer format is refused with a sentence", async () => {

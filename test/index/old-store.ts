@@ -206,3 +206,18 @@ function insertDocument(db: DatabaseSync, document: OldDocument, body: number): 
 function sha256Of(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
+
+/** Takes from the tables of a store, in either database, what the last format brought: the newest and the shown generation, and ids. */
+export const WITHOUT_NEWEST_AND_SHOWN = `
+DROP VIEW documents_active;
+ALTER TABLE state RENAME COLUMN shown TO active;
+ALTER TABLE state DROP COLUMN newest;
+ALTER TABLE generations DROP COLUMN generation_id;
+ALTER TABLE generations DROP COLUMN erased;
+CREATE VIEW documents_active AS
+SELECT d.* FROM documents d
+CROSS JOIN generations born
+LEFT JOIN generations died ON died.id = d.died
+WHERE born.id = d.born AND born.number <= (SELECT active FROM state)
+  AND (d.died IS NULL OR died.number IS NULL OR died.number > (SELECT active FROM state));
+`;

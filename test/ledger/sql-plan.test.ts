@@ -28,10 +28,14 @@ after(async () => {
 });
 
 planSuite("of one run", async () => ({ draft: SqlPlan.temporary() }));
-planSuite("stored in SQLite", async () => ({
-  draft: await ledgers.storePlan(source, "plan_1"),
-  stored: { source, planId: "plan_1", reopen: async () => openTestLedgers(join(root, "crawler")) },
-}));
+planSuite("stored in SQLite", async () => {
+  const key = { planId: "plan_1", domainId, sourceType: "folder_sources", sourceId: parseSourceId("docs") };
+  await ledgers.plans.begin({ ...key, request: { mode: "full" } });
+  return {
+    draft: await ledgers.plans.write(key, "p1"),
+    stored: { ...key, reopen: async () => openTestLedgers(join(root, "crawler")) },
+  };
+});
 
 test("what is judged again is written in batches, not one by one", async () => {
   const db = openTemporary({ sql: planTables("sqlite") });
@@ -45,7 +49,11 @@ test("what is judged again is written in batches, not one by one", async () => {
     run: (...call) => counted().run(...call),
     insert: (...call) => counted().insert(...call),
   };
-  const plan = await SqlPlan.store(counting, { domainId, kind: "k", sourceId: source.config.sourceId, planId: "p" });
+  const plan = await SqlPlan.store(
+    counting,
+    { domainId, sourceType: "k", sourceId: source.config.sourceId, planId: "p" },
+    "",
+  );
   const items = Array.from({ length: 2000 }, (_, n) => ({ step: "download", itemId: `i${n}` as ItemId }) as const);
   for (const item of items) plan.add({ ...item, change: "added", reason: "" });
   for (const item of items) plan.replace({ ...item, change: "kept", reason: "" });
@@ -58,38 +66,48 @@ test("what is judged again is written in batches, not one by one", async () => {
   await db.close();
 });
 
-test("a ledger of format 2 gets tables of plans that say whether they are complete; its own plans are gone", async () => {
-  const folder = join(root, "crawler", "EARLIER");
-  await mkdir(folder, { recursive: true });
-  const old = new DatabaseSync(join(folder, "ledger.sqlite"));
+test("ledgers of formats 1 to 3 get the tables of plans of today; their own plans are gone, and everything else stays", async () => {
   const { ledgerTables } = await import("../../src/ledger/ledger-tables.ts");
-  old.exec(ledgerTables("sqlite").sql);
-  const columns = "plan_id, domain_id, kind, source_id, made_at";
-  old.exec(`ALTER TABLE plan DROP COLUMN completed_at; PRAGMA user_version = 2;
-    INSERT INTO plan (${columns}) VALUES ('plan_1', 'EARLIER', '', '', '')`);
-  old.close();
-  const earlier = { ...source, domainId: parseDomainId("EARLIER") };
-  await (await ledgers.open(earlier, { readOnly: false })).close();
-  assert.equal(await ledgers.planState(earlier.domainId, "plan_1"), "none");
-  await (await ledgers.storePlan(earlier, "plan_2")).close();
-  assert.equal(await ledgers.planState(earlier.domainId, "plan_2"), "incomplete");
-  await ledgers.completePlan(earlier.domainId, "plan_2");
-  assert.equal(await ledgers.planState(earlier.domainId, "plan_2"), "complete");
+  const changes = [
+    "DROP TABLE plan_item; DROP TABLE plan",
+    "ALTER TABLE plan DROP COLUMN about; ALTER TABLE plan DROP COLUMN completed_at",
+    "ALTER TABLE plan DROP COLUMN about; ALTER TABLE plan_item DROP COLUMN bytes",
+  ];
+  for (const [at, change] of changes.entries()) {
+    const earlier = { ...source, domainId: parseDomainId(`EARLIER_${at}`) };
+    const folder = join(root, "crawler", earlier.domainId);
+    await mkdir(folder, { recursive: true });
+    const old = new DatabaseSync(join(folder, "ledger.sqlite"));
+    old.exec(ledgerTables("sqlite").sql);
+    old.exec(`${change}; ALTER TABLE source DROP COLUMN checked_at; PRAGMA user_version = ${at + 1}`);
+    if (at > 0) {
+      const columns = `plan_id, domain_id, kind, source_id, made_at${at > 1 ? ", completed_at" : ""}`;
+      old.exec(
+        `INSERT INTO plan (${columns}) VALUES ('plan_1', '${earlier.domainId}', '', '', ''${at > 1 ? ", 'x'" : ""})`,
+      );
+    }
+    old.close();
+    await (await ledgers.open(earlier, { readOnly: false })).close();
+    const { domainId: id } = earlier;
+    assert.deepEqual(await ledgers.plans.list(id), []);
+    const key = { planId: "plan_2", domainId: id, sourceType: "folder_sources", sourceId: source.config.sourceId };
+    await ledgers.plans.begin({ ...key, request: {} });
+    await (await ledgers.plans.write(key, "")).close();
+    assert.equal((await ledgers.plans.find("plan_2"))?.completedAt, "");
+    await ledgers.plans.complete(key, []);
+    assert.notEqual((await ledgers.plans.find("plan_2"))?.completedAt, "");
+    await ledgers.forget(earlier);
+    assert.deepEqual((await ledgers.plans.find("plan_2"))?.sources, [], "a forgotten source has none");
+    await ledgers.plans.discard(key);
+  }
 });
 
-test("a ledger of format 1 gets the tables of plans; an unknown plan is none; a forgotten source has none", async () => {
-  const folder = join(root, "crawler", "OLD");
-  await mkdir(folder, { recursive: true });
-  const old = new DatabaseSync(join(folder, "ledger.sqlite"));
-  const { ledgerTables } = await import("../../src/ledger/ledger-tables.ts");
-  old.exec(ledgerTables("sqlite").sql);
-  old.exec("DROP TABLE plan_item; DROP TABLE plan; PRAGMA user_version = 1");
-  old.close();
-  const earlier = { ...source, domainId: parseDomainId("OLD") };
-  await (await ledgers.open(earlier, { readOnly: false })).close();
-  assert.equal(await ledgers.findPlan(earlier, "plan_1"), undefined);
-  await (await ledgers.storePlan(earlier, "plan_1")).close();
-  assert.ok(await ledgers.findPlan(earlier, "plan_1"));
-  await ledgers.forget(earlier);
-  assert.equal(await ledgers.findPlan(earlier, "plan_1"), undefined);
+test("takes the new name of its domain, and goes with it", async () => {
+  const [from, to] = [parseDomainId("OLD_NAME"), parseDomainId("NEW_NAME")];
+  await ledgers.plans.begin({ planId: "plan_3", domainId: from, request: {} });
+  await ledgers.plans.complete({ planId: "plan_3", domainId: from }, []);
+  await ledgers.renameDomain({ from, to });
+  assert.equal((await ledgers.plans.find("plan_3"))?.domainId, to);
+  await ledgers.forgetDomain(to);
+  assert.equal(await ledgers.plans.find("plan_3"), undefined);
 });

@@ -46,6 +46,7 @@ const view: IndexState = {
   hasMoved: false,
   store: "vs_1" as VectorStoreId,
   mode: "incremental",
+  isForced: false,
   held,
   failed: false,
   waiting: false,
@@ -87,6 +88,9 @@ const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexSta
     "put",
   ],
   ["full crawl", {}, { mode: "full" }, "put"],
+  ["forced, and unchanged", {}, { isForced: true }, "put"],
+  ["forced, and removed from the mirror", { mirrored: null }, { isForced: true }, "remove"],
+  ["forced, and in 03_failed", { indexed: null }, { held: undefined, failed: true, isForced: true }, "none"],
   ["never downloaded", { mirrored: { ...mirrored, file: "" }, indexed: null }, { held: undefined }, "none"],
   ["never downloaded again, the old version stays", { mirrored: { ...mirrored, file: "" } }, {}, "none"],
   ["in 03_failed, not held", { indexed: null }, { held: undefined, failed: true }, "none"],
@@ -111,3 +115,14 @@ for (const [title, facets, changed, kind] of table) {
     assert.equal(judgeDocument({ ...entry, ...facets }, { ...view, ...changed }).kind, kind);
   });
 }
+
+test("embed: what is forced is made anew, also in a full crawl; what only changed is not", () => {
+  assert.deepEqual(judgeDocument(entry, { ...view, isForced: true }), { kind: "put", reason: "forced", isAnew: true });
+  const full = { ...view, mode: "full" } as const;
+  assert.deepEqual(judgeDocument(entry, full), { kind: "put", reason: "full crawl" });
+  assert.deepEqual(judgeDocument(entry, { ...full, isForced: true }), {
+    kind: "put",
+    reason: "full crawl",
+    isAnew: true,
+  });
+});

@@ -5,6 +5,7 @@ import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { openPostgresStores, type PostgresStores } from "../../src/index/postgres/open-postgres-stores.ts";
 import { filterSuite } from "../contracts/filter-suite.ts";
+import { forceSuite } from "../contracts/force-suite.ts";
 import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
 import { keptSuite } from "../contracts/kept-suite.ts";
@@ -47,6 +48,7 @@ async function open(): Promise<OwnStoreUnderTest> {
 
 indexSuite("PostgreSQL", open);
 generationsSuite("PostgreSQL", openAlone);
+forceSuite("PostgreSQL", openAlone);
 keptSuite("PostgreSQL", openAlone);
 ownerSuite("PostgreSQL", open);
 searchSuite("PostgreSQL", open);

@@ -11,7 +11,6 @@ import { manifestSuite } from "../contracts/manifest-suite.ts";
 import { planSuite } from "../contracts/plan-suite.ts";
 import { FolderStage } from "../engine/folder-stage.ts";
 import { World } from "../engine/world.ts";
-import { ofKind } from "../kinds.ts";
 import { entriesOf, facetsOf, id } from "../ledger/ledger-fixture.ts";
 import { closeLedgers, newLedgerPlace, openForDryRun, openLedger } from "../ledger/ledger-place.ts";
 import { closeManifests, newManifestPlace } from "../ledger/manifest-place.ts";
@@ -39,17 +38,19 @@ after(async () => {
 });
 
 const PLANNED = {
+  planId: "plan_1",
   domainId: parseDomainId("PLANS"),
-  config: { ...ofKind("folder_sources"), sourceId: parseSourceId("docs") },
+  sourceType: "folder_sources",
+  sourceId: parseSourceId("docs"),
 };
 planSuite("stored in PostgreSQL", async () => {
   const open = () => openTestLedgers(join(root, "crawler"), { url });
   const ledgers = open();
+  await ledgers.plans.begin({ ...PLANNED, request: { mode: "full" } });
   return {
-    draft: await ledgers.storePlan(PLANNED, "plan_1"),
+    draft: await ledgers.plans.write(PLANNED, "p1"),
     stored: {
-      source: PLANNED,
-      planId: "plan_1",
+      ...PLANNED,
       async reopen() {
         await ledgers.close();
         return open();

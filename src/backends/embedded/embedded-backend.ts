@@ -7,7 +7,7 @@ import { dropLooseBodies } from "../../index/retention.ts";
 import { searchStore } from "../../index/search/search-store.ts";
 import type { StoreProvider } from "../../index/store.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
-import type { Quota } from "./answers/answer-context.ts";
+import type { AnswerContext, Quota } from "./answers/answer-context.ts";
 import { createAnswerers } from "./answers/answer-context.ts";
 import type { ChatModel } from "./answers/answerer.ts";
 import { answersTables } from "./answers/answers-tables.ts";
@@ -31,7 +31,7 @@ export interface EmbeddedBackendOptions {
   /** Embedder of new vector stores, and of `/embeddings`. */
   readonly embedder: () => Promise<Embedder>;
   /** Writes answers; without one they are extractive. */
-  readonly model?: ChatModel | undefined;
+  readonly model?: () => ChatModel | undefined;
   /** The store that chats search; "" or undefined: the only store, if there is just one. */
   readonly defaultStoreId?: string;
   /** Wraps the processing of files. Tests inject failures and delays here. */
@@ -51,6 +51,8 @@ const QUOTA: Quota = { answers: 10_000, conversations: 10_000, bytes: 256 * 1024
 export type EmbeddedBackend = Backend & {
   /** The OpenAI wire protocol; paths as `/files` or `/v1/files`. Never rejects: errors become error responses. */
   readonly wire: Wire;
+  /** Where responses are kept, and how many. */
+  readonly answers: Pick<AnswerContext, "db" | "quota">;
 };
 
 export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Promise<EmbeddedBackend> {
@@ -73,7 +75,7 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
   };
   const context: WireContext = { catalog, stores, files, uploads, attachments, processing, usage, nowSeconds, search };
   const db = await provider.openTables("answers", answersTables);
-  const { embedder, model } = options;
+  const { embedder, model = () => undefined } = options;
   const defaultStore = async (): Promise<string | undefined> => options.defaultStoreId || (await onlyStore(catalog));
   const quota = options.quota ?? QUOTA;
   const answers = { db, quota, answerers: createAnswerers(model), model, embedder, search, defaultStore };
@@ -97,7 +99,7 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
         await files.sweepExpired();
         return stores.getForIndex(id, { crawls: domain !== undefined });
       };
-      return new EmbeddedIndex({ extractor, domain, store });
+      return new EmbeddedIndex({ extractor, domain, store, nowSeconds });
     },
     async changeOwner(id, change, { signal }) {
       const store = await stores.find(id);
@@ -110,6 +112,7 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
       },
     },
     wire,
+    answers: { db, quota },
     close() {
       closed ??= swept.then(() => processing.close()).then(() => provider.close());
       return closed;

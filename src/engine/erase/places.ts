@@ -71,7 +71,11 @@ export interface ErasedPlace {
  * after a kill at any moment, what is left can still be found.
  */
 export const PLACES: readonly ErasedPlace[] = [
-  { name: "certificates", covers: ["domains/<DOMAIN_ID>/certificates/"], erase: eraseCertificates },
+  {
+    name: "certificates",
+    covers: ["domains/<DOMAIN_ID>/certificates/", "domains/<DOMAIN_ID>/certificates/quick.json"],
+    erase: eraseCertificates,
+  },
   { name: "reports", covers: ["reports/crawls/"], erase: eraseReports },
   { name: "logs of jobs", covers: ["jobs/<router>/"], erase: maskJobs },
   { name: "audit log", covers: ["audit/YYYY-MM.jsonl"], erase: maskAudit },
@@ -126,7 +130,7 @@ export const PLACES: readonly ErasedPlace[] = [
       ...["item", "file", "indexed", "member", "upload", "embedded_file", "page", "page_link"].map(
         (t) => `ledger.${t}`,
       ),
-      ...["tracked", "version", "lineage", "cleared", "plan_item"].map((t) => `ledger.${t}`),
+      ...["tracked", "version", "lineage", "cleared", "plan", "plan_item"].map((t) => `ledger.${t}`),
       ...["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv", "manifest.json", "files_metadata.json"],
     ],
     erase: eraseFromLedger,

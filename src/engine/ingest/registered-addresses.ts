@@ -1,7 +1,7 @@
 import { isEmptyReason } from "../../contracts/document.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
-import type { Ledger, LedgerEntry } from "../../contracts/ledger.ts";
+import type { Ledger, LedgerEntry, Mirrored } from "../../contracts/ledger.ts";
 import type { Member, Members } from "../../contracts/members.ts";
 import { DAMAGED_RECORD, type RegisteredItem } from "../../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../../contracts/source.ts";
@@ -111,6 +111,34 @@ function isOfRegistered({ config }: SourceRun): boolean {
   return config.kind.abilities.registersAddresses && config.sourceId === REGISTERED_SOURCE;
 }
 
+/** Returns those of these entries that were asked for again since the index got what it has of them. */
+export async function findForced(
+  { domainId, config }: Pick<SourceRun, "domainId" | "config">,
+  entries: readonly LedgerEntry[],
+  { itemRepository }: Pick<EngineParts, "itemRepository">,
+): Promise<ReadonlySet<ItemId>> {
+  if (!config.kind.abilities.registersAddresses) return new Set();
+  const members = await itemRepository().members.ofMany(entries.map(({ itemId }) => itemId));
+  const forced = entries.filter((entry) => {
+    const known = members.get(entry.itemId) ?? [];
+    return known.some((one) => one.domainId === domainId && one.sourceId === config.sourceId && isOwed(entry, one));
+  });
+  return new Set(forced.map(({ itemId }) => itemId));
+}
+
+/**
+ * Whether a request for an item that the index has is served by the mirror, and not yet by the index: a request has everything
+ * downloaded again, and the index notes of which download its document is. After a loss of the ledger nothing is owed.
+ */
+function isOwed({ mirrored, indexed }: Pick<LedgerEntry, "mirrored" | "indexed">, known: Member): boolean {
+  if (!mirrored || !indexed || known.lastIndexedDocId === "") return false;
+  return generationOf(mirrored) > known.indexedGeneration && indexed.downloadedAt !== mirrored.downloadedAt;
+}
+
+function generationOf({ fingerprint }: Mirrored): number {
+  return Number(fingerprint.contentVersion.split("#")[1] ?? 0);
+}
+
 const WRITES_AT_ONCE = 8;
 
 interface NoteTools {
@@ -159,8 +187,8 @@ interface Note {
 /** undefined: it is not in the index, and will not be. */
 function noteOf({ mirrored, indexed }: LedgerEntry, known: Member, mirror: NoteTools["mirror"]): Note | undefined {
   if (!mirrored || !indexed) return undefined;
-  const [listedHash = "", generation = "0"] = mirrored.fingerprint.contentVersion.split("#");
-  const served = { indexedGeneration: Number(generation) };
+  const [listedHash = ""] = mirrored.fingerprint.contentVersion.split("#");
+  const served = { indexedGeneration: generationOf(mirrored) };
   if (mirror.isFailed(mirrored.file)) {
     const { sha256 = "" } = mirrored.observed ?? {};
     const contentHash = sha256 ? `sha256:${sha256}` : listedHash;
@@ -170,8 +198,9 @@ function noteOf({ mirrored, indexed }: LedgerEntry, known: Member, mirror: NoteT
   if (indexed.fileId === "") return undefined;
   const contentHash = indexed.sha256 ? `sha256:${indexed.sha256}` : listedHash;
   const held = { contentHash, lastIndexedDocId: indexed.fileId, lastIndexed: indexed.embeddedAt };
-  // A new version that could not be embedded yet is still due.
-  return { member: { ...known, ...held, ...(indexed.embeddingError === "" && served) }, failure: "" };
+  // A version that could not be embedded yet is still due, new or asked for again.
+  const isServed = indexed.embeddingError === "" && !isOwed({ mirrored, indexed }, known);
+  return { member: { ...known, ...held, ...(isServed && served) }, failure: "" };
 }
 
 /**

@@ -13,7 +13,16 @@ import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
 import { heldBecause } from "../../plan/removal-guard.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { finishErasures } from "../erase/erase.ts";
-import { expiredOf, isFree, isKnown, type OpenTree, type Purged, purge, slices, withTree } from "../purge-missing.ts";
+import {
+  describeWaiting,
+  expiredOf,
+  isFree,
+  isKnown,
+  type OpenTree,
+  purge,
+  slices,
+  withTree,
+} from "../purge-missing.ts";
 import { readDomain } from "../read-domain.ts";
 import { finishRenames, waitingJob } from "../rename-domain.ts";
 import { findRetired, sharesId } from "../retired-sources.ts";
@@ -44,13 +53,10 @@ interface Maintenance {
 
 /** The index of a domain, as far as maintenance may touch it. */
 interface MaintainedIndex {
-  /** undefined: there is none. */
+  /** undefined: there is none, or it cannot be opened. */
   readonly index: Index | undefined;
-  /**
-   * false: it cannot be opened, or is rolled back; then nothing that it may hold is purged. Checked each time: a
-   * rollback may happen at any time.
-   */
-  isUsable(): Promise<boolean>;
+  /** false: it cannot be opened; then nothing that it may hold is purged. */
+  readonly isUsable: boolean;
 }
 
 /**
@@ -99,8 +105,22 @@ async function unlessDeleted(domainId: DomainId, { request, parts, job }: Mainte
   }
 }
 
+const PLANS_KEPT_MS = 30 * 24 * 3600_000;
+
+/** Also removes plans whose dry run did not finish. */
+async function removeOldPlans({ domainId }: Domain, { parts, job, tally }: Maintenance): Promise<void> {
+  const before = new Date(parts.now().getTime() - PLANS_KEPT_MS).toISOString();
+  for (const plan of await parts.ledgers.plans.list(domainId)) {
+    if (plan.madeAt >= before) continue;
+    await job.checkpoint();
+    if (!job.dryRun) await parts.ledgers.plans.discard(plan);
+    tally.add({ kind: "plans", domain_id: domainId, source_id: "", what: plan.planId, bytes: 0 });
+  }
+}
+
 async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise<void> {
   if (!maintenance.job.dryRun) await finishErasures(domain.domainId, maintenance.parts, maintenance.job);
+  await removeOldPlans(domain, maintenance);
   const opened = await openIndex(domain, maintenance);
   const { parts, job } = maintenance;
   const retired = await findRetired(domain, parts);
@@ -111,7 +131,7 @@ async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise
       maintainTree(run, opened, maintenance),
     );
   }
-  if (!opened.index?.retained || !(await opened.isUsable())) return;
+  if (!opened.index?.retained) return;
   const pace = { dryRun: job.dryRun, checkpoint: () => job.checkpoint() };
   const { documents, texts, bytes } = await opened.index.retained.collectGarbage(pace);
   maintenance.tally.addMany("index_leftovers", documents + texts, bytes);
@@ -129,22 +149,13 @@ async function attempt(what: string, { tally }: Maintenance, work: () => Promise
 
 async function openIndex(domain: Domain, { parts, job, tally }: Maintenance): Promise<MaintainedIndex> {
   const { domainId, vectorStoreId } = domain;
-  if (vectorStoreId === "") return { index: undefined, isUsable: async () => true };
+  if (vectorStoreId === "") return { index: undefined, isUsable: true };
   try {
-    const index = await parts.backend.openIndex(vectorStoreId, domainId, job.signal);
-    let isReported = false;
-    const isUsable = async (): Promise<boolean> => {
-      if (!(await index?.generations?.state())?.pinned) return true;
-      if (!isReported)
-        tally.leave(`Domain '${domainId}' is rolled back: until it is released, nothing leaves its index.`);
-      isReported = true;
-      return false;
-    };
-    return { index, isUsable };
+    return { index: await parts.backend.openIndex(vectorStoreId, domainId, job.signal), isUsable: true };
   } catch (error) {
     if (job.signal.aborted) throw new CancelledError("maintenance stopped", { cause: error });
     tally.problem(`The vector store of domain '${domainId}' could not be opened: ${explain(error)}`);
-    return { index: undefined, isUsable: async () => false };
+    return { index: undefined, isUsable: false };
   }
 }
 
@@ -177,53 +188,56 @@ async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance
   }
   await withTree(run, parts, job, async (tree) => {
     const work: MaintainedTree = { ...maintenance, job: tree.job, tree };
-    const isUsable = await opened.isUsable();
-    const expired = isUsable ? await expiredOf(tree, parts) : [];
     // First: every other change of the knowledge base clears the staging folder, too.
     await sweepStaging(work);
     await pruneEntries(work);
     await sweepFolders(work);
-    await pruneVersions(work, new Set(expired.map(({ docId }) => docId)));
-    if (isUsable && opened.index) await sweepIndex(opened.index, work);
+    await pruneVersions(work);
+    if (opened.index) await sweepIndex(opened.index, work);
     // Last, so that the steps before see the same state as in a dry run.
-    await purgeExpired(expired, opened.index, work);
+    if (opened.isUsable) await purgeExpired(opened.index, work);
   });
   if (!job.dryRun) await parts.ledgers.exportManifest(run);
 }
 
-async function purgeExpired(
-  expired: readonly ManifestEntry[],
-  index: Index | undefined,
-  { tree, parts, job, tally }: MaintainedTree,
-): Promise<void> {
-  const purged = job.dryRun ? await sizesOf(expired, tree) : await purge(expired, tree, index, parts);
-  for (const { entry, bytes } of purged) tally.add(thing("purged_documents", tree, entry.path, bytes));
+async function purgeExpired(index: Index | undefined, { tree, parts, tally }: MaintainedTree): Promise<void> {
+  const { purged, waiting } = await purge(await expiredOf(tree, parts), tree, index, parts);
+  for (const { path } of purged) tally.add(thing("purged_documents", tree, path, 0));
+  if (waiting > 0) tally.leave(describeWaiting(waiting));
 }
 
-async function sizesOf(expired: readonly ManifestEntry[], { knowledge, job }: OpenTree): Promise<Purged[]> {
-  const sizes: Purged[] = [];
-  for (const entry of expired) {
-    await job.checkpoint();
-    sizes.push({ entry, bytes: await knowledge.size(entry.docId) });
-  }
-  return sizes;
-}
-
-/** Drops expired entries of deleted files. Until then a file that returns keeps its id. */
+/**
+ * Drops expired entries of deleted files, with their texts and users' properties: the entry last, so that a killed run is repeated.
+ * Until then a file that returns is the same document.
+ */
 async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
   const beforeMs = parts.now().getTime() - parts.retention.deletedMs;
   const mayGo = await isFree(tree, parts);
   const isOver = (entry: ManifestEntry) =>
     entry.status === "deleted" && Date.parse(entry.deletedAt) < beforeMs && mayGo(entry);
   const { manifest } = tree.ledger;
+  const { knowledge } = tree;
   for await (const page of manifest.withStatus("deleted")) {
-    for (const { docId, path } of page.filter(isOver)) {
+    const over = page.filter(isOver);
+    if (!job.dryRun) await forgetMetadata(over, tree, parts);
+    for (const { docId, path } of over) {
       await job.checkpoint();
+      const bytes = await (job.dryRun ? knowledge.size(docId) : knowledge.remove(docId));
       if (!job.dryRun) manifest.drop(docId);
-      tally.add(thing("manifest_entries", tree, path, 0));
+      tally.add(thing("manifest_entries", tree, path, bytes));
     }
+    if (!job.dryRun) await manifest.flush();
   }
-  if (!job.dryRun) await manifest.flush();
+}
+
+async function forgetMetadata(
+  entries: readonly ManifestEntry[],
+  { run, job }: OpenTree,
+  { ledgers: { metadata } }: EngineParts,
+): Promise<void> {
+  if (entries.length === 0) return;
+  const itemIds = entries.map(({ docId }) => docId);
+  for (const warning of await metadata.remove(run.domainId, { itemIds })) job.log(`WARNING: ${warning}`);
 }
 
 /** The lease guarantees that no run uses the staging folder. */
@@ -242,9 +256,9 @@ async function sweepFolders({ tree, request, parts, job, tally }: MaintainedTree
   for await (const docId of tree.knowledge.list()) {
     known += 1;
     some.push(docId);
-    if (some.length === ASKED_AT_ONCE) orphans.push(...(await orphansOf(some.splice(0), { tree, parts })));
+    if (some.length === ASKED_AT_ONCE) orphans.push(...(await unknownOf(some.splice(0), { tree, parts })));
   }
-  orphans.push(...(await orphansOf(some, { tree, parts })));
+  orphans.push(...(await unknownOf(some, { tree, parts })));
   const held = whyHeld(orphans.length, known, tree, request);
   if (held) return tally.problem(`${plural(orphans.length, "folder")} of ${nameOf(tree)} stayed: ${held}`);
   for (const docId of orphans) {
@@ -255,14 +269,14 @@ async function sweepFolders({ tree, request, parts, job, tally }: MaintainedTree
 }
 
 /**
- * Deletes expired versions, except of files that are purged anyway. The manifest first: after a kill, the next run
+ * Deletes expired versions, except of deleted files, whose entries expire as a whole. The manifest first: after a kill, the next run
  * deletes versions that it no longer names.
  */
-async function pruneVersions({ tree, parts, job, tally }: MaintainedTree, leaving: ReadonlySet<ItemId>): Promise<void> {
+async function pruneVersions({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
   const now = parts.now();
   const mayGo = await isFree(tree, parts);
   const isPruned = ({ docId, status, versions }: ManifestEntry): boolean =>
-    status !== "deleted" && versions.length > 1 && !leaving.has(docId) && mayGo({ docId });
+    status !== "deleted" && versions.length > 1 && mayGo({ docId });
   const { manifest } = tree.ledger;
   for await (const page of manifest.entries()) {
     for (const entry of page.filter(isPruned)) {
@@ -299,11 +313,23 @@ async function sweepIndex(index: Index, work: MaintainedTree): Promise<void> {
   if (held) {
     return tally.problem(`${plural(orphans.length, "document")} in the index of ${nameOf(tree)} stayed: ${held}`);
   }
-  if (!work.job.dryRun) {
-    if (visible.items.length > 0) await removeVisible(index, visible.items, work);
-    for (const some of slices(orphans)) await index.retained?.purge(tree.run.config.sourceId, some);
+  const { dryRun } = work.job;
+  if (!dryRun && visible.items.length > 0) await removeVisible(index, visible.items, work);
+  for (const docId of visible.items) tally.add(thing("index_documents", tree, docId, 0));
+  const { sourceId } = tree.run.config;
+  let shown = 0;
+  for (const some of slices(hidden.items)) {
+    const kept = new Set(await index.retained?.purge(sourceId, some, { dryRun }));
+    // They cannot be recognised if they return, so nothing is retained for that.
+    if (!dryRun) await index.retained?.endGracePeriod(sourceId, [...kept]);
+    for (const docId of some) if (!kept.has(docId)) tally.add(thing("index_documents", tree, docId, 0));
+    shown += kept.size;
   }
-  for (const docId of orphans) tally.add(thing("index_documents", tree, docId, 0));
+  if (shown > 0) {
+    tally.leave(
+      `${plural(shown, "document")} without a manifest entry ${shown === 1 ? "leaves" : "leave"} the index of ${nameOf(tree)} with the last kept generation that shows them.`,
+    );
+  }
 }
 
 interface Orphans {
@@ -363,6 +389,16 @@ async function removeVisible(index: Index, items: readonly ItemId[], work: Maint
 /** A tree under its lease. */
 interface MaintainedTree extends Maintenance {
   readonly tree: OpenTree;
+}
+
+/** Returns documents that the manifest does not know, not even as deleted, and that nobody holds. */
+async function unknownOf(
+  docIds: readonly ItemId[],
+  { tree, parts }: Pick<MaintainedTree, "tree" | "parts">,
+): Promise<readonly ItemId[]> {
+  const known = await tree.ledger.manifest.find(docIds);
+  const mayGo = await isFree(tree, parts);
+  return docIds.filter((docId) => !known.has(docId) && mayGo({ docId }));
 }
 
 /** Returns documents without a file that is present or may return, and that nobody holds. */

@@ -4,13 +4,14 @@ import { plural } from "../../lib/text.ts";
 /** What maintenance removes, as shown to users, in this order. */
 export const FREED = {
   purged_documents: "documents that were missing for too long",
-  manifest_entries: "manifest entries of documents that were purged long ago",
+  manifest_entries: "manifest entries and texts of documents that were purged long ago",
   document_folders: "folders in the knowledge base that no manifest entry stands for",
   staging: "leftovers of killed runs in .staging",
   versions: "earlier versions beyond what is kept",
   index_documents: "documents in the index that no manifest entry stands for",
   index_leftovers: "documents and texts in the index that no kept generation shows",
   uploads: "uploads that no vector store holds",
+  plans: "plans of dry runs that were kept long enough",
   jobs: "jobs that were kept long enough",
   reports: "reports that were kept long enough",
   temporary_files: "temporary files of killed processes",

@@ -1,10 +1,11 @@
-import type { DocumentView, TreeDocument, VersionView } from "../../engine/documents.ts";
+import type { DocumentView, SectionsView, TreeDocument, VersionView } from "../../engine/documents.ts";
 import type { DifferentLine, Hunk } from "../../lib/line-difference.ts";
 
 /** Field names are those of `manifest.json` and `metadata.json`. */
 export type DocumentJson = ReturnType<typeof toDocumentJson>;
 export type DocumentViewJson = ReturnType<typeof toDocumentViewJson>;
 export type VersionJson = ReturnType<typeof toVersionJson>;
+export type SectionJson = ReturnType<typeof toSectionsJson>[number];
 export type DifferenceJson = ReturnType<typeof toDifferenceJson>;
 
 export function toDocumentJson({ sourceId, entry }: TreeDocument) {
@@ -102,4 +103,23 @@ function beginningOf(
     shown.push(hunk);
   }
   return { shown, complete: true };
+}
+
+/** Field names are those of the specification of sections. The content of the last ones may be only the beginning. */
+export function toSectionsJson({ document, sections }: SectionsView, maxCharacters: number) {
+  let room = maxCharacters;
+  return sections.map(({ id, parentId, position, heading, level, content }) => {
+    const shown = content.slice(0, Math.max(0, room));
+    room -= content.length;
+    return {
+      id,
+      document_id: document.fileId,
+      parent_section_id: parentId,
+      position,
+      heading,
+      level,
+      content: shown,
+      complete: shown.length === content.length,
+    };
+  });
 }

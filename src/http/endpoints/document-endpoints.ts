@@ -2,7 +2,13 @@ import type { App } from "../../app/app.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import { FILE_STATUSES, VERSION_ID } from "../../contracts/manifest.ts";
 import type { DocumentName } from "../../engine/documents.ts";
-import { documentDifferencePage, documentPage, documentsPage, documentVersionPage } from "../pages/document-pages.ts";
+import {
+  documentDifferencePage,
+  documentPage,
+  documentSectionsPage,
+  documentsPage,
+  documentVersionPage,
+} from "../pages/document-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { type Answer, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../routing/endpoint.ts";
 import { MAX_LIMIT } from "../routing/listing.ts";
@@ -10,9 +16,11 @@ import { type Arguments, optional, required, withDefault } from "../routing/para
 import { domainId, oneOf, sourceId, text, type Value, wholeNumber, words } from "../routing/values.ts";
 import {
   type DocumentJson,
+  type SectionJson,
   toDifferenceJson,
   toDocumentJson,
   toDocumentViewJson,
+  toSectionsJson,
   toVersionJson,
 } from "./document-codec.ts";
 
@@ -35,9 +43,9 @@ const documentQuery = {
   source_id: optional(sourceId, "Its source; needed only where two sources have the same path."),
 };
 
-/** Files without ids: their identity, status, versions and texts. */
+/** Files without ids: their identity, status, versions and texts; and the sections of all documents. */
 export function documentEndpoints(app: App): Endpoint[] {
-  return [list(app), get(app), version(app), difference(app)];
+  return [list(app), get(app), version(app), difference(app), sections(app)];
 }
 
 const listQuery = {
@@ -129,6 +137,36 @@ function difference({ documents }: App): Endpoint {
       return ok(toDifferenceJson(found, args, format === "json" ? JSON_DIFFERENCE : PAGE_DIFFERENCE));
     },
     html: ({ data }, { domain_id }, frame) => documentDifferencePage(data, domain_id, frame),
+  });
+}
+
+const sectionsQuery = {
+  domain_id: required(domainId, "The domain."),
+  document: required(words, "The document: its file id, item id, path, URL or name."),
+  source_id: optional(sourceId, "Its source; needed only where several documents have the same path or name."),
+  generation: optional(wholeNumber({ from: 0, to: 999_999_999 }), "As of this generation of the domain."),
+  limit: withDefault(wholeNumber({ from: 1, to: MAX_LIMIT }), PAGE_ROWS, "At most this many."),
+  offset: withDefault(wholeNumber({ from: 0, to: 999_999_999 }), 0, "Leaves out this many first."),
+};
+
+export type SectionsQuery = Arguments<typeof sectionsQuery>;
+
+function sections({ documents }: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/sections`,
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description:
+      "Lists the sections of a document of any source as the index has them, in reading order: each heading with its content, an id, and the id of the section above it (parent_section_id). A node without content and without children is left out.",
+    changes: null,
+    query: sectionsQuery,
+    examples: ["?domain_id=DEMO&document=handbook/travel.md", "?domain_id=DEMO&document=Handbook.md&generation=3"],
+    async run({ generation, offset, limit, ...args }, { format }) {
+      const found = await documents.sections({ name: nameOf(args), generation, offset, limit });
+      const rows = toSectionsJson(found, format === "json" ? JSON_CHARACTERS : PAGE_CHARACTERS);
+      return okPart({ rows, page: { offset, limit, total: found.total, more: offset + rows.length < found.total } });
+    },
+    html: (answer: Answer<readonly SectionJson[]>, args, frame) => documentSectionsPage(answer, args, frame),
   });
 }
 

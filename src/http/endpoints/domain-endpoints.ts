@@ -302,6 +302,10 @@ const PLAIN = {
     text,
     "When it is crawled unattended: a cron expression of five fields in UTC, like '0 2 * * *' for 02:00 every day; empty: never.",
   ),
+  max_age: optional(
+    text,
+    "How old its last certificate may be before the domain is late: whole hours or days, like 36h or 7d; empty: any age.",
+  ),
 };
 
 const SOURCES_JSON = optional(text, "All source arrays in one JSON text, for forms and older clients.");

@@ -37,8 +37,8 @@ function rollback(app: App): Endpoint {
     methods: ["POST", "GET"],
     formats: ["json", "html"],
     description:
-      "Shows readers an earlier generation, at once. Crawls go on downloading and processing, but change nothing for readers until it is released.",
-    changes: "Which generation of the domain's vector store is active.",
+      "Shows readers an earlier generation, at once. Crawls go on as ever, and readers go on seeing that generation until it is released.",
+    changes: "Which generation of the domain's vector store readers see.",
     destroys: () => true,
     query: {
       domain_id: required(domainId, "The domain."),
@@ -60,8 +60,8 @@ function release(app: App): Endpoint {
     path: `${PATH}/release`,
     methods: ["POST", "GET"],
     formats: ["json", "html"],
-    description: "Ends a rollback: the next crawl brings the domain in step with its sources again.",
-    changes: "Whether commits to the domain's vector store are let in.",
+    description: "Ends a rollback: readers see the newest generation again, at once.",
+    changes: "Which generation of the domain's vector store readers see.",
     destroys: () => true,
     query: {
       domain_id: required(domainId, "The domain."),
@@ -94,20 +94,23 @@ function difference(app: App): Endpoint {
         more = changes.length >= MAX_CHANGES;
         if (more) break;
       }
-      return ok({ from, to, changes, more });
+      const { kept } = await app.generations(domain_id);
+      const erasedFrom = (number: number): number => kept.find((one) => one.number === number)?.erased ?? 0;
+      return ok({ from, to, erased: { from: erasedFrom(from), to: erasedFrom(to) }, changes, more });
     },
     html: ({ data }, { domain_id }, frame) => differencePage(data, domain_id, frame),
   });
 }
 
-function toJson({ active, pinned, kept }: GenerationsView): ShownGenerations {
-  return { active, pinned, generations: kept.map((generation) => toGenerationJson(generation, active)) };
+function toJson({ shown, newest, pinned, kept }: GenerationsView): ShownGenerations {
+  return { shown, newest, pinned, generations: kept.map((generation) => toGenerationJson(generation, shown)) };
 }
 
-function toGenerationJson(generation: Generation, active: number): ShownGenerations["generations"][number] {
+function toGenerationJson(generation: Generation, shown: number): ShownGenerations["generations"][number] {
   return {
     generation: generation.number,
-    active: generation.number === active,
+    generation_id: generation.generationId,
+    shown: generation.number === shown,
     committed_utc: generation.committedAt,
     domain_id: generation.domainId,
     source_id: generation.sourceId,
@@ -115,6 +118,7 @@ function toGenerationJson(generation: Generation, active: number): ShownGenerati
     intermediate: generation.intermediate,
     added: generation.added,
     removed: generation.removed,
+    erased: generation.erased,
     visible: generation.visible,
   };
 }

@@ -8,13 +8,14 @@ import { type Envelope, plainFailure } from "../routing/envelope.ts";
 import { optional, required, withDefault } from "../routing/parameters.ts";
 import type { JsonSchema } from "../routing/values.ts";
 import { json, text, type Value, wholeNumber } from "../routing/values.ts";
+import { freshnessJson, withOpenableUrls } from "./search-endpoints.ts";
 
 const SOURCE_SCHEMA: JsonSchema = {
   type: "object",
   required: ["data", "source", "metadata"],
   properties: {
     data: { type: "string", description: "The passage." },
-    source: { type: "string", description: "Address of the document, else its name." },
+    source: { type: "string", description: "An address of the document that opens in a browser." },
     metadata: {
       type: "object",
       required: ["file_id", "score"],
@@ -84,12 +85,12 @@ function queryByGet(app: App): Endpoint {
     path: "/query2",
     methods: ["GET"],
     formats: ["html", "json"],
-    description: "Searches the documents of a vector store.",
+    description: "Searches the documents of all domains, or of one vector store.",
     changes: null,
     unknownParameters: "tolerated",
     query: {
       query: withDefault(text, "", "What to search for."),
-      vsid: optional(vectorStoreId, "The vector store; without it, the default one."),
+      vsid: optional(vectorStoreId, "The vector store; without it, the default one, or all domains."),
       results: optional(results, `At most this many results; without it, ${app.config.search.maxNumResults}.`),
     },
     examples: ["?query=travel+expenses", "?query=travel+expenses&vsid=vs_123&results=5&format=json"],
@@ -104,14 +105,14 @@ function queryByPost(app: App): Endpoint {
     path: "/query",
     methods: ["POST"],
     formats: ["json"],
-    description: "Searches the documents of a vector store.",
+    description: "Searches the documents of all domains, or of one vector store.",
     changes: null,
     unknownParameters: "tolerated",
     query: {},
     body: {
       data: required(
         questionJson,
-        'An object {"query", "vsid", "results"}: what to search for, the vector store (default: the configured one), at most how many results.',
+        'An object {"query", "vsid", "results"}: what to search for, the vector store (default: the configured one, or all domains), at most how many results.',
         "Missing 'data' attribute in request JSON.",
       ),
     },
@@ -129,7 +130,8 @@ async function ask(app: App, question: Question, call: Call): Promise<Answer<Que
   const vectorStore = question.vsid;
   if (query === "") return ok({ query: "", vectorStoreId: vectorStore ?? ("" as VectorStoreId), sources: [] });
   const limit = question.results ?? app.config.search.maxNumResults;
-  return ok(await app.query({ text: query, vectorStoreId: vectorStore, domainId: undefined, limit }, call));
+  const asked = { text: query, vectorStoreId: vectorStore, domainId: undefined, limit };
+  return ok(withOpenableUrls(await app.query(asked, call), call));
 }
 
 function readQuestion(data: unknown): Question {
@@ -155,8 +157,6 @@ function read<T>(name: string, value: Value<T>, raw: unknown): T | undefined {
   return result;
 }
 
-const NO_METADATA = "[NO_METADATA_FOR_THIS_VECTOR_STORE]";
-
 /** Formats the response of `/query` and `/query2` with the fields that older clients read. */
 function toQueryJson(answer: QueryAnswer): Record<string, unknown> {
   return {
@@ -172,10 +172,10 @@ function toQueryJson(answer: QueryAnswer): Record<string, unknown> {
 function toSourceJson(source: QuerySource): Record<string, unknown> {
   const { url: _shownAsSource, ...metadata } = source.metadata ?? {};
   const section = source.sectionPath === "" ? {} : { section_path: source.sectionPath };
-  const own = { file_id: source.fileId, score: source.score, ...section };
+  const own = { file_id: source.fileId, score: source.score, ...section, ...freshnessJson(source) };
   return {
     data: source.text,
-    source: source.url || source.name || NO_METADATA,
-    metadata: { ...own, ...source.attributes, ...metadata, ...own },
+    source: source.url,
+    metadata: { title: source.title, ...own, ...source.attributes, ...metadata, ...own },
   };
 }

@@ -1,9 +1,11 @@
 import type { App } from "../../app/app.ts";
+import { openableUrl } from "../../app/openable-url.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
 import { parseAttributeFilter } from "../../lib/attribute-filter.ts";
+import { sayFreshness } from "../../lib/freshness.ts";
 import { gatherChoices, gatherPages, queryPage, searchPage } from "../pages/search-pages.ts";
 import { type Answer, type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { resultEnvelope } from "../routing/envelope.ts";
@@ -15,11 +17,13 @@ import {
   oneOf,
   sourceId,
   text,
+  trueOrFalse,
   type Value,
   vectorStoreId,
   wholeNumber,
   words,
 } from "../routing/values.ts";
+import { type ProofJson, toProofJson } from "./certificate-codec.ts";
 
 /** Values are separated by commas, so that one parameter holds all of them. */
 const list: Value<readonly string[]> = {
@@ -47,8 +51,11 @@ const query = {
     "",
     "What to search for; words in quotes must occur, unless they occur nowhere. Only the page does without.",
   ),
-  domain_id: optional(domainId, "Search the vector store of this domain."),
-  vector_store_id: optional(vectorStoreId, "Search this store; without either, the configured or the only one."),
+  domain_id: optional(domainId, "Search only this domain."),
+  vector_store_id: optional(
+    vectorStoreId,
+    "Search this store; without either, all domains, or the default store where one is configured.",
+  ),
   results: withDefault(wholeNumber({ from: 1, to: 50 }), 10, "At most this many results."),
   source_id: optional(sourceId, "Only documents of this source."),
   path: optional(words, "Only documents whose path below the source's root begins so."),
@@ -59,6 +66,11 @@ const query = {
   filters: optional(json, 'Attribute filters as the OpenAI protocol has them: {"type":"eq","key":"…","value":"…"}.'),
   generation: optional(wholeNumber({ from: 0, to: 999_999_999 }), "As of this generation of the domain."),
   using: withDefault(oneOf(["both", "text", "vectors"]), "both", "What to go by."),
+  certificate: withDefault(
+    trueOrFalse,
+    false,
+    "true also names the latest certificate of the domain: whether index and source said the same, and when.",
+  ),
 };
 
 export function searchEndpoints(app: App): Endpoint[] {
@@ -68,10 +80,11 @@ export function searchEndpoints(app: App): Endpoint[] {
       methods: ["GET"],
       formats: ["json", "html", "ui"],
       description:
-        "Searches a domain: passages with their section, score and its parts, highlights, address, time and generation. Notes say what was ignored or could not be done.",
+        "Searches all domains, or one: passages with title, section, score and its parts, highlights, an address that opens, when the document changed and when its source was last checked. Notes say what was ignored or could not be done.",
       changes: null,
       query,
       examples: [
+        "?query=travel+expenses",
         "?query=travel+expenses&domain_id=DEMO",
         "?query=%22hotel+costs%22&domain_id=DEMO&file_type=pdf,docx&modified_from=2026-01-01",
         "?query=travel&domain_id=DEMO&generation=3",
@@ -80,7 +93,7 @@ export function searchEndpoints(app: App): Endpoint[] {
       run: (args, call) => (call.format === "ui" ? answerOnPage(app, args, call) : answer(app, args, call)),
       envelope: {
         ...resultEnvelope,
-        answer: (result) => resultEnvelope.answer({ ...result, data: toJson(result.data as QueryAnswer) }),
+        answer: (result) => resultEnvelope.answer({ ...result, data: toJson(result.data as ProvedAnswer) }),
       },
       html: ({ data }, _args, frame) => queryPage(data, frame),
       ui: async ({ data, error }, args, frame) => {
@@ -93,9 +106,21 @@ export function searchEndpoints(app: App): Endpoint[] {
 
 export type SearchArguments = Arguments<typeof query>;
 
-async function answer(app: App, args: SearchArguments, call: Call): Promise<Answer<QueryAnswer>> {
+interface ProvedAnswer extends QueryAnswer {
+  /** null: the domain has none, or the store belongs to no domain. Absent unless asked for. */
+  readonly certificate?: ProofJson | null;
+}
+
+async function answer(app: App, args: SearchArguments, call: Call): Promise<Answer<ProvedAnswer>> {
   if (args.query.trim() === "") throw new BadInputError("Missing 'query'.");
-  return ok(await app.query(requestOf(args), call));
+  const found = withOpenableUrls(await app.query(requestOf(args), call), call);
+  if (!args.certificate) return ok(found);
+  const { domains } = await app.domains.list();
+  const domain = domains.find(({ domainId, vectorStoreId }) =>
+    args.domain_id === undefined ? vectorStoreId === found.vectorStoreId : domainId === args.domain_id,
+  );
+  const status = domain && (await app.certificates.status(domain));
+  return ok({ ...found, certificate: domain && status ? toProofJson(domain.domainId, status) : null });
 }
 
 const NO_ANSWER = { query: "", vectorStoreId: "" as VectorStoreId, sources: [] };
@@ -110,6 +135,15 @@ async function answerOnPage(app: App, args: SearchArguments, call: Call): Promis
     if (failure.status === 500) throw error;
     return { ok: false, error: failure.message, data: { ...NO_ANSWER, query: args.query } };
   }
+}
+
+/** Links on a page of ours begin with "/". */
+export function withOpenableUrls(
+  answer: QueryAnswer,
+  { format, origin }: Pick<Call, "format" | "origin">,
+): QueryAnswer {
+  const base = format === "json" ? origin : "";
+  return { ...answer, sources: answer.sources.map((source) => ({ ...source, url: openableUrl(source, base) })) };
 }
 
 function requestOf(args: SearchArguments): Parameters<App["query"]>[0] {
@@ -141,17 +175,26 @@ function scopeOf(args: SearchArguments): SearchScope {
   };
 }
 
-function toJson({ query: queryText, vectorStoreId: store, sources, notes = [] }: QueryAnswer): object {
-  return { query: queryText, vector_store_id: store, notes, results: sources.map(toResultJson) };
+function toJson({ query: queryText, vectorStoreId: store, sources, notes = [], certificate }: ProvedAnswer): object {
+  const proof = certificate === undefined ? {} : { certificate };
+  return { query: queryText, vector_store_id: store, notes, ...proof, results: sources.map(toResultJson) };
+}
+
+/** The same fields wherever results are JSON. */
+export function freshnessJson(source: QuerySource): { source_checked_utc: string; freshness: string } {
+  return { source_checked_utc: source.checkedAt, freshness: sayFreshness({ ...source, changedAt: source.modifiedAt }) };
 }
 
 function toResultJson(source: QuerySource): object {
   const { details } = source;
   return {
     file_id: source.fileId,
+    domain_id: source.domainId,
+    title: source.title,
     name: source.name,
     url: source.url,
     last_modified_utc: source.modifiedAt,
+    ...freshnessJson(source),
     section_path: source.sectionPath,
     text: source.text,
     score: source.score,
@@ -164,6 +207,7 @@ function toResultJson(source: QuerySource): object {
           page: details.page,
           language: details.language,
           generation: details.generation,
+          generation_id: details.generationId,
           also_in: details.alsoIn.map(({ fileId, name, path }) => ({ file_id: fileId, name, path })),
         }
       : {}),

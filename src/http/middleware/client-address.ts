@@ -4,17 +4,24 @@ import type { Context, MiddlewareHandler } from "hono";
 import type { HttpEnv } from "../http-env.ts";
 
 /**
- * Sets the client's address. Forwarded headers count only behind our own proxy, because anybody can write them; in a chain, the
+ * Sets the client's address, and the address by which it reaches us. Forwarded headers count only behind our own proxy, because anybody can write them; in a chain, the
  * last entry is our proxy's.
  */
-export function identifyClient({ behindProxy }: { readonly behindProxy: boolean }): MiddlewareHandler<HttpEnv> {
+export function identifyClient({
+  access: { behindProxy },
+  publicUrl,
+}: {
+  readonly access: { readonly behindProxy: boolean };
+  readonly publicUrl: string;
+}): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const named = (header: string): string => (c.req.header(header) ?? "").split(",").at(-1)?.trim() ?? "";
     const forwarded = behindProxy ? plainAddress(named("x-forwarded-for")) : "";
-    c.set("client", {
-      address: forwarded || peerOf(c),
-      https: behindProxy && named("x-forwarded-proto").toLowerCase() === "https",
-    });
+    const https = behindProxy && named("x-forwarded-proto").toLowerCase() === "https";
+    c.set("client", { address: forwarded || peerOf(c), https });
+    // The Host header was checked before: nobody makes us name another server.
+    const { protocol, host } = new URL(c.req.url);
+    c.set("origin", publicUrl || `${https ? "https:" : protocol}//${host}`);
     await next();
   };
 }

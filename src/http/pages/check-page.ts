@@ -4,7 +4,7 @@ import { type Frame, type Html, layout } from "./layout.ts";
 interface ShownFinding {
   readonly source_id: string;
   readonly subject: string;
-  readonly outcome: "ok" | "problem" | "not checked";
+  readonly outcome: "ok" | "problem" | "late" | "not checked";
   readonly detail: string;
   readonly remedy: string;
 }
@@ -22,7 +22,7 @@ ${findingList(findings)}
   });
 }
 
-const MARKS = { ok: ["good", "✓"], problem: ["bad", "✗"], "not checked": ["idle", "–"] } as const;
+const MARKS = { ok: ["good", "✓"], problem: ["bad", "✗"], late: ["warn", "!"], "not checked": ["idle", "–"] } as const;
 
 function findingList(findings: readonly ShownFinding[]): Html {
   const problems = findings.filter(({ outcome }) => outcome === "problem").length;

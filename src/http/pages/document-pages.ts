@@ -3,12 +3,18 @@ import type { Domain } from "../../contracts/domain.ts";
 import { FILE_STATUSES, type FileStatus } from "../../contracts/manifest.ts";
 import { MOST_SORTED } from "../../engine/documents.ts";
 import { plural, sayBytes } from "../../lib/text.ts";
-import type { DifferenceJson, DocumentJson, DocumentViewJson, VersionJson } from "../endpoints/document-codec.ts";
-import type { DocumentsQuery } from "../endpoints/document-endpoints.ts";
+import type {
+  DifferenceJson,
+  DocumentJson,
+  DocumentViewJson,
+  SectionJson,
+  VersionJson,
+} from "../endpoints/document-codec.ts";
+import type { DocumentsQuery, SectionsQuery } from "../endpoints/document-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import { shownName, shownTime } from "./display.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
-import { type Column, pagedTable } from "./paged-table.ts";
+import { addressWith, type Column, pagedTable, pager } from "./paged-table.ts";
 
 /** Renders `/v2/documents?format=html`: the files of a domain's folders and containers, and their states. */
 export function documentsPage(
@@ -98,7 +104,7 @@ export function documentPage(document: DocumentViewJson, domainId: string, frame
     frame,
     title: `${fileNameOf(document.path)} · lockstep`,
     body: html`<header class="page-head"><h1><bdi>${fileNameOf(document.path)}</bdi></h1>
-<div class="actions">${document.current_version ? html`<a class="button small" href="${documentAddress("version", document, domainId)}">Read its text</a>` : ""}</div>
+<div class="actions">${document.current_version ? html`<a class="button small" href="${documentAddress("version", document, domainId)}">Read its text</a><a class="button small" href="${documentAddress("sections", document, domainId)}">Its sections</a>` : ""}</div>
 <p class="quiet"><bdi>${shownName(document.path)}</bdi> in <code>${document.source_id}</code> of <a href="${documentsAddress(domainId)}">${domainId}</a> · <code>${document.doc_id}</code></p></header>
 <section class="panel stack" aria-label="How it stands">
 <p><span class="pill ${tone}">${word}</span> ${meaning}</p>
@@ -212,6 +218,33 @@ function hunkPanel({ from_line, lines }: ShownHunk): Html {
   )}</pre></div>`;
 }
 
+/** Enough to recognise a section; the address with `format=json` has all of it. */
+const SECTION_CHARACTERS = 600;
+
+/** Renders the sections of a document as an outline. */
+export function documentSectionsPage(
+  { data, page }: Answer<readonly SectionJson[]>,
+  { domain_id, document, generation }: SectionsQuery,
+  frame: Frame,
+): Html {
+  const asJson = addressWith(frame, { format: "json" });
+  return layout({
+    frame,
+    title: `Sections of ${fileNameOf(document)} · lockstep`,
+    body: html`<header class="page-head"><h1>Sections</h1>
+<div class="actions"><a class="button small" href="${asJson}">As JSON</a></div>
+<p class="quiet">of <bdi>${shownName(document)}</bdi> in <code>${domain_id}</code>${generation === undefined ? "" : html`, as of generation ${generation}`}, as the index has them</p></header>
+${data.length === 0 ? html`<p class="empty">There is no text here.</p>` : html`<ol class="sections">${data.map(sectionItem)}</ol>`}
+${pager({ id: "sections", page, rows: data, frame, caption: "Sections" })}`,
+  });
+}
+
+function sectionItem({ id, heading, level, position, content }: SectionJson): Html {
+  const text = content.length > SECTION_CHARACTERS ? `${content.slice(0, SECTION_CHARACTERS)} …` : content;
+  return html`<li class="panel" id="section-${position}"><p><strong>${shownName(heading) || (level === 0 ? "Beginning" : "Without a heading")}</strong> <span class="quiet">${level === 0 ? "" : html`level ${level} · `}<code>${id}</code></span></p>
+${text === "" ? "" : html`<pre>${shownName(text)}</pre>`}</li>`;
+}
+
 /** How pages show each status, and what it means. */
 export const FILE_WORDS: Readonly<
   Record<FileStatus, { readonly tone: string; readonly word: string; readonly meaning: string }>
@@ -227,7 +260,11 @@ export const FILE_WORDS: Readonly<
     word: "Error",
     meaning: "It could not be read; what is known of it stays, and it is tried again.",
   },
-  deleted: { tone: "idle", word: "Deleted", meaning: "It was missing for too long: what was kept of it is gone." },
+  deleted: {
+    tone: "idle",
+    word: "Deleted",
+    meaning: "It was missing for too long. Its versions stay until maintenance drops it; its file may still return.",
+  },
 };
 
 type Event = DocumentJson["lineage"][number];
@@ -256,7 +293,7 @@ export function sayLineage({ event, from, certainty }: Event): Html {
 
 /** Returns the address of a page about one document. */
 export function documentAddress(
-  about: "get" | "version" | "difference",
+  about: "get" | "version" | "difference" | "sections",
   { doc_id, source_id }: { readonly doc_id: string; readonly source_id: string },
   domainId: string,
   more: Readonly<Record<string, string>> = {},
@@ -271,20 +308,4 @@ export function documentsAddress(domainId: string): string {
 
 export function fileNameOf(path: string): string {
   return shownName(path.split("/").at(-1) || path);
-}
-
-interface FileName {
-  readonly domainId: string | undefined;
-  readonly sourceId: string | undefined;
-  readonly itemId: string | undefined;
-}
-
-/**
- * Returns the page for a file that a browser cannot open by its own address: its stored text (`version`), or its history (`get`). undefined
- * for items of other sources.
- */
-export function fileAddress(page: "get" | "version", { domainId, sourceId, itemId }: FileName): string | undefined {
-  if (!domainId || !sourceId || !itemId?.startsWith("doc_")) return undefined;
-  const query = new URLSearchParams({ domain_id: domainId, source_id: sourceId, document: itemId, format: "html" });
-  return `/v2/documents/${page}?${query}`;
 }

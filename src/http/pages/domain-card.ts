@@ -3,6 +3,8 @@ import type { Domain } from "../../contracts/domain.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { DomainStatus } from "../../engine/domain-status.ts";
+import type { CertificateStatus } from "../../engine/kept-certificates.ts";
+import { verifiedFigures } from "./certificate-pages.ts";
 import { crawlChart } from "./crawl-chart.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownTime } from "./display.ts";
@@ -23,10 +25,13 @@ export interface DomainView {
   readonly standing: DomainStatus | undefined;
   /** "" without a schedule. */
   readonly nextRunAt: string;
+  /** undefined: they could not be read. */
+  readonly certificates: CertificateStatus | undefined;
 }
 
 export function healthOfView(view: DomainView): Health {
-  return healthOf({ ...view, domainId: view.domain.domainId, last: view.crawls[0] });
+  const { domainId, maxAge } = view.domain;
+  return healthOf({ ...view, domainId, maxAge, last: view.crawls[0] });
 }
 
 export function domainCard(view: DomainView, frame: Frame): Html {
@@ -58,6 +63,7 @@ ${domain.sources.length === 0 ? html`<p class="notice warn">No sources yet: a cr
 <div><dt>Sources</dt><dd>${domain.sources.length}</dd></div>
 <div><dt>Last crawl</dt><dd>${last ? shownTime(last.endedAt || last.lastModifiedAt) : sayNoCrawl(standing?.documents)}</dd></div>
 ${nextRunAt ? html`<div><dt>Next crawl</dt><dd>${shownTime(nextRunAt)}</dd></div>` : ""}
+${verifiedFigures(domain.domainId, view.certificates)}
 </dl>
 ${last ? html`<p class="outcome">${outcome(last, view.kinds)}</p>` : ""}
 ${crawlChart(name, crawls, view.kinds)}

@@ -21,6 +21,7 @@ ${field("name", "Name", "What people call it.", { value: domain?.name, required:
 ${field("domain_id", "Domain id", domain ? RENAME_HINT : "Letters, digits, _ and -; becomes a folder name.", { value: id, required: true, placeholder: "HANDBOOK", pattern: "[A-Za-z0-9_\\-]{1,64}" })}
 ${field("description", "Description", "What it holds, in a sentence.", { value: domain?.description, placeholder: "Travel, expenses, leave" })}
 ${scheduleField(edited)}
+${field("max_age", "Verified at least every", "Hours or days, 36h or 7d: the domain is late when its last certificate is older; empty: no limit.", { value: domain?.maxAge, placeholder: "7d", pattern: "[1-9]\\d*[hd]" })}
 </div>
 <details><summary>Vector store</summary><div class="fields">
 ${field("vector_store_name", "Name of the vector store", "The next crawl creates it under this name when there is none; empty: the domain id.", { value: domain?.vectorStoreName })}

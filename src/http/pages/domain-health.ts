@@ -1,6 +1,10 @@
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { DomainStatus } from "../../engine/domain-status.ts";
+import type { CertificateStatus } from "../../engine/kept-certificates.ts";
+import { plural } from "../../lib/text.ts";
+import { countDifferences } from "../endpoints/certificate-codec.ts";
+import { certificatesAddress, sayLate } from "./certificate-pages.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
 import { jobAddress } from "./job-fragments.ts";
 import { reportAddress } from "./report-pages.ts";
@@ -23,6 +27,10 @@ export interface Vitals {
   readonly last: JobRecord | undefined;
   /** undefined: it could not be determined. */
   readonly standing: DomainStatus | undefined;
+  /** undefined: it could not be read, or is not needed. */
+  readonly certificates?: CertificateStatus | undefined;
+  /** The domain's `max_age`. */
+  readonly maxAge?: string | undefined;
 }
 
 /** Returns the first problem with its remedy. "In step" only if no problem is known. */
@@ -30,7 +38,8 @@ export function healthOf(vitals: Vitals): Health {
   return (
     healthNow(vitals) ??
     healthOfLastCrawl(vitals) ??
-    healthOfFiles(vitals) ?? { tone: "good", word: "in step", reason: "" }
+    healthOfFiles(vitals) ??
+    healthOfCertificates(vitals) ?? { tone: "good", word: "in step", reason: "" }
   );
 }
 
@@ -44,14 +53,19 @@ function healthNow({ domainId, active, standing }: Vitals): Health | undefined {
       wayOut: { words: "Look at the job", href: jobAddress(active.jobId) },
     };
   }
-  if (active) return { tone: "busy", word: active.state === "paused" ? "paused" : "crawling", reason: "" };
+  if (active) return { tone: "busy", word: wordOf(active), reason: "" };
   if (standing?.rolledBackTo === null || standing?.rolledBackTo === undefined) return undefined;
   return {
     tone: "warn",
     word: "rolled back",
-    reason: `Readers see generation ${standing.rolledBackTo}. Crawls change nothing for them until it is released.`,
+    reason: `Readers see generation ${standing.rolledBackTo}, whatever is crawled, until it is released.`,
     wayOut: { words: "Look at the generations", href: `/v2/domains/generations?domain_id=${domainId}&format=html` },
   };
+}
+
+function wordOf({ state, action }: JobRecord): string {
+  if (state === "paused") return "paused";
+  return action === "verify" ? "verifying" : "crawling";
 }
 
 function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health | undefined {
@@ -109,6 +123,21 @@ function healthOfFiles({ domainId, standing }: Vitals): Health | undefined {
     return { tone: "warn", word: "files failed", reason, wayOut };
   }
   return standing.error === "" ? undefined : { tone: "warn", word: "unknown", reason: standing.error };
+}
+
+function healthOfCertificates({ domainId, certificates, maxAge = "" }: Vitals): Health | undefined {
+  if (!certificates) return undefined;
+  const { latest, quick, ageMs, isLate, problem } = certificates;
+  const look = { words: "Look at the verification", href: certificatesAddress(domainId) };
+  // A full one stands until the next: a quick one sees less.
+  const wrong = [latest, quick].find((one) => one?.certificate.statement.verdict === "differs");
+  if (wrong) {
+    const count = plural(countDifferences(wrong.certificate), "difference");
+    const reason = `${wrong === quick ? "The quick verification" : "The last verification"} found ${count} between source, mirror and index.`;
+    return { tone: "bad", word: "differs", reason, wayOut: look };
+  }
+  if (problem) return { tone: "warn", word: "certificate damaged", reason: problem, wayOut: look };
+  return isLate ? { tone: "warn", word: "late", reason: sayLate(maxAge, ageMs), wayOut: look } : undefined;
 }
 
 export function crawlerAddress(domainId: string): string {

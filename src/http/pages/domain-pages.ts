@@ -4,10 +4,12 @@ import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
+import type { CertificateStatus } from "../../engine/kept-certificates.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { plural } from "../../lib/text.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
+import { certificatesAddress, verifiedFigures } from "./certificate-pages.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownName, shownTime, webAddress } from "./display.ts";
 import { domainEditor } from "./domain-editor.ts";
@@ -119,7 +121,7 @@ export async function domainPage(
     title: `${domain.name} · lockstep`,
     modules: ["domains.js"],
     body: html`<header class="page-head"><h1><bdi>${domain.name}</bdi></h1>
-<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ kind }) => kind.abilities.registersAddresses) ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
+<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="${certificatesAddress(domainId)}">Verification</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ kind }) => kind.abilities.registersAddresses) ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
 <p class="quiet"><code>${domainId}</code>${domain.description ? html` · <bdi>${domain.description}</bdi>` : ""}</p></header>
 ${view ? standing(view, frame.product.kinds) : ""}
 <section aria-labelledby="listed-sources"><h2 id="listed-sources">Sources</h2>${sourceTable(domain)}</section>
@@ -129,7 +131,10 @@ ${mayChange(frame, "admin") ? html`<details class="panel"><summary><h2>Edit</h2>
   });
 }
 
-function standing({ domain, health, documents, last, nextRunAt }: DomainOverview, kinds: SourceKinds): Html {
+function standing(
+  { domain, health, documents, last, nextRunAt, certificates }: DomainOverview,
+  kinds: SourceKinds,
+): Html {
   const summary = last ? summarizeCrawl(last, kinds) : undefined;
   return html`<section class="panel stack" aria-label="How it stands">
 <p><span class="pill ${health.tone}">${health.word}</span></p>
@@ -139,6 +144,7 @@ ${health.reason ? html`<div class="notice ${health.tone}"><p>${health.reason}</p
 <div><dt>Last crawl</dt><dd>${last ? html`<a href="${jobAddress(last.jobId)}">${shownTime(last.endedAt || last.lastModifiedAt)}</a>` : sayNoCrawl(documents)}</dd></div>
 ${summary ? html`<div><dt>It brought</dt><dd>${sayCounts(summary)}</dd></div>` : ""}
 <div><dt>Crawls by itself</dt><dd>${domain.schedule ? html`<code>${domain.schedule}</code>${nextRunAt ? html`, next ${shownTime(nextRunAt)}` : ""}` : domain.scheduleProblem ? html`<span class="pill bad">no</span> ${domain.scheduleProblem}` : "no"}</dd></div>
+${verifiedFigures(domain.domainId, certificates)}
 <div><dt>Vector store</dt><dd>${storeLink(domain)}</dd></div>
 </dl></section>`;
 }
@@ -213,6 +219,8 @@ export interface DomainOverview {
   readonly last: JobRecord | undefined;
   /** "" without a schedule. */
   readonly nextRunAt: string;
+  /** undefined: they could not be read. */
+  readonly certificates: CertificateStatus | undefined;
 }
 
 /** Reads the jobs once for all domains. */
@@ -227,9 +235,12 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
       const last = ended.find((job) => isOf(domain, job));
       // A domain whose state cannot be read must not hide the others.
       const standing = await app.standing(domain).catch(() => undefined);
+      const certificates = await app.certificates.status(domain).catch(() => undefined);
       const vitals = {
         kinds: app.domains.kinds,
         domainId: domain.domainId,
+        certificates,
+        maxAge: domain.maxAge,
         active: active.find((job) => isWorkOn(domain.domainId, job)),
         last,
         standing,
@@ -240,6 +251,7 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
         documents: standing?.documents ?? null,
         last,
         nextRunAt: app.schedule.nextRunAt(domain),
+        certificates,
       };
     }),
   );
@@ -247,7 +259,8 @@ export async function viewDomains(app: App, domains: readonly Domain[]): Promise
 
 /** The generations as the endpoint returns them. */
 export interface ShownGenerations {
-  readonly active: number;
+  readonly shown: number;
+  readonly newest: number;
   readonly pinned: boolean;
   /** Newest first. */
   readonly generations: readonly ShownGeneration[];
@@ -255,7 +268,8 @@ export interface ShownGenerations {
 
 interface ShownGeneration {
   readonly generation: number;
-  readonly active: boolean;
+  readonly generation_id: string;
+  readonly shown: boolean;
   readonly committed_utc: string;
   readonly domain_id: string;
   readonly source_id: string;
@@ -265,12 +279,15 @@ interface ShownGeneration {
   readonly intermediate: boolean;
   readonly added: number;
   readonly removed: number;
+  readonly erased: number;
   readonly visible: boolean;
 }
 
 export interface ShownDifference {
   readonly from: number;
   readonly to: number;
+  /** How many documents were erased from each of them since. */
+  readonly erased: { readonly from: number; readonly to: number };
   readonly changes: readonly {
     readonly change: string;
     readonly source_id: string;
@@ -285,13 +302,13 @@ const PATH = "/v2/domains/generations";
 
 /** Renders the current generation of a domain, the earlier ones, and the way back to them. */
 export function generationsPage(data: ShownGenerations, domainId: string, frame: Frame): Html {
-  const { generations, pinned, active } = data;
+  const { generations, pinned, shown, newest } = data;
   return page(
     "Generations",
     domainId,
     html`${
       pinned
-        ? html`<div class="notice warn"><p>Rolled back: readers see generation ${active}. Crawls download and process, but change nothing for readers until it is released; then the next crawl brings the domain in step again.</p>${mayChange(frame, "operate") ? release(domainId) : ""}</div>`
+        ? html`<div class="notice warn"><p>Rolled back: readers see generation ${shown}, whatever is crawled. The newest is ${newest}; a release shows it to them, at once.</p>${mayChange(frame, "operate") ? release(domainId) : ""}</div>`
         : ""
     }
 ${generations.length === 0 ? html`<div class="empty"><strong>Nothing is kept yet.</strong><p>Each crawl that changes something leaves a generation.</p></div>` : generationTable(data, domainId, frame)}`,
@@ -299,20 +316,24 @@ ${generations.length === 0 ? html`<div class="empty"><strong>Nothing is kept yet
   );
 }
 
-function generationTable({ generations, active }: ShownGenerations, domainId: string, frame: Frame): Html {
+function generationTable({ generations, shown }: ShownGenerations, domainId: string, frame: Frame): Html {
   return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Generations"><table class="rows generations">
 <thead><tr><th scope="col">Generation</th><th scope="col">Committed</th><th scope="col">Crawl</th><th scope="col">Source</th><th scope="col" class="end">Added</th><th scope="col" class="end">Removed</th><th scope="col">Readers</th><th scope="col">Actions</th></tr></thead>
 <tbody>${generations.map((generation, at) => {
     const before = generations[at + 1];
     return html`<tr><th scope="row"><span class="on-phones">Generation </span>${generation.generation}</th><td data-label="Committed"><div>${shownTime(generation.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(generation)}</div></td><td data-label="Source"><div><code>${generation.source_id}</code></div></td><td class="end" data-label="Added"><div>${generation.added}</div></td><td class="end" data-label="Removed"><div>${generation.removed}</div></td>
-<td data-label="Readers"><div>${seenBy(generation)}</div></td>
-<td data-label="Actions"><div class="row-actions">${before ? html`<a class="button small" href="${PATH}/difference?domain_id=${domainId}&amp;from=${before.generation}&amp;to=${generation.generation}&amp;format=html">What changed<span class="visually-hidden"> in generation ${generation.generation}</span></a>` : ""}<a class="button small" href="/v2/search?format=ui&amp;domain_id=${domainId}&amp;generation=${generation.generation}">Search it<span class="visually-hidden"> as of generation ${generation.generation}</span></a>${generation.generation !== active && mayChange(frame, "operate") ? rollback(generation, domainId) : ""}</div></td></tr>`;
+<td data-label="Readers"><div>${seenBy(generation)}${generation.erased > 0 ? html` <span class="pill warn">${erasedFrom(generation.erased)}</span>` : ""}</div></td>
+<td data-label="Actions"><div class="row-actions">${before ? html`<a class="button small" href="${PATH}/difference?domain_id=${domainId}&amp;from=${before.generation}&amp;to=${generation.generation}&amp;format=html">What changed<span class="visually-hidden"> in generation ${generation.generation}</span></a>` : ""}<a class="button small" href="/v2/search?format=ui&amp;domain_id=${domainId}&amp;generation=${generation.generation}">Search it<span class="visually-hidden"> as of generation ${generation.generation}</span></a>${generation.generation !== shown && mayChange(frame, "operate") ? rollback(generation, domainId) : ""}</div></td></tr>`;
   })}</tbody></table></div>`;
 }
 
-function seenBy({ active, visible }: ShownGeneration): Html {
-  if (active) return html`<span class="pill good">see this</span>`;
-  return visible ? html`<span class="quiet">saw this</span>` : html`<span class="pill warn">rolled back</span>`;
+function seenBy({ shown, visible }: ShownGeneration): Html {
+  if (shown) return html`<span class="pill good">see this</span>`;
+  return visible ? html`<span class="quiet">saw this</span>` : html`<span class="pill warn">not shown</span>`;
+}
+
+function erasedFrom(documents: number): string {
+  return `${plural(documents, "document")} erased`;
 }
 
 function crawlOf({ crawl, intermediate }: ShownGeneration): Html {
@@ -323,7 +344,7 @@ function crawlOf({ crawl, intermediate }: ShownGeneration): Html {
 /** Needs two steps: all readers see the change at once. */
 function rollback({ generation, intermediate }: ShownGeneration, domainId: string): Html {
   return html`<details class="inline"><summary class="button small">Roll back to ${generation}</summary>
-<form class="notice warn" action="${PATH}/rollback?domain_id=${domainId}&amp;generation=${generation}&amp;format=html" method="post"><p>Everybody sees generation ${generation} at once.${intermediate ? " It is a state between two sources of one crawl, which had not committed everything yet." : ""} Crawls change nothing for readers until you release it.</p><div><button class="danger small">Show readers generation ${generation}</button></div></form></details>`;
+<form class="notice warn" action="${PATH}/rollback?domain_id=${domainId}&amp;generation=${generation}&amp;format=html" method="post"><p>Everybody sees generation ${generation} at once.${intermediate ? " It is a state between two sources of one crawl, which had not committed everything yet." : ""} They go on seeing it, whatever is crawled, until you release it.</p><div><button class="danger small">Show readers generation ${generation}</button></div></form></details>`;
 }
 
 function release(domainId: string): Html {
@@ -333,11 +354,17 @@ function release(domainId: string): Html {
 const TONES: Readonly<Record<string, string>> = { added: "good", changed: "busy", removed: "bad" };
 
 /** Renders what readers see differently in two generations. */
-export function differencePage({ from, to, changes, more }: ShownDifference, domainId: string, frame: Frame): Html {
+export function differencePage(
+  { from, to, erased, changes, more }: ShownDifference,
+  domainId: string,
+  frame: Frame,
+): Html {
   return page(
     `From generation ${from} to ${to}`,
     domainId,
     html`<p><a href="${PATH}?domain_id=${domainId}&amp;format=html">All generations</a></p>
+${erased.from > 0 ? html`<p class="notice warn">From generation ${from}, ${erasedFrom(erased.from)}.</p>` : ""}
+${erased.to > 0 ? html`<p class="notice warn">From generation ${to}, ${erasedFrom(erased.to)}.</p>` : ""}
 ${changes.length === 0 ? html`<p class="quiet">Readers see the same documents in both.</p>` : ""}
 ${more ? html`<p class="notice warn">Only the first ${changes.length} are shown.</p>` : ""}
 ${

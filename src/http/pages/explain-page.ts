@@ -1,7 +1,7 @@
 import { html } from "hono/html";
+import { fileAddress } from "../../app/openable-url.ts";
 import type { ExplainedJson, ExplanationJson } from "../endpoints/explain-endpoints.ts";
 import { shownName, webAddress } from "./display.ts";
-import { fileAddress } from "./document-pages.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 
 /** Renders why a document is, or is not, found; for browsers without scripts. */

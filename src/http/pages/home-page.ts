@@ -142,6 +142,7 @@ export async function gatherHome(app: App): Promise<HomeModel> {
     crawls: crawls.filter((job) => job.object === domain.domainId),
     standing: await standingOf(app, domain),
     nextRunAt: app.schedule.nextRunAt(domain),
+    certificates: await app.certificates.status(domain).catch(() => undefined),
   });
   return {
     domains: await Promise.all(shown.map(view)),

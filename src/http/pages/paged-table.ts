@@ -73,7 +73,14 @@ ${filters ?? ""}
 </form>`;
 }
 
-function pager<T>({ id, page, rows, frame, caption }: PagedTable<T>): Html | "" {
+/** Links to the pages before and after; "" if this is all. */
+export function pager<T>({
+  id,
+  page,
+  rows,
+  frame,
+  caption,
+}: Pick<PagedTable<T>, "id" | "page" | "rows" | "frame" | "caption">): Html | "" {
   if (!page || (page.offset === 0 && !page.more)) return "";
   const { offset, limit, total, more } = page;
   const before = offset > 0 ? addressWith(frame, { offset: String(Math.max(0, offset - limit)) }) : undefined;

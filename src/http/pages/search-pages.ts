@@ -5,12 +5,12 @@ import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { Generation } from "../../contracts/search-index.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
+import { sayFreshness } from "../../lib/freshness.ts";
 import { plural } from "../../lib/text.ts";
 import { imageAddress } from "../endpoints/item-codec.ts";
 import { registryView } from "../endpoints/registry-view.ts";
 import type { SearchArguments } from "../endpoints/search-endpoints.ts";
 import { shownName, shownTime, webAddress } from "./display.ts";
-import { fileAddress } from "./document-pages.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith } from "./paged-table.ts";
 
@@ -34,7 +34,7 @@ export function searchPage(model: SearchModel, frame: Frame): Html {
     body: html`<header class="page-head"><h1>Search</h1></header>
 ${choices.domains.length === 0 ? nothingYet(frame) : html`<section class="panel stack" aria-label="Search">${searchForm(args, choices)}</section>`}
 ${error ? html`<p class="notice bad" role="alert">${error}</p>` : ""}
-${hasQuery && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, { domainId: choices.chosen?.domainId, pages: model.pages })}${moreLink(model, frame)}</section>` : ""}
+${hasQuery && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, { explained: true, pages: model.pages, namesDomain: choices.chosen === undefined })}${moreLink(model, frame)}</section>` : ""}
 ${hasQuery && choices.chosen ? missingForm(args.query, choices.chosen.domainId) : ""}`,
   });
 }
@@ -76,7 +76,7 @@ function searchForm(args: SearchArguments, choices: SearchChoices): Html {
 <input type="hidden" name="format" value="ui">
 <div class="search">
 <label class="grow"><span>Search for</span><input type="search" name="query" value="${args.query}" required maxlength="4000" autocomplete="off" ${args.query ? "" : "autofocus"}></label>
-<label><span>Domain</span><select name="domain_id">${domains.map(({ domainId, name }) => option(domainId, name, chosen?.domainId))}</select></label>
+<label><span>Domain</span><select name="domain_id">${domains.length > 1 ? option("", "All domains", chosen?.domainId ?? "") : ""}${domains.map(({ domainId, name }) => option(domainId, name, chosen?.domainId))}</select></label>
 <button class="primary">Search</button>
 </div>
 <details ${isNarrowed(args) ? "open" : ""}><summary>Narrow it</summary>${narrowing(args, choices)}</details>
@@ -136,12 +136,17 @@ ${answer.query === "" ? "" : searchResults(answer)}
 }
 
 interface ResultExtras {
-  /** If set, every result links to the explanation of its document. */
-  readonly domainId?: string | undefined;
+  /** Results link to the explanation of their document. */
+  readonly explained?: boolean;
+  /** Results say which domain they are from. */
+  readonly namesDomain?: boolean;
   readonly pages?: FoundPages;
 }
 
-export function searchResults(answer: QueryAnswer, { domainId, pages }: ResultExtras = {}): Html {
+export function searchResults(
+  answer: QueryAnswer,
+  { explained = false, namesDomain = false, pages }: ResultExtras = {},
+): Html {
   const count = answer.sources.length;
   const notes = (answer.notes ?? []).map((note) => html`<p class="notice warn" role="note">${note}</p>`);
   if (count === 0) {
@@ -154,7 +159,8 @@ export function searchResults(answer: QueryAnswer, { domainId, pages }: ResultEx
     const isFirst = answer.sources.findIndex(({ fileId }) => fileId === source.fileId) === at;
     return result(source, {
       query: answer.query,
-      domainId,
+      explained,
+      namesDomain,
       page: page && { ...page, ...(!isFirst && { pictures: [] }) },
     });
   })}</ol>`;
@@ -162,11 +168,12 @@ export function searchResults(answer: QueryAnswer, { domainId, pages }: ResultEx
 
 interface Shown {
   readonly query: string;
-  readonly domainId: string | undefined;
+  readonly explained: boolean;
+  readonly namesDomain: boolean;
   readonly page: FoundPage | undefined;
 }
 
-function result(source: QuerySource, { query, domainId, page }: Shown): Html {
+function result(source: QuerySource, { query, explained, namesDomain, page }: Shown): Html {
   const passage = passageOf(source, query);
   const excerpt = excerptOf(passage);
   return html`<li class="result">
@@ -179,13 +186,22 @@ ${excerpt.cut ? html`<details><summary>Whole passage</summary><p class="passage"
 <div><dt>Score</dt><dd>${source.score.toFixed(2)}</dd></div>
 ${source.details?.page ? html`<div><dt>Page</dt><dd>${source.details.page}</dd></div>` : ""}
 ${source.modifiedAt ? html`<div><dt>Modified</dt><dd>${shownTime(source.modifiedAt)}</dd></div>` : ""}
+${namesDomain && source.domainId ? html`<div><dt>Domain</dt><dd><code>${source.domainId}</code></dd></div>` : ""}
 </dl>
+${freshnessLine(source)}
 ${alsoIn(source)}
-${scoreReason(source, domainId && explainAddress(source, query, domainId))}
+${scoreReason(source, explained && source.domainId ? explainAddress(source, query) : undefined)}
 </li>`;
 }
 
-function explainAddress({ fileId }: QuerySource, query: string, domainId: string): string {
+/** When it changed is a fact of its own. */
+function freshnessLine(source: QuerySource): Html | "" {
+  const said = sayFreshness({ ...source, changedAt: "" });
+  if (said === "") return "";
+  return html`<p class="${source.isBehind ? "notice warn" : "quiet"}">${said[0]?.toUpperCase()}${said.slice(1)}</p>`;
+}
+
+function explainAddress({ fileId, domainId }: QuerySource, query: string): string {
   return `/v2/search/explain?${new URLSearchParams({ domain_id: domainId, query, document: fileId, format: "html" })}`;
 }
 
@@ -200,8 +216,8 @@ function passageOf({ text, details }: QuerySource, query: string): Marked {
 
 /** Returns the path of the file or the address of the page, and the section in it. */
 function locationOf({ sectionPath, details, name }: QuerySource, page: FoundPage | undefined): Html | "" {
-  const folder = details?.path.endsWith(`/${name}`) ? details.path.slice(0, -name.length - 1) : "";
-  const parts = [page?.address ?? folder.replaceAll("/", " / "), sectionPath.replaceAll(" > ", " › ")]
+  // The title stands above, so the place names the file, too.
+  const parts = [page?.address ?? (details?.path || name).replaceAll("/", " / "), sectionPath.replaceAll(" > ", " › ")]
     .filter(Boolean)
     .map(shownName);
   return parts.length === 0
@@ -217,13 +233,9 @@ function alsoIn({ details }: QuerySource): Html | "" {
 }
 
 function sourceLink(source: QuerySource, title: string | undefined): Html {
-  const name = shownName(title || source.name || source.fileId);
-  const [domainId, sourceId, itemId] = ["domain_id", "source_id", "item_id"].map((name) =>
-    String(source.attributes[name] ?? ""),
-  );
-  // A browser opens neither a local file nor, mostly, a blob, which needs a signature.
-  const stored = fileAddress("version", { domainId, sourceId, itemId });
-  if (stored !== undefined) return html`<a href="${stored}">${name}</a>`;
+  const name = shownName(title || source.title);
+  // An address of ours: see openableUrl.
+  if (/^\/(?!\/)/.test(source.url)) return html`<a href="${source.url}">${name}</a>`;
   const href = webAddress(source.url);
   return href === undefined
     ? html`${name}`
@@ -366,14 +378,14 @@ function startOfWord(text: string, at: number): number {
 /** The options of the search form. */
 export interface SearchChoices {
   readonly domains: readonly Domain[];
-  /** The domain that is searched by default. */
+  /** The domain that is searched; undefined: all of them. */
   readonly chosen: Domain | undefined;
   readonly generations: readonly Generation[];
 }
 
 export async function gatherChoices(app: App, wanted: DomainId | undefined): Promise<SearchChoices> {
   const { domains } = await app.domains.list();
-  const chosen = domains.find(({ domainId }) => domainId === wanted) ?? domains[0];
+  const chosen = domains.find(({ domainId }) => domainId === wanted) ?? (domains.length === 1 ? domains[0] : undefined);
   return { domains, chosen, generations: chosen?.vectorStoreId ? await generationsOf(app, chosen.domainId) : [] };
 }
 

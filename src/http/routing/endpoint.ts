@@ -38,6 +38,8 @@ export interface Call {
   readonly format: Format;
   readonly principal: Principal;
   readonly header: (name: string) => string | undefined;
+  /** Where the caller reaches this server; addresses in answers begin so. */
+  readonly origin: string;
   /** Aborts when the client of a stream goes away. */
   readonly signal: AbortSignal;
 }

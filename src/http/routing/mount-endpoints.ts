@@ -120,7 +120,8 @@ async function handleRequest(
   if (confirmPage) return confirmPage;
   await record.begin();
   const header = (name: string): string | undefined => c.req.header(name);
-  const call: Call = { endpoint: url.pathname + url.search, format, principal, header, signal: gone.signal };
+  const origin = c.get("origin");
+  const call: Call = { endpoint: url.pathname + url.search, format, principal, header, origin, signal: gone.signal };
   const accepted: Accepted = { one, args, call };
   switch (format) {
     case "stream":

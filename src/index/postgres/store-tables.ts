@@ -1,5 +1,12 @@
 import type { Schema } from "../../lib/sql/sql.ts";
-import { checksumColumn, crawlColumn, DIRECT_GENERATION, DIRECT_SOURCE, keptTable } from "../shared-schema.ts";
+import {
+  checksumColumn,
+  crawlColumn,
+  DIRECT_GENERATION,
+  DIRECT_SOURCE,
+  keptTable,
+  newestAndShown,
+} from "../shared-schema.ts";
 
 /**
  * Full-text tables. `chunks_text` and `labels_text` hold the words of each row, made by analyze() and joined by blanks;
@@ -189,13 +196,20 @@ const CRAWLS = crawlColumn('text COLLATE "C"');
 const KEPT = keptTable({ text: 'text COLLATE "C"', integer: "bigint" });
 
 const CHECKSUMS = checksumColumn("bigint");
+const SHOWN = newestAndShown({
+  text: 'text COLLATE "C"',
+  integer: "bigint",
+  uuid: "gen_random_uuid()::text",
+  join: "",
+});
 
 export const STORE_TABLES: Schema = {
-  version: 4,
-  sql: TABLES + CRAWLS + KEPT + CHECKSUMS,
+  version: 5,
+  sql: TABLES + CRAWLS + KEPT + CHECKSUMS + SHOWN,
   upgrades: new Map([
     [1, CRAWLS],
     [2, KEPT],
     [3, CHECKSUMS],
+    [4, SHOWN],
   ]),
 };

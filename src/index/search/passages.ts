@@ -25,6 +25,7 @@ export interface HitDocument {
   readonly id: number;
   readonly fileId: FileId;
   readonly name: string;
+  readonly title: string;
   readonly path: string;
   readonly url: string;
   readonly modifiedAt: string;
@@ -72,8 +73,9 @@ function wordsOf({ sectionPath, text }: Omit<Passage, "words">): PassageWords {
 
 export async function loadDocuments(sql: Sql, documentIds: readonly number[]): Promise<Map<number, HitDocument>> {
   const rows = await sql.all<HitDocument>(
-    `SELECT id, file_id AS "fileId", name, path, url, modified_at AS "modifiedAt", attributes
-     FROM documents WHERE ${isListed(sql, "id", "$1", "integer")}`,
+    `SELECT d.id, d.file_id AS "fileId", d.name, coalesce(b.title, '') AS title, d.path, d.url,
+       d.modified_at AS "modifiedAt", d.attributes
+     FROM documents d LEFT JOIN bodies b ON b.id = d.body_id WHERE ${isListed(sql, "d.id", "$1", "integer")}`,
     [listOf([...new Set(documentIds)])],
   );
   return new Map(rows.map((row) => [row.id, row]));

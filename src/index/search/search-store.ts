@@ -2,9 +2,10 @@ import { BadInputError, CancelledError, RemoteError } from "../../contracts/erro
 import type { Attributes, HitDetails, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import { fastHash } from "../../lib/hash.ts";
 import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
+import { plural } from "../../lib/text.ts";
 import { fold, type Token } from "../analyzer.ts";
 import { activeSpace } from "../embedding/spaces.ts";
-import { isKept, keptGenerations } from "../generations.ts";
+import { findGeneration, isKept, keptGenerations } from "../generations.ts";
 import type { Phrase, Store } from "../store.ts";
 import { readState } from "../store-state.ts";
 import { type CandidateSearch, type Candidates, findCandidates } from "./find-candidates.ts";
@@ -109,7 +110,7 @@ async function searchIn(
 ): Promise<SearchHit[] | undefined> {
   const isCurrent = queryVector !== undefined && (await activeSpace(sql))?.id === queryVector.space.id;
   if (queryVector && !isCurrent && mayTryAgain) return undefined;
-  const generation = await generationOf(sql, query.generation);
+  const { number: generation, generationId, erased } = await generationOf(sql, query.generation);
   const question = parseQuery(query.text);
   const passages = new Passages(sql);
   const candidates = await findCandidates({
@@ -124,6 +125,9 @@ async function searchIn(
     ...(isCurrent && { queryVector }),
   });
   if (candidates.quotesIgnored) query.tell?.(QUOTES_IGNORED);
+  if (query.generation !== undefined && erased > 0) {
+    query.tell?.(`Generation ${generation} is not what it was: ${plural(erased, "document")} erased.`);
+  }
   const strength = await answerStrength(passages, question, candidates);
   const scored = fuseScores(candidates.all, (query.scoreThreshold ?? 0) / strength, candidates.textShare);
   const weighed = scored.map((one) => ({ ...one, score: one.score * strength }));
@@ -131,14 +135,21 @@ async function searchIn(
   const ordered = await demoteThin(sql, passages, weighed, { phrases, limit: query.limit });
   return gatherHits(sql, passages, ordered, phrases, {
     limit: query.limit,
-    generation,
+    seenIn: { generation, generationId },
     unfolded: query.unfolded ?? false,
   });
 }
 
-async function generationOf(sql: Sql, wanted: number | undefined): Promise<number> {
-  const { active } = await readState(sql);
-  if (wanted === undefined || wanted === active || (await isKept(sql, wanted))) return wanted ?? active;
+/** Returns the generation to read: the one that readers are shown, or a kept one that is asked for. Throws BadInputError. */
+export async function generationOf(
+  sql: Sql,
+  wanted: number | undefined,
+): Promise<{ readonly number: number; readonly generationId: string; readonly erased: number }> {
+  const { shown } = await readState(sql);
+  const number = wanted ?? shown;
+  if (number === shown || (await isKept(sql, number))) {
+    return (await findGeneration(sql, number)) ?? { number, generationId: "", erased: 0 };
+  }
   const kept = (await keptGenerations(sql)).map(({ number }) => number);
   const those = kept.length === 0 ? "there is none yet" : `kept are ${kept.join(", ")}`;
   throw new BadInputError(`generation ${wanted} is not kept; ${those}`);
@@ -255,6 +266,8 @@ interface Gathered {
   readonly alsoIn: Map<number, HitDocument>;
 }
 
+type SeenIn = Pick<HitDetails, "generation" | "generationId">;
+
 /**
  * Returns the first `limit` candidates as hits. A passage that is (nearly) the same as a better one is no separate hit: its
  * document is named there, unless the query is unfolded.
@@ -264,7 +277,7 @@ async function gatherHits(
   passages: Passages,
   scored: readonly Scored[],
   phrases: readonly Phrase[],
-  { limit, generation, unfolded }: { readonly limit: number; readonly generation: number; readonly unfolded: boolean },
+  { limit, seenIn, unfolded }: { readonly limit: number; readonly seenIn: SeenIn; readonly unfolded: boolean },
 ): Promise<SearchHit[]> {
   const gathered: Gathered[] = [];
   const window = limit * 2 + 10;
@@ -283,7 +296,7 @@ async function gatherHits(
       if (gathered.length >= limit) continue;
       const shingles = shinglesOf(passage.words.text);
       if (!unfolded && isAlike(gathered, shingles, document)) continue;
-      const hit = hitOf(one, passage, document, { highlights: highlight(passage.words.tokens, phrases), generation });
+      const hit = hitOf(one, passage, document, { highlights: highlight(passage.words.tokens, phrases), ...seenIn });
       gathered.push({ ...one, hit, text: passage.text, shingles, alsoIn: new Map() });
     }
   }
@@ -316,18 +329,20 @@ function withOthers({ hit, alsoIn }: Gathered): SearchHit {
 function hitOf(
   { score, parts }: Scored,
   { sectionPath, text, page, language }: Passage,
-  { fileId, name, path, url, modifiedAt, attributes }: HitDocument,
-  { highlights, generation }: Pick<HitDetails, "highlights" | "generation">,
+  { fileId, name, title, path, url, modifiedAt, attributes }: HitDocument,
+  { highlights, generation, generationId }: SeenIn & Pick<HitDetails, "highlights">,
 ): SearchHit {
   const details: HitDetails = {
     highlights,
     parts,
+    title,
     path,
     url,
     modifiedAt,
     page,
     language,
     generation,
+    generationId,
     alsoIn: [],
   };
   return { fileId, name, score, attributes: JSON.parse(attributes) as Attributes, sectionPath, text, details };

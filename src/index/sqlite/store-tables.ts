@@ -1,5 +1,12 @@
 import type { Schema } from "../../lib/sql/sql.ts";
-import { checksumColumn, crawlColumn, DIRECT_GENERATION, DIRECT_SOURCE, keptTable } from "../shared-schema.ts";
+import {
+  checksumColumn,
+  crawlColumn,
+  DIRECT_GENERATION,
+  DIRECT_SOURCE,
+  keptTable,
+  newestAndShown,
+} from "../shared-schema.ts";
 
 /** The words by their trigrams. */
 export const WORDS_TRIPLES =
@@ -286,6 +293,13 @@ const KEPT = keptTable({ text: "TEXT", integer: "INTEGER" });
 /** Added by format 6. */
 const CHECKSUMS = checksumColumn("INTEGER");
 
+/** SQLite has no function for it. Version 4, variant 8. */
+const UUID = `lower(hex(randomblob(4)) || '-' || hex(randomblob(2)) || '-4' || substr(hex(randomblob(2)), 2) || '-8' ||
+  substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6)))`;
+
+/** Added by format 7. */
+const SHOWN = newestAndShown({ text: "TEXT", integer: "INTEGER", uuid: UUID, join: "CROSS" });
+
 /** Keyed by the format they start from; `tables` is the schema of format 3. */
 function storeUpgrades(tables: string): ReadonlyMap<number, string> {
   return new Map([
@@ -294,11 +308,12 @@ function storeUpgrades(tables: string): ReadonlyMap<number, string> {
     [3, CRAWLS],
     [4, KEPT],
     [5, CHECKSUMS],
+    [6, SHOWN],
   ]);
 }
 
 export const STORE_TABLES: Schema = {
-  version: 6,
-  sql: TABLES + CRAWLS + KEPT + CHECKSUMS,
+  version: 7,
+  sql: TABLES + CRAWLS + KEPT + CHECKSUMS + SHOWN,
   upgrades: storeUpgrades(TABLES),
 };

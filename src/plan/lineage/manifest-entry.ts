@@ -97,10 +97,10 @@ export function isExpired(entry: ManifestEntry, { graceRuns, graceMs }: GraceRul
   return entry.missingRuns >= graceRuns && ms >= 0 && ms >= graceMs;
 }
 
-/** A file whose texts and documents were purged. */
+/** A file that is not waited for any more. Its versions stay until the entry is dropped, so one that returns is the same document. */
 export function asDeleted(entry: ManifestEntry, now: Date): ManifestEntry {
   const at = now.toISOString();
-  const deleted = { status: "deleted", deletedAt: at, missingSinceAt: "", missingRuns: 0, versions: [] } as const;
+  const deleted = { status: "deleted", deletedAt: at, missingSinceAt: "", missingRuns: 0 } as const;
   return withEvent({ ...entry, ...deleted }, { event: "deleted", from: "", certainty: 1, at });
 }
 
