@@ -233,6 +233,7 @@ function openIngest(
       documents: web.documents,
       images: web.images,
       domains,
+      erasures: openErasureStore(storageFolder(storagePath, "domains")),
       backend,
       crawlerFolder: storageFolder(storagePath, "crawler"),
       rules: web.rules,

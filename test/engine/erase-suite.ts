@@ -287,6 +287,14 @@ export function eraseSuite(
       assert.deepEqual(await find(), []);
       assert.deepEqual(await world.found(MARKER), []);
       assert.ok(!filled.pages.asked.includes("/hidden"), "the erased page was asked for");
+      const address = {
+        url: filled.pages.url("/hidden"),
+        title: "",
+        domainId: DOMAIN,
+        force: false,
+        includeImages: false,
+      };
+      await assert.rejects(world.app.ingest.add(address), /was erased on .* --allow url_/);
       await world.crawl({ mode: "full" });
       assert.deepEqual(await find(), []);
     });
