@@ -80,6 +80,8 @@ const SHA256 = /^[0-9a-f]{64}$/;
 
 interface GenerationContext {
   readonly store: Store;
+  /** Throws if the store was deleted meanwhile. */
+  readonly assertStore: () => Promise<unknown>;
   readonly domainId: string;
   /** undefined: the sources of a crawl fill it together. */
   readonly sourceId?: SourceId;
@@ -108,6 +110,7 @@ export class DraftGeneration implements CrawlDraft {
   }
 
   async source(sourceId: SourceId): Promise<EmbeddedDraft> {
+    await this.context.assertStore();
     return new EmbeddedDraft(this, sourceId);
   }
 
@@ -122,7 +125,8 @@ export class DraftGeneration implements CrawlDraft {
     options: { readonly allowEmpty: boolean } = { allowEmpty: false },
   ): Promise<number | null> {
     signal.throwIfAborted();
-    const { store, nowSeconds } = this.context;
+    const { store, assertStore, nowSeconds } = this.context;
+    await assertStore();
     const [only, ...others] = this.#sources;
     const sourceId = others.length === 0 ? (only ?? "") : "";
     const number =

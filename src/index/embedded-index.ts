@@ -120,9 +120,9 @@ export class EmbeddedIndex implements Index {
   }
 
   #draftContext(store: Store) {
-    const { domain, extractor, retention = DEFAULT_RETENTION } = this.#options;
+    const { domain, extractor, retention = DEFAULT_RETENTION, store: assertStore } = this.#options;
     if (domain === undefined) throw withoutDomain("open draft");
-    return { store, domainId: domain, extractor, retention, nowSeconds: this.#nowSeconds };
+    return { store, assertStore, domainId: domain, extractor, retention, nowSeconds: this.#nowSeconds };
   }
 
   async #openCrawlDraft(crawl: string): Promise<CrawlDraft> {

@@ -310,3 +310,22 @@ test("where the start page has nothing to read and leads nowhere any more, the p
     assert.deepEqual([await own.found("bharala"), await own.found("bharalb")], [[], ["/b"]], "unlinked for good");
   }
 });
+
+test("a dry run plans what the run then does where pages lead to pages that fail, are gone or are odd", async (t) => {
+  const troubles: readonly PageAnswer[] = [{ status: 503 }, { status: 404 }, odd, { body: "" }, { body: signIn }];
+  for (const trouble of troubles) {
+    const own = await WebStory.openSpaced();
+    t.after(() => own.close());
+    own.site.set("/", html("About gnu", linksTo("/target", "/in301", "/in302")));
+    for (const path of ["/target", "/in301", "/in302"]) own.site.set(path, html(`About kudu${path.slice(1)}`));
+    await own.crawl();
+    own.site.set("/target", { etag: null, ...trouble });
+    for (const status of [301, 302]) own.site.set(`/in${status}`, redirect("/target", status));
+    for (let i = 0; i < 3; i++) {
+      own.later(60);
+      const plan = await own.crawl({ dryRun: true });
+      const run = await own.crawl();
+      assert.deepEqual(plan.source.download, run.source.download, `${JSON.stringify(trouble)}, crawl ${i + 1}`);
+    }
+  }
+});

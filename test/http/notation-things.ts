@@ -227,6 +227,7 @@ export function thingsOf(
     "/v2/ingest/rebuild": { act: async () => ({ ...(await ofRegistry()), dry_run: "true" }) },
     "/v2/ingest/status": { act: ofRegistry },
     "/v2/ingest/images/get": { needs: ["item_id", "image_id"], act: illustrated },
+    "/v2/describe": { act: ofDomain },
     "/v2/domains/certificates": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/certificates/get": { needs: ["domain_id"], act: verified },
     "/v2/domains/generations": { needs: ["domain_id"], act: ofDomain },

@@ -34,7 +34,7 @@ export const ADDITIONS = [
   "- L(z): `/v2/reports/download?report_id={id}` - A whole report",
   "- L(jh): `/v2/domains/check?domain_id={id}` - What a crawl of the domain would meet",
   "- L(jh): `/v2/domains/check_source?source_type={type}&site_url={url}&sharepoint_url_part={path}&list_name={name}&filter={odata}&source_id={id}&start_urls={urls}` - The same of a source that is in no domain yet",
-  "- L(jh): `/v2/describe` - What can be searched, and how far it is proved",
+  "- L(jh): `/v2/describe?domain_id={id}` - What can be searched, and how far it is proved",
   "- L(jhu): `/v2/search?query={text}&domain_id={id}&certificate=[true|false]` - Passages",
   "- L(jh): `/v2/search/explain?domain_id={id}&query={text}&document={name}` - Why a document is found, or not",
   "- L(jhs): `/v2/crawler/verify?domain_id={id}&download=[true|false]&quick=[true|false]&repair=[true|false]&prove={item}` - Whether source, mirror and index say the same",

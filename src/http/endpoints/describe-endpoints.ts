@@ -1,7 +1,10 @@
 import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
+import type { DomainId } from "../../contracts/ids.ts";
 import { type Answer, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { type Envelope, plainFailure } from "../routing/envelope.ts";
+import { optional } from "../routing/parameters.ts";
+import { domainId } from "../routing/values.ts";
 import { type ProofJson, toProofJson } from "./certificate-codec.ts";
 
 /** What older clients read before their first query. */
@@ -73,9 +76,9 @@ export function describeEndpoints(app: App): Endpoint[] {
       description:
         "Tells what can be searched here, and how far that is proved: each domain with its latest certificate, which says whether index and source said the same, and whether it is older than the domain allows.",
       changes: null,
-      query: {},
-      examples: ["?format=json", "?format=html"],
-      run: () => describeWithProof(app),
+      query: { domain_id: optional(domainId, "Only this domain.") },
+      examples: ["?format=json", "?domain_id=DEMO", "?format=html"],
+      run: ({ domain_id }) => describeWithProof(app, domain_id),
     }),
   ];
 }
@@ -103,10 +106,10 @@ interface ProvedDescription extends Omit<Description, "domains"> {
   }[];
 }
 
-async function describeWithProof(app: App): Promise<Answer<ProvedDescription>> {
+async function describeWithProof(app: App, only: DomainId | undefined): Promise<Answer<ProvedDescription>> {
   const { data } = await describe(app);
-  const { domains } = await app.domains.list();
-  const shown = domains.filter(({ domainId }) => !domainId.startsWith("_"));
+  const { domains } = only === undefined ? await app.domains.list() : { domains: [await app.domains.get(only)] };
+  const shown = domains.filter(({ domainId: id }) => id === only || !id.startsWith("_"));
   const proved = shown.map(async (domain) => {
     const { domainId: domain_id, name, description, vectorStoreId: vector_store_id } = domain;
     const status = await app.certificates.status(domain);
