@@ -229,10 +229,6 @@ async function gatherOne({ run, itemId, path }: FoundItem, { stores, parts }: Pl
   for (const word of new Set([...names, ...paths])) {
     if (await isTelling(word, { run, itemId }, parts)) words.push(word);
   }
-  const quotes = new DocumentQuotes([...fileIds], words);
-  for (const { index } of stores) {
-    for await (const text of index.retained?.texts(sourceId, itemId) ?? []) quotes.addText(text);
-  }
   const current = hashes.size > 0 ? [...hashes] : [...earlier];
   const isHash = (hash: string): boolean => /^[0-9a-f]{64}$/.test(hash) && hash !== EMPTY;
   return {
@@ -241,11 +237,22 @@ async function gatherOne({ run, itemId, path }: FoundItem, { stores, parts }: Pl
     path,
     words,
     fileIds: [...fileIds],
-    quotes,
+    quotes: () => quotesOf({ run, itemId, fileIds: [...fileIds], words }, stores),
     paths: [...paths].filter((one) => one !== ""),
     hashes: current.filter(isHash),
     allHashes: [...new Set([...hashes, ...earlier])].filter(isHash),
   };
+}
+
+async function quotesOf(
+  { run, itemId, fileIds, words }: Pick<GatheredItem, "run" | "itemId" | "fileIds" | "words">,
+  stores: readonly OpenStore[],
+): Promise<DocumentQuotes> {
+  const quotes = new DocumentQuotes(fileIds, words);
+  for (const { index } of stores) {
+    for await (const text of index.retained?.texts(run.config.sourceId, itemId) ?? []) quotes.addText(text);
+  }
+  return quotes;
 }
 
 const FOLDERS: readonly string[] = [ORIGINALS_FOLDER, EMBEDDED_FOLDER, FAILED_FOLDER];
@@ -361,7 +368,12 @@ async function findCopies(items: readonly GatheredItem[], parts: EngineParts, jo
 function withAttached(item: GatheredItem, attached: Copies["attached"]): GatheredItem {
   const words = attached.map(({ name }) => name).filter((name) => name.length >= SHORTEST_WORD);
   const fileIds = attached.map(({ fileId }) => fileId);
-  return { ...item, words: [...item.words, ...words], fileIds: [...item.fileIds, ...fileIds] };
+  const quotes = async (): Promise<DocumentQuotes> => {
+    const own = await item.quotes();
+    own.addFiles(fileIds);
+    return own;
+  };
+  return { ...item, words: [...item.words, ...words], fileIds: [...item.fileIds, ...fileIds], quotes };
 }
 
 interface Group {

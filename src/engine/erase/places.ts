@@ -27,7 +27,8 @@ export interface LeavingItem {
   /** What it was ever called, as far as that means nothing else: paths, addresses, names that no other item has. */
   readonly words: readonly string[];
   readonly fileIds: readonly FileId[];
-  readonly quotes: DocumentQuotes;
+  /** Made when it is needed: it has the runs of words of the whole text. */
+  quotes(): Promise<DocumentQuotes>;
 }
 
 export interface OpenStore {
@@ -172,9 +173,9 @@ async function maskAudit({ words }: LeavingItem, { domain, parts, job }: PlaceCo
   return { removed: await parts.erasing.maskLogs("audit", domain.domainId, words, job) };
 }
 
-async function eraseAnswers({ quotes }: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
+async function eraseAnswers(item: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
   const { kept } = parts.backend;
-  if (kept) return { removed: await kept.eraseAnswers(quotes, job) };
+  if (kept) return { removed: await kept.eraseAnswers(await item.quotes(), job) };
   return { removed: 0, left: ["Answers that quote it are stored by the service for as long as it keeps them."] };
 }
 

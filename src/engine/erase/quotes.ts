@@ -10,14 +10,18 @@ const MOST = 200_000;
 
 /** Recognises texts that name a document, cite one of its files, or have eight consecutive words of it. */
 export class DocumentQuotes implements Quotes {
-  readonly #fileIds: readonly string[];
+  readonly #fileIds: Set<string>;
   readonly #names: WordFinder;
   readonly #runs = new Set<string>();
   readonly #short: string[] = [];
 
   constructor(fileIds: readonly string[], words: readonly string[]) {
-    this.#fileIds = fileIds;
+    this.#fileIds = new Set(fileIds);
     this.#names = new WordFinder(words);
+  }
+
+  addFiles(fileIds: readonly string[]): void {
+    for (const id of fileIds) this.#fileIds.add(id);
   }
 
   addText(text: string): void {
@@ -33,7 +37,7 @@ export class DocumentQuotes implements Quotes {
   }
 
   isIn(text: string): boolean {
-    if (this.#fileIds.some((id) => text.includes(id))) return true;
+    for (const id of this.#fileIds) if (text.includes(id)) return true;
     if (!this.#names.isEmpty && this.#names.isIn(Buffer.from(text))) return true;
     if (this.#runs.size + this.#short.length === 0) return false;
     const words = wordsOf(text);
