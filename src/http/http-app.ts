@@ -8,6 +8,7 @@ import { describeEndpoints } from "./endpoints/describe-endpoints.ts";
 import { doctorEndpoints } from "./endpoints/doctor-endpoints.ts";
 import { documentEndpoints } from "./endpoints/document-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
+import { eraseEndpoints } from "./endpoints/erase-endpoints.ts";
 import { explainEndpoints } from "./endpoints/explain-endpoints.ts";
 import { functionEndpoints } from "./endpoints/function-endpoints.ts";
 import { generationEndpoints } from "./endpoints/generation-endpoints.ts";
@@ -106,6 +107,7 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...documentEndpoints(app),
     ...maintenanceEndpoints(app),
     ...verifyEndpoints(app),
+    ...eraseEndpoints(app),
     ...inventoryEndpoints(app),
     ...describeEndpoints(app),
     ...explainEndpoints(app),

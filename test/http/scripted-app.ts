@@ -12,6 +12,7 @@ import { NotFoundError } from "../../src/contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
+import { openErasureStore } from "../../src/domains/erasure-store.ts";
 import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.ts";
 import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
@@ -170,6 +171,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         backend: { commits: "atomic", openIndex: async () => undefined, deleteVectorStore: async () => undefined },
         itemRepository: () => assert.fail("domains with web sites are not deleted here"),
         ledgers: openTestLedgers(join(folder, "crawler")),
+        erasures: openErasureStore(join(folder, "domains")),
         busyWith: busyWith(createJobStore(jobsFolder)),
       }),
     searchableDocuments: {
@@ -186,6 +188,11 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       ledgers: openTestLedgers(join(folder, "crawler")),
       backend: { openIndex: async () => undefined },
     }),
+    erase: async () => assert.fail("nothing is erased here"),
+    erasures: (domainId) => openErasureStore(join(folder, "domains")).read(domainId),
+    allowErased: async () => assert.fail("nothing is erased here"),
+    setHold: async () => assert.fail("nothing is held here"),
+    liftHold: async () => assert.fail("nothing is held here"),
     generations: async () => NO_GENERATIONS,
     rollback: async () => NO_GENERATIONS,
     release: async () => NO_GENERATIONS,
