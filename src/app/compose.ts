@@ -26,9 +26,10 @@ import { createCertificates } from "../engine/kept-certificates.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
-import { query } from "../engine/query.ts";
+import { describeHits, query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
+import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
 import { createPlans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify-domain.ts";
@@ -54,6 +55,7 @@ import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
 import type { Config } from "./config.ts";
+import { createDomainModels } from "./domain-models.ts";
 import { examineWith } from "./examine-with.ts";
 import { crawlJob, crawlTask } from "./jobs.ts";
 import { openBackend } from "./open-backend.ts";
@@ -113,6 +115,11 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     responseLog,
     searching,
     uploads: ledgers.uploads,
+    domainModels: createDomainModels({
+      domains,
+      query: (...asked) => app.query(...asked),
+      describeHits: (store, hits) => describeHits(store, hits, parts),
+    }),
     ...pace,
   });
   const { backend, facts } = opened;
@@ -123,7 +130,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const { access, roots } = await openAccessControl(config, folder("security"), domains, pace);
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now });
   const web = openWeb(config, acceptedTypes, ledgers.members, pace.web);
-  const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
+  const ingest = openIngest(config, { domains, backend, web, pace: pace.web ?? {} });
   const connections: Connections = { sharepoint, web, trees, crawlerFolder, ledgers };
   const parts = openParts(config, { domains, backend, reports, web, trees, ledgers });
   const jobs = createJobStore(folder("jobs"));
@@ -155,6 +162,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       return ingest();
     },
     documents: createDocuments(parts),
+    searchableDocuments: openSearchableDocuments(parts, searching),
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
@@ -201,7 +209,17 @@ async function openAccessControl(
 /** Opens the registry on first use: most commands never need it. */
 function openIngest(
   { storagePath, web: { checks, defaultDomain } }: Config,
-  { domains, web, pace }: { readonly domains: DomainStore; readonly web: OpenedWeb; readonly pace: WebPace },
+  {
+    domains,
+    backend,
+    web,
+    pace,
+  }: {
+    readonly domains: DomainStore;
+    readonly backend: Backend;
+    readonly web: OpenedWeb;
+    readonly pace: WebPace;
+  },
 ): () => Ingest {
   let ingest: Ingest | undefined;
   return () => {
@@ -214,6 +232,7 @@ function openIngest(
       documents: web.documents,
       images: web.images,
       domains,
+      backend,
       crawlerFolder: storageFolder(storagePath, "crawler"),
       rules: web.rules,
       policy: web.policy,
@@ -245,6 +264,11 @@ function searchVerbs(
     explainDocument: (request, asking = {}) =>
       searching(asking, () => explainDocument({ ...request, signal: asking.signal }, parts)),
   };
+}
+
+function openSearchableDocuments(parts: SearchableParts, searching: Searching): App["searchableDocuments"] {
+  const shown = createSearchableDocuments(parts);
+  return { ...shown, read: (key, range, asking = {}) => searching(asking, () => shown.read(key, range)) };
 }
 
 function noneIfDamaged(error: unknown): readonly [] {

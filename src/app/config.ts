@@ -519,8 +519,14 @@ function readAnswers(reader: SettingReader, kind: "embedded" | "openai" | "azure
   const instructions = reader.text("SEARCH_DEFAULT_INSTRUCTIONS");
   const temperature = readTemperature(reader);
   const model = kind === "embedded" ? readModel(reader) : null;
-  if (!model) {
-    const reason = kind === "embedded" ? "no model writes answers" : `OPENAI_SERVICE_TYPE is ${kind}`;
+  const remote = {
+    embedded: "",
+    openai: "OPENAI_DEFAULT_MODEL_NAME",
+    azure_openai: "AZURE_OPENAI_DEFAULT_MODEL_DEPLOYMENT_NAME",
+  };
+  if (!model && !(remote[kind] && reader.text(remote[kind]))) {
+    const reason =
+      kind === "embedded" ? "no model writes answers" : `OPENAI_SERVICE_TYPE is ${kind}, and no model is named`;
     for (const name of ["SEARCH_DEFAULT_INSTRUCTIONS", "SEARCH_DEFAULT_TEMPERATURE"]) {
       if (reader.text(name)) reader.warnings.push(`${name} is set but has no effect: ${reason}.`);
     }

@@ -1,10 +1,12 @@
 import type OpenAI from "openai";
 import type { ChatModel } from "../backends/embedded/answers/answerer.ts";
+import { withDomainModels } from "../backends/embedded/domain-wire.ts";
 import { createEmbeddedBackend } from "../backends/embedded/embedded-backend.ts";
 import { WireError } from "../backends/embedded/wire/wire-error.ts";
 import type { Principal } from "../contracts/access.ts";
 import type { Backend, Searching, Wire } from "../contracts/backend.ts";
 import type { Extractor } from "../contracts/document.ts";
+import type { DomainModels } from "../contracts/domain-models.ts";
 import type { Embedder } from "../contracts/embedder.ts";
 import type { UploadJournals } from "../contracts/uploads.ts";
 import { openVectorModel, type VectorModelSettings } from "../index/embedding/open-vector-model.ts";
@@ -43,6 +45,8 @@ export interface BackendOptions {
   /** Journals of uploads to a remote backend. */
   readonly uploads: UploadJournals;
   readonly searching?: Searching;
+  /** The models that search domains, by this very backend; absent: the wire has none. */
+  readonly domainModels?: DomainModels;
   /** Runs searches in this thread. */
   readonly searchesHere?: boolean;
   readonly now?: () => Date;
@@ -50,7 +54,7 @@ export interface BackendOptions {
 
 export function openBackend(config: Config, options: BackendOptions): Promise<OpenedBackend> {
   const { backend } = config;
-  return backend.kind === "embedded" ? openEmbedded(config, options) : openRemote(backend, options);
+  return backend.kind === "embedded" ? openEmbedded(config, options) : openRemote(backend, config, options);
 }
 
 async function openEmbedded(config: Config, options: BackendOptions): Promise<OpenedBackend> {
@@ -66,19 +70,22 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
     folder: indexFolder,
     extractor,
     embedder,
-    model: chat?.model,
+    model: () => chat?.model,
     defaultStoreId: search.defaultVectorStoreId,
     ...(options.searching && { searching: options.searching }),
     ...(now && { nowSeconds: () => Math.floor(now().getTime() / 1000) }),
   });
   const setting = embeddings.kind === "onnx" ? "EMBEDDINGS_ONNX_FOLDER" : "EMBEDDINGS_BASE_URL";
   const facts = { place, vectors, embedder: embeddings.kind === "built-in" ? undefined : embedder, setting };
-  const wire = withResponseLog(backend.wire, options.responseLog);
+  const base = withResponseLog(backend.wire, options.responseLog);
+  const { domainModels: models } = options;
+  const answering = models && { ...backend.answers, models, model: () => chat?.model };
+  const wire = answering ? withResponseLog(withDomainModels(backend.wire, answering), options.responseLog) : base;
   const close = async (): Promise<void> => {
     await chat?.close();
     await backend.close();
   };
-  return { backend, wire, client: clientOf(rejecting(wire)), facts, close };
+  return { backend, wire, client: clientOf(rejecting(base)), facts, close };
 }
 
 /** Rethrows failures inside the process as they are, so that the caller can log the real cause. */
@@ -109,9 +116,13 @@ async function openChatModel({ model, instructions, temperature }: AnswerSetting
   return { model: chat, close: () => proxy.close() };
 }
 
+/** Nothing is kept here. */
+const NO_QUOTA = { answers: 0, conversations: 0, bytes: 0 };
+
 async function openRemote(
   settings: Exclude<Config["backend"], { kind: "embedded" }>,
-  { indexFolder, responseLog, uploads }: BackendOptions,
+  config: Config,
+  { indexFolder, responseLog, uploads, domainModels }: BackendOptions,
 ): Promise<OpenedBackend> {
   const apiKey = settings.apiKey.reveal();
   const shared = { apiKey, model: settings.model };
@@ -125,15 +136,26 @@ async function openRemote(
   const { createProxy } = await import("../backends/openai/proxy.ts");
   const backend = createOpenAiBackend(options, { journals: uploads, folder: indexFolder });
   const proxy = createProxy(options);
-  const wire = restrictToOwner(
-    withResponseLog((request, call) => proxy.forward(request, call?.tell), responseLog),
-    responseLog,
-  );
+  const forward: Wire = (request, call) => proxy.forward(request, call?.tell);
+  const owned = (one: Wire): Wire => restrictToOwner(withResponseLog(one, responseLog), responseLog);
+  const { name: model, instructions, temperature } = { name: settings.model, ...config.answers };
+  const chat: ChatModel | undefined =
+    model === ""
+      ? undefined
+      : {
+          name: model,
+          instructions,
+          temperature: temperature ?? undefined,
+          limitField: "max_completion_tokens",
+          complete: forward,
+        };
+  const answering = domainModels && { db: undefined, quota: NO_QUOTA, models: domainModels, model: () => chat };
+  const wire = owned(answering ? withDomainModels(forward, answering) : forward);
   const close = async (): Promise<void> => {
     await backend.close();
     await proxy.close();
   };
-  return { backend, wire, client: clientOf(wire), facts, close };
+  return { backend, wire, client: clientOf(owned(forward)), facts, close };
 }
 
 /** Creates the official client, connected to `wire` without a network. The address must only be well-formed. */

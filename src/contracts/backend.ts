@@ -68,6 +68,8 @@ export interface WireCall {
   readonly tell?: ((failure: unknown) => void) | undefined;
   /** The caller; stored responses and conversations of others are 404. undefined: an internal call. */
   readonly by?: Principal | undefined;
+  /** Where the caller reaches this server: addresses of documents begin so. "" or undefined for an internal call. */
+  readonly origin?: string | undefined;
 }
 
 /** The caller of a search, and its cancellation. */

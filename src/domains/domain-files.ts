@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
+import { ALL_DOMAINS } from "../contracts/domain-models.ts";
 import { BadInputError, explain, NotFoundError, UnreadableError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
@@ -95,4 +96,10 @@ export async function domainNames(domainsFolder: string): Promise<string[]> {
  */
 export function withDomainLock<T>(domainsFolder: string, id: DomainId, work: () => Promise<T>): Promise<T> {
   return withFileLock(join(domainsFolder, ".lockstep", "locks", id), work);
+}
+
+/** The model `lockstep/all` searches every domain, so no new domain may be called so. Domains of earlier releases keep their id. */
+export function refuseReservedId(id: DomainId): void {
+  if (id.toLowerCase() !== ALL_DOMAINS) return;
+  throw new BadInputError(`'${id}' means all domains, so a domain cannot be called so. Choose another 'domain_id'.`);
 }

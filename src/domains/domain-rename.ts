@@ -4,7 +4,7 @@ import { BadInputError, ConflictError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { pathExists } from "../lib/file-system.ts";
-import { domainFile, domainNames, readDomainJson, withDomainLock } from "./domain-files.ts";
+import { domainFile, domainNames, readDomainJson, refuseReservedId, withDomainLock } from "./domain-files.ts";
 import { type DomainFolders, finishRemoval } from "./domain-trash.ts";
 
 /** A rename of a domain, from before anything moves until everything has moved. */
@@ -44,6 +44,7 @@ export async function refuseWhileRenamed(domainsFolder: string, id: DomainId): P
 export async function checkRename(folders: DomainFolders, { from, to }: DomainRename): Promise<void> {
   const { domainsFolder, crawlerFolder } = folders;
   await readDomainJson(domainsFolder, from);
+  refuseReservedId(to);
   if (from.toLowerCase() === to.toLowerCase()) {
     // On some disks both are the same folder, and afterwards nothing would show whether it has moved.
     const advice = from === to ? "" : " Rename it to something else first.";

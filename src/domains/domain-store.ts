@@ -15,6 +15,7 @@ import {
   listDomains,
   readDomainJson,
   readStoredDomain,
+  refuseReservedId,
   type StoredDomains,
   withDomainLock,
   writeDomainJson,
@@ -93,6 +94,7 @@ export function createDomainStore(folders: StoreParts): DomainStore {
 async function createDomain(folders: StoreParts, domain: Domain): Promise<Domain> {
   const { domainsFolder } = folders;
   const id = domain.domainId;
+  refuseReservedId(id);
   await finishRemoval(folders, id);
   await refuseWhileRenamed(domainsFolder, id);
   const taken = (await domainNames(domainsFolder)).find((name) => name.toLowerCase() === id.toLowerCase());

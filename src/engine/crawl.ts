@@ -60,7 +60,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   if (job.dryRun && request.storePlan !== undefined) await completePlan(request.storePlan, domain, sources, parts, job);
   const { domainId: domain_id, mode, scope, steps } = request;
   const vector_store_id = target?.store ?? "";
-  const plan_id = request.storePlan ?? request.approvedPlan;
+  const plan_id = (job.dryRun ? request.storePlan : undefined) ?? request.approvedPlan;
   const planned = plan_id === undefined ? {} : { plan_id };
   const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems, ...planned };
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };

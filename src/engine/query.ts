@@ -1,6 +1,13 @@
 import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, CancelledError, DamagedError, explain, NotFoundError } from "../contracts/errors.ts";
-import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+import {
+  type DomainId,
+  type FileId,
+  type ItemId,
+  isDocumentId,
+  type SourceId,
+  type VectorStoreId,
+} from "../contracts/ids.ts";
 import type {
   AttributeFilter,
   Attributes,
@@ -10,8 +17,10 @@ import type {
   SearchScope,
 } from "../contracts/search-index.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { identifyUrl, USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { folderOfRun } from "./with-ledger.ts";
 
 /** Maximum number of results. */
 const MOST_HITS = 50;
@@ -69,7 +78,7 @@ export interface QueryAnswer {
   readonly notes?: readonly string[];
 }
 
-type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "defaultVectorStoreId">;
+type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "defaultVectorStoreId" | "crawlerFolder">;
 
 /** A store to search. */
 interface Searched {
@@ -103,6 +112,22 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
   return { query: request.text, vectorStoreId, sources: sources.slice(0, request.limit), notes: [...notes] };
 }
 
+/** Tells of results that a vector store gave over the wire what a query would have told. */
+export async function describeHits(
+  store: VectorStoreId,
+  hits: readonly SearchHit[],
+  parts: QueryParts,
+): Promise<readonly QuerySource[]> {
+  const domain = (await parts.domains.list()).domains.find(({ vectorStoreId }) => vectorStoreId === store);
+  const index = domain && (await parts.backend.openIndex(store, domain.domainId));
+  const notes = new Set<string>();
+  const fileIds = hits.map(({ fileId }) => fileId);
+  const metadata = domain && (await findMetadata(domain.domainId, fileIds, parts, notes));
+  const titles = index ? await findTitles(hits, index, domain, parts) : new Map();
+  const sources = hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null, domain, titles));
+  return index ? await withFreshness(sources, { index, domain, generation: undefined }, parts, notes) : sources;
+}
+
 async function searchOne(
   { store, domain }: Searched,
   request: QueryRequest,
@@ -116,7 +141,7 @@ async function searchOne(
   }
   if (!request.text.trim()) return [];
   const sources = await searchFolded(index, request, domain, parts, notes);
-  return await withFreshness(sources, { index, domain, request }, parts, notes);
+  return await withFreshness(sources, { index, domain, generation: request.generation }, parts, notes);
 }
 
 /**
@@ -134,7 +159,8 @@ async function searchFolded(
     const hits = await index.search({ ...search, limit, tell: (note) => notes.add(note) });
     const fileIds = hits.map(({ fileId }) => fileId);
     const metadata = domain && (await findMetadata(domain.domainId, fileIds, parts, notes));
-    const sources = foldVariants(hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null, domain)));
+    const titles = await findTitles(hits, index, domain, parts);
+    const sources = foldVariants(hits.map((hit) => sourceOf(hit, metadata?.get(hit.fileId) ?? null, domain, titles)));
     const isAll = hits.length < limit || limit >= MOST_HITS || sources.length === hits.length;
     if (isAll || sources.length >= request.limit) return sources.slice(0, request.limit);
   }
@@ -146,12 +172,16 @@ async function withFreshness(
   {
     index,
     domain,
-    request,
-  }: { readonly index: Index; readonly domain: Domain | undefined; readonly request: QueryRequest },
+    generation,
+  }: {
+    readonly index: Index;
+    readonly domain: Domain | undefined;
+    readonly generation: number | undefined;
+  },
   { ledgers }: QueryParts,
   notes: Set<string>,
 ): Promise<readonly QuerySource[]> {
-  if (!domain || sources.length === 0 || request.generation !== undefined) return sources;
+  if (!domain || sources.length === 0 || generation !== undefined) return sources;
   if ((await index.generations?.state())?.pinned) return sources;
   const text = ({ attributes }: QuerySource, key: string): string => String(attributes[key] ?? "");
   try {
@@ -223,11 +253,11 @@ function sourceOf(
   hit: SearchHit,
   metadata: Readonly<Record<string, unknown>> | null,
   domain: Domain | undefined,
+  titles: ReadonlyMap<FileId, string>,
 ): QuerySource {
   const { details } = hit;
   const text = (key: string): string => (typeof metadata?.[key] === "string" ? metadata[key] : "");
   const url = details?.url || text("url");
-  const config = domain?.sources.find(({ sourceId }) => sourceId === hit.attributes["source_id"]);
   const name = details ? hit.name : text("filename") || hit.name;
   return {
     text: hit.text,
@@ -236,9 +266,9 @@ function sourceOf(
     fileId: hit.fileId,
     domainId: domain?.domainId ?? "",
     name,
-    title: titleOf(hit, name),
+    title: titleOfHit(hit, name, titles.get(hit.fileId) ?? ""),
     url,
-    webUrl: config?.kind.foundAs !== "blob" && opensInBrowser(url) ? url : "",
+    webUrl: webUrlOf(domain, String(hit.attributes["source_id"] ?? ""), url),
     modifiedAt: details?.modifiedAt || text("last_modified_utc"),
     checkedAt: "",
     isBehind: false,
@@ -250,14 +280,40 @@ function sourceOf(
 
 const LONGEST_TITLE = 200;
 
+/** Titles of hits that come without: from the index, else from the texts that we made of a tree's files. */
+export async function findTitles(
+  hits: readonly Pick<SearchHit, "fileId" | "attributes" | "details">[],
+  index: Index,
+  domain: Domain | undefined,
+  { crawlerFolder }: Pick<QueryParts, "crawlerFolder">,
+): Promise<ReadonlyMap<FileId, string>> {
+  const untitled = hits.filter(({ details }) => details === undefined);
+  if (untitled.length === 0) return new Map();
+  if (index.titles) return index.titles(untitled.map(({ fileId }) => fileId));
+  const titles = new Map<FileId, string>();
+  for (const { fileId, attributes } of untitled) {
+    const config = domain?.sources.find(({ sourceId }) => sourceId === attributes["source_id"]);
+    const item = attributes["item_id"];
+    if (!domain || !config?.kind.abilities.keepsTexts || !isDocumentId(item) || titles.has(fileId)) continue;
+    const base = new KnowledgeBase(folderOfRun({ domainId: domain.domainId, config }, { crawlerFolder }));
+    titles.set(fileId, (await base.current(item))?.title ?? "");
+  }
+  return titles;
+}
+
 /** The title is Markdown where it is a heading. Backends without titles have one if the passage begins with the first heading. */
-function titleOf({ details, text, sectionPath, fileId }: SearchHit, name: string): string {
-  const heading = details ? details.title : (/^# +(\S.*)$/m.exec(text.slice(0, 1000))?.[1] ?? "");
+function titleOfHit({ details, text, sectionPath, fileId }: SearchHit, name: string, found: string): string {
+  const heading = details ? details.title : found || (/^# +(\S.*)$/m.exec(text.slice(0, 1000))?.[1] ?? "");
   const title = withoutMarks(heading) || (sectionPath.split(" > ")[0] ?? "");
-  const folder = details?.path.split("/").at(-2) ?? "";
+  return titleOf({ title, name, path: details?.path ?? "" }) || fileId;
+}
+
+/** Returns the document's own title, as it may stand in a heading; without one its name; "" if it has neither. */
+export function titleOf({ title, name, path }: { title: string; name: string; path: string }): string {
+  const folder = path.split("/").at(-2) ?? "";
   // `_index.md` and the like say nothing; their folder does.
   const called = /^_?(?:index|readme|default)\.\w+$/i.test(name) && folder !== "" ? folder : name;
-  return title.slice(0, LONGEST_TITLE).trim() || called || fileId;
+  return withoutMarks(title).slice(0, LONGEST_TITLE).trim() || called;
 }
 
 function withoutMarks(heading: string): string {
@@ -266,6 +322,12 @@ function withoutMarks(heading: string): string {
     .replaceAll(/\*\*|__|`/g, "")
     .replaceAll(/\s+/g, " ")
     .trim();
+}
+
+/** Returns the address of a document if a browser opens it: no file, and no blob, which mostly wants a signature; else "". */
+export function webUrlOf(domain: Domain | undefined, source: string, url: string): string {
+  const config = domain?.sources.find(({ sourceId }) => sourceId === source);
+  return config?.kind.foundAs !== "blob" && opensInBrowser(url) ? url : "";
 }
 
 /** A repository without pages has addresses like `https://host/repository.git#path`, which open no document. */

@@ -682,7 +682,9 @@ class DraftedItem {
     const name = nameOfKey(key);
     const body = known.get(name) ?? { name };
     const columns = { ...labelColumns(file.label), file: storedPath(store, file.path) };
-    if (this.#now && isSame(this.#now.body, body)) return this.#relabelTo(this.#now, columns);
+    // A body made anew keeps its documents, but not one that says it is of other bytes.
+    const isUnchanged = this.#now && isSame(this.#now.body, body) && this.#now.row.sha256 === file.sha256;
+    if (this.#now && isUnchanged) return this.#relabelTo(this.#now, columns);
     const row: Version["row"] = {
       ...columns,
       ...source,

@@ -156,7 +156,7 @@ describe("answers that a language model writes", () => {
     const found = response.output.flatMap((one) => (one.type === "file_search_call" ? (one.results ?? []) : []));
     const shown = fencesIn(asked[0] ?? assert.fail()).passages;
     assert.ok(shown.length < found.length, `${shown.length} of ${found.length}`);
-    const files = new Set(shown.map(({ head }) => /\w+\.md/.exec(head)?.[0]));
+    const files = new Set(shown.map(({ text }) => /^File: (\w+\.md)/.exec(text)?.[1]));
     const message = response.output.at(-1);
     assert.ok(message?.type === "message" && message.content[0]?.type === "output_text");
     const cited = message.content[0].annotations.map((one) => (one.type === "file_citation" ? one.filename : ""));

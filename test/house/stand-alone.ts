@@ -4,6 +4,7 @@
  */
 export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   "names concrete parts and opens them, for compose.ts": ["app/claim-database-folder.ts", "app/open-backend.ts"],
+  "one implementation of a contract, over the verbs of the product": ["app/domain-models.ts"],
   "a step or verb of the engine, with promises of its own": [
     "app/examine-with.ts",
     "engine/archive-crawl.ts",
@@ -33,7 +34,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/sharepoint/pages/page-codec.ts",
   ],
   "one implementation of a contract that has others, or a test of its own": [
-    "backends/embedded/answers/model-answerer.ts",
     "backends/openai/audit-store.ts",
     "backends/openai/vector-store-draft.ts",
     "backends/openai/vector-store-index.ts",
@@ -80,14 +80,16 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   ],
   "a thread or process of its own, and what talks to it": ["extract/reader/reader-process.ts", "mirror/scan-worker.ts"],
   "a resource, rule or layer of the HTTP interface": [
-    "backends/embedded/wire.ts",
     "http/http-app.ts",
     "http/inventory/assistants.ts",
     "http/inventory/files.ts",
     "http/inventory/responses.ts",
+    "http/mcp/document-changes.ts",
+    "http/mcp/mcp-resources.ts",
+    "http/mcp/mcp-server.ts",
     "http/routing/confirm-first.ts",
   ],
-  "a command of the command line": ["cli/sandbox.ts"],
+  "a command of the command line": ["cli/sandbox.ts", "cli/serve.ts"],
   "data, not code": ["extract/language-samples.ts"],
   "one part of the crawl of a web site: its limits, its traps, its visits": [
     "sources/web/site/crawl-limits.ts",

@@ -152,7 +152,9 @@ export function normalised(outcomes: readonly Outcome[]): Outcome[] {
     return names.get(id) ?? "";
   };
   return outcomes.map(({ call, result }) => {
-    const text = JSON.stringify(result).replace(IDS, nameOf).replace(TIMES, '"$1":0');
+    // Addresses begin with that of the server that was asked.
+    const here = JSON.stringify(result).replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "http://here");
+    const text = here.replace(IDS, nameOf).replace(TIMES, '"$1":0');
     return { call, result: JSON.parse(text) as unknown };
   });
 }

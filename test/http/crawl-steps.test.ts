@@ -94,6 +94,11 @@ describe("/v2/crawler: a crawl and its steps", () => {
       assert.ok((await jobNames()).some((known) => known.endsWith(name)));
     });
 
+    it(`${action} passes force on`, async () => {
+      await ask(served.url, `GET /v2/crawler/${action}?domain_id=DEMO&mode=full&force=true`);
+      assert.equal(asked?.force, true);
+    });
+
     it(`${action} answers as a page too, and explains itself`, async () => {
       assert.equal((await ask(served.url, `GET /v2/crawler/${action}?domain_id=DEMO&format=html`)).type, "text/html");
       const { text } = await ask(served.url, `GET /v2/crawler/${action}`);

@@ -7,7 +7,7 @@ import { dropLooseBodies } from "../../index/retention.ts";
 import { searchStore } from "../../index/search/search-store.ts";
 import type { StoreProvider } from "../../index/store.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
-import type { Quota } from "./answers/answer-context.ts";
+import type { AnswerContext, Quota } from "./answers/answer-context.ts";
 import { createAnswerers } from "./answers/answer-context.ts";
 import type { ChatModel } from "./answers/answerer.ts";
 import { answersTables } from "./answers/answers-tables.ts";
@@ -30,7 +30,7 @@ export interface EmbeddedBackendOptions {
   /** Embedder of new vector stores, and of `/embeddings`. */
   readonly embedder: () => Promise<Embedder>;
   /** Writes answers; without one they are extractive. */
-  readonly model?: ChatModel | undefined;
+  readonly model?: () => ChatModel | undefined;
   /** The store that chats search; "" or undefined: the only store, if there is just one. */
   readonly defaultStoreId?: string;
   /** Wraps the processing of files. Tests inject failures and delays here. */
@@ -50,6 +50,8 @@ const QUOTA: Quota = { answers: 10_000, conversations: 10_000, bytes: 256 * 1024
 export type EmbeddedBackend = Backend & {
   /** The OpenAI wire protocol; paths as `/files` or `/v1/files`. Never rejects: errors become error responses. */
   readonly wire: Wire;
+  /** Where responses are kept, and how many. */
+  readonly answers: Pick<AnswerContext, "db" | "quota">;
 };
 
 export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Promise<EmbeddedBackend> {
@@ -72,7 +74,7 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
   };
   const context: WireContext = { catalog, stores, files, uploads, attachments, processing, usage, nowSeconds, search };
   const db = await provider.openTables("answers", answersTables);
-  const { embedder, model } = options;
+  const { embedder, model = () => undefined } = options;
   const defaultStore = async (): Promise<string | undefined> => options.defaultStoreId || (await onlyStore(catalog));
   const quota = options.quota ?? QUOTA;
   const answers = { db, quota, answerers: createAnswerers(model), model, embedder, search, defaultStore };
@@ -103,6 +105,7 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
       if (store) await changeOwner(store, change, signal);
     },
     wire,
+    answers: { db, quota },
     close() {
       closed ??= swept.then(() => processing.close()).then(() => provider.close());
       return closed;

@@ -28,7 +28,7 @@ const UNEXPECTED = "Something went wrong on the server. The reason is in its log
 
 /** The wire protocol over the embedded index. */
 export function createWire(context: WireContext, answers: AnswerContext): Wire {
-  const api = new Hono();
+  const api = new Hono<WireEnv>();
   api.use(async (_, next) => {
     await context.files.sweepExpired();
     await next();
@@ -39,6 +39,11 @@ export function createWire(context: WireContext, answers: AnswerContext): Wire {
   api.route("/vector_stores", storeFileRoutes(context));
   api.route("/vector_stores", batchRoutes(context));
   mountAnswers(api, answers);
+  return serveRoutes(api);
+}
+
+/** Serves routes with the errors and headers of the protocol. Never rejects. */
+export function serveRoutes(api: Hono<WireEnv>): Wire {
   const app = new Hono<WireEnv>({ strict: false });
   app.route("/", api);
   app.route("/v1", api);
@@ -92,7 +97,7 @@ export async function drainBody(request: Request): Promise<void> {
 }
 
 /** Mounts all routes that are not about files and vector stores. */
-function mountAnswers(api: Hono, parts: AnswerContext): void {
+function mountAnswers(api: Hono<WireEnv>, parts: AnswerContext): void {
   api.route("/responses", responseRoutes(parts));
   api.route("/chat", chatRoutes(parts));
   api.route("/conversations", conversationRoutes(parts));

@@ -38,7 +38,7 @@ export function mountWire(
     try {
       admit(c, need);
       await record.begin();
-      const response = await wire(request, { tell, by: c.get("principal") });
+      const response = await wire(request, { tell, by: c.get("principal"), origin: c.get("origin") });
       await record.write(outcomeOf(response));
       return asDownload(response);
     } catch (error) {
@@ -161,6 +161,8 @@ const DETACH_FILE = /^\/vector_stores\/[^/%]+\/files\/[^/%]+$/;
 export function requiredAccess(method: string, path: string): RequiredAccess {
   const plain = path.replace(/^\/deployments\/[^/%]+(?=\/)/, "").replace(/\/$/, "");
   const changes = !SAFE_METHODS.has(method);
+  // Answered here, never passed on: clients write the slash of the name either way.
+  if (!changes && /^\/models\/lockstep(?:\/|%2f)[\w-]+$/i.test(plain)) return { role: "read", changes };
   if (ENCODED_PATH.test(path) || !OPERATED_PATH.test(plain)) return { role: "admin", changes };
   if (!changes) {
     if (READABLE_PATH.test(plain)) return { role: "read", changes };

@@ -21,8 +21,8 @@ export interface AnswerContext {
   readonly db: SqlDatabase;
   readonly quota: Quota;
   readonly answerers: Answerers;
-  /** undefined: there is none, and answers are quoted. */
-  readonly model: ChatModel | undefined;
+  /** Writes answers; undefined: there is none, and they are quoted. */
+  readonly model: () => ChatModel | undefined;
   /** Returns the store that chats search; undefined if none is set and there is not exactly one store. */
   defaultStore(): Promise<string | undefined>;
   /** The embedder of new vector stores. Opened on demand: a remote model must be called to know its dimensions. */
@@ -39,15 +39,19 @@ interface Answerers {
   of(model: string): Answerer;
 }
 
-export function createAnswerers(model: ChatModel | undefined): Answerers {
+/** `model` is asked each time: it can be chosen while the server runs. */
+export function createAnswerers(model: () => ChatModel | undefined): Answerers {
   const extractive = createExtractiveAnswerer();
-  const generative = model && createModelAnswerer(model);
   return {
-    models: model ? [model.name, EXTRACTIVE_MODEL] : [EXTRACTIVE_MODEL],
+    get models() {
+      const writer = model();
+      return writer ? ([writer.name, EXTRACTIVE_MODEL] as const) : ([EXTRACTIVE_MODEL] as const);
+    },
     of(name) {
       if (name === EXTRACTIVE_MODEL) return extractive;
-      if (!generative) throw noSuchModel(name, [EXTRACTIVE_MODEL]);
-      return generative;
+      const writer = model();
+      if (!writer) throw noSuchModel(name, [EXTRACTIVE_MODEL]);
+      return createModelAnswerer(writer);
     },
   };
 }

@@ -1,10 +1,13 @@
 import type { FileId } from "../../../contracts/ids.ts";
+import type { UrlCitation } from "./cited-text.ts";
 import type { Item } from "./items.ts";
 
 /** Something that file_search found. */
 export interface Passage {
   readonly fileId: FileId;
   readonly filename: string;
+  /** For people; absent: only the name is known. */
+  readonly title?: string;
   readonly text: string;
   /** 0 to 1. */
   readonly score: number;
@@ -13,12 +16,16 @@ export interface Passage {
 /** A piece of the answer, and the file it was taken from. The answer is the concatenation of its parts. */
 export interface AnswerPart {
   readonly text: string;
-  readonly from?: Pick<Passage, "fileId" | "filename">;
+  readonly from?: Pick<Passage, "fileId" | "filename" | "text">;
+  /** Instead of `from`, where an address is cited. */
+  readonly citation?: UrlCitation;
 }
 
 export interface Question {
   /** The last message of the user. */
   readonly text: string;
+  /** Earlier ones that it may lean on, the latest first. */
+  readonly earlier?: readonly string[];
   /** All messages including the last, oldest first. */
   readonly context: readonly Item[];
   /** Best first; undefined if the request has no search tool. */

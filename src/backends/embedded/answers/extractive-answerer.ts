@@ -1,9 +1,10 @@
 import { analyze } from "../../../index/analyzer.ts";
 import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import { isTableRule } from "../../../index/markdown-lines.ts";
-import { STOP_WORDS } from "../../../index/search/stop-words.ts";
 import { segments } from "../../../index/segments.ts";
 import type { Answer, Answerer, AnswerPart, Passage } from "./answerer.ts";
+import { inertMarkdown } from "./inert-markdown.ts";
+import { tellingWords } from "./question-in-context.ts";
 
 /** Named so that nobody takes it for a language model. */
 export const EXTRACTIVE_MODEL = "lockstep-extractive";
@@ -18,17 +19,17 @@ const AGAIN = 0.25;
 
 const INTRODUCTION = "Quoted from the documents found, not written by a language model:\n\n";
 const CLOSEST = "No passage has the words of the question. The closest one that was found begins:\n\n";
-const NOTHING_FOUND = "Nothing was found about this in the documents that were searched.";
+export const NOTHING_FOUND = "Nothing was found about this in the documents that were searched.";
 const NO_SEARCH =
   "There is no language model here: answers are quoted from documents. " +
   "Give the tool file_search with the ids of vector stores to search.";
 
-/** Stop words after analysis. */
-const EMPTY_WORDS: ReadonlySet<string> = new Set([...STOP_WORDS].flatMap(analyze));
-
 /** Answers with the sentences of the passages that match the question best. */
 export function createExtractiveAnswerer(): Answerer {
-  return { answer: async ({ text, passages, maxTokens }) => fit(quote(text, passages), maxTokens) };
+  return {
+    answer: async ({ text, earlier, passages, maxTokens }) =>
+      fit(earlier ? quoteAnswer([text, ...earlier], passages ?? []) : quote(text, passages), maxTokens),
+  };
 }
 
 /** At least one part. */
@@ -39,6 +40,27 @@ export function quote(question: string, passages: readonly Passage[] | undefined
   if (chosen.length > 0) return [{ text: INTRODUCTION }, ...inReadingOrder(chosen).map(toPart)];
   const [first] = candidates;
   return first ? [{ text: CLOSEST }, toPart(first)] : [{ text: NOTHING_FOUND }];
+}
+
+/** The quotes must have this share of the words that say what the question is about. */
+const ENOUGH_WORDS = 0.4;
+
+/**
+ * Quotes for the question, the first of `questions`; where nothing has its words, for it together with those it leans on. Says that
+ * nothing was found rather than quote what is merely closest: whoever asks in a chat takes it for the answer.
+ */
+export function quoteAnswer(questions: readonly string[], passages: readonly Passage[]): AnswerPart[] {
+  const candidates = passages.slice(0, MAX_PASSAGES).flatMap(quotesOf).map(withWords);
+  for (let count = 1; count <= questions.length; count += 1) {
+    const asked = questions.slice(0, count).join("\n");
+    const chosen = chooseQuotes(asked, candidates);
+    const telling = tellingWords(asked);
+    const found = telling.filter((word) => chosen.some(({ words }) => words.has(word)));
+    if (chosen.length > 0 && found.length >= telling.length * ENOUGH_WORDS) {
+      return [{ text: INTRODUCTION }, ...inReadingOrder(chosen).map(toPart)];
+    }
+  }
+  return [{ text: NOTHING_FOUND }];
 }
 
 /** Drops parts beyond the limit. Never cuts one: half a sentence may say the opposite. */
@@ -61,7 +83,7 @@ function withWords(quote: Quote): Candidate {
 }
 
 function toPart({ text, passage }: Quote): AnswerPart {
-  return { text: `- ${text}\n`, from: passage };
+  return { text: `- ${inertMarkdown(text)}\n`, from: passage };
 }
 
 /** Greedy selection: each time the sentence that adds most to the earlier ones. */
@@ -85,7 +107,7 @@ function chooseQuotes(question: string, candidates: readonly Candidate[]): Candi
 /** Weighs question words by rarity: the fewer sentences have one, the more it counts. */
 function weighWords(question: string, candidates: readonly Candidate[]): Map<string, number> {
   const asked = [...new Set(analyze(question))];
-  const telling = asked.filter((word) => !EMPTY_WORDS.has(word));
+  const telling = tellingWords(question);
   const weights = new Map<string, number>();
   for (const word of telling.length > 0 ? telling : asked) {
     const having = candidates.filter(({ words }) => words.has(word)).length;

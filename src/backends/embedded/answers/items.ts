@@ -32,10 +32,15 @@ export function textOfItem(item: Item): string {
 }
 
 export function lastQuestion(items: readonly Item[]): string | undefined {
+  return questionsIn(items).at(-1);
+}
+
+/** Returns what the user said, oldest first. */
+export function questionsIn(items: readonly Item[]): string[] {
   return items
     .filter(({ role }) => role === "user")
     .map(textOfItem)
-    .findLast((text) => text.trim() !== "");
+    .filter((text) => text.trim() !== "");
 }
 
 const ROLES = ["user", "assistant", "system", "developer"] as const;

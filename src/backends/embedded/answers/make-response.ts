@@ -1,4 +1,5 @@
 import { type Asker, askerOf, type Principal } from "../../../contracts/access.ts";
+import type { FoundPassage, SearchCall } from "../../../contracts/domain-models.ts";
 import type { SearchHit } from "../../../contracts/search-index.ts";
 import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import { randomId } from "../../../lib/random-id.ts";
@@ -6,8 +7,12 @@ import { nowSeconds } from "../../../lib/time.ts";
 import { badRequest, notFound } from "../wire/wire-error.ts";
 import type { AnswerContext } from "./answer-context.ts";
 import type { Answer, Passage } from "./answerer.ts";
+import { CitedText } from "./cited-text.ts";
 import { appendItems, checkItems, checkRoom, findConversation, itemsOf } from "./conversations.ts";
-import { type Item, lastQuestion, showItem, textOfItem } from "./items.ts";
+import { type DomainAnswers, searchInContext } from "./domain-chat.ts";
+import { createExtractiveAnswerer } from "./extractive-answerer.ts";
+import { type Item, lastQuestion, questionsIn, showItem, textOfItem } from "./items.ts";
+import { createModelAnswerer } from "./model-answerer.ts";
 import type { FileSearch, ResponseRequest } from "./read-response-request.ts";
 import {
   closingEvent,
@@ -38,13 +43,12 @@ export async function beginResponse(
   const context = [...(await historyOf(parts, request, asker)), ...request.input];
   const text = lastQuestion(context);
   if (text === undefined) throw badRequest("'input' has no message of the user to answer.", "input");
-  const answerer = parts.answerers.of(request.model);
   const found: SearchHit[][] = [];
   for (const search of request.searches) found.push(await searchPassages(parts, search, { text, by, signal }));
   const passages = request.searches.length > 0 ? toPassages(found.flat()) : undefined;
   const { model, instructions, maxOutputTokens: maxTokens, sampling } = request;
   const question = { text, context, passages, model, instructions, maxTokens, sampling };
-  const answer = await answerer.answer(question, signal);
+  const answer = await parts.answerers.of(model).answer(question, signal);
   const inputTokens = countInput(context, instructions) + tokensOf((passages ?? []).map((one) => one.text));
   return respond(parts, request, {
     owner: asker.owner,
@@ -53,6 +57,57 @@ export async function beginResponse(
     answer,
     inputTokens,
   });
+}
+
+/** The same for a model that searches domains: the answer cites addresses, and ends with a list of its sources. */
+export async function beginDomainResponse(
+  parts: ResponseParts & DomainAnswers,
+  request: ResponseRequest,
+  call: SearchCall,
+): Promise<AsyncGenerator<ResponseEvent, Stored>> {
+  const asker = askerOf(call.by);
+  const createdAt = nowSeconds();
+  const context = [...(await historyOf(parts, request, asker)), ...request.input];
+  const questions = questionsIn(context);
+  const text = questions.at(-1);
+  if (text === undefined) throw badRequest("'input' has no message of the user to answer.", "input");
+  const passages = await searchInContext(parts.models, request.model, questions, call);
+  const { instructions, maxOutputTokens: maxTokens, sampling } = request;
+  const earlier = questions.slice(0, -1).reverse();
+  const writer = parts.model();
+  const question = { text, earlier, context, passages, model: writer?.name ?? "", instructions, maxTokens, sampling };
+  // Without a passage there is nothing to write from, whatever a model makes of it.
+  const answerer = writer && passages.length > 0 ? createModelAnswerer(writer) : createExtractiveAnswerer();
+  const answer = withSources(await answerer.answer(question, call.signal), passages);
+  const inputTokens = countInput(context, instructions) + tokensOf(passages.map((one) => one.text));
+  const found = toSearchCall(
+    text,
+    passages.map(({ filename: name, ...passage }) => ({ ...passage, name, sectionPath: "" })),
+  );
+  return respond(parts, request, { owner: asker.owner, createdAt, calls: [found], answer, inputTokens });
+}
+
+/** Cites the addresses of passages instead of their files. */
+async function* withSources(answer: Answer, passages: readonly FoundPassage[]): Answer {
+  const cited = new CitedText(passages);
+  try {
+    for (;;) {
+      const next = await answer.next();
+      if (!next.done) {
+        yield* cited.add(next.value);
+        continue;
+      }
+      yield* cited.end();
+      return next.value;
+    }
+  } finally {
+    await answer.return("length");
+  }
+}
+
+/** Where responses are kept; undefined: nowhere, because a remote backend keeps its own. */
+interface ResponseParts extends Pick<AnswerContext, "quota"> {
+  readonly db: AnswerContext["db"] | undefined;
 }
 
 interface StartedAnswer {
@@ -64,7 +119,7 @@ interface StartedAnswer {
 }
 
 async function* respond(
-  parts: AnswerContext,
+  parts: ResponseParts,
   request: ResponseRequest,
   begun: StartedAnswer,
 ): AsyncGenerator<ResponseEvent, Stored> {
@@ -92,10 +147,17 @@ async function* respond(
 
 /** Returns the earlier messages: of the conversation, or up to the previous response. */
 export async function historyOf(
-  { db: sql, quota }: Pick<AnswerContext, "db" | "quota">,
+  { db: sql, quota }: ResponseParts,
   { previousId, conversationId, input }: Pick<ResponseRequest, "previousId" | "conversationId" | "input">,
   asker: Asker,
 ): Promise<Item[]> {
+  if (sql === undefined) {
+    if (previousId === null && conversationId === null) return [];
+    throw badRequest(
+      "With this backend, a model that searches domains keeps no responses: send the whole conversation as 'input'.",
+      previousId === null ? "conversation" : "previous_response_id",
+    );
+  }
   if (previousId !== null) {
     const previous = await findResponse(sql, previousId, asker);
     if (!previous) throw notFound(`Previous response with id '${previousId}' not found.`);
@@ -129,12 +191,12 @@ function toPassages(hits: readonly SearchHit[]): Passage[] {
 }
 
 async function storeResponse(
-  { db, quota }: AnswerContext,
+  { db, quota }: ResponseParts,
   request: ResponseRequest,
   { response, createdAt, owner }: Pick<StoredResponse, "response" | "createdAt" | "owner">,
 ): Promise<void> {
   const { conversationId, previousId, input, store } = request;
-  if (!store && conversationId === null) return;
+  if (!db || (!store && conversationId === null)) return;
   await db.write(async (sql) => {
     const id = String(response["id"]);
     if (store) await insertResponse(sql, { id, createdAt, previousId, response, input, owner }, quota);

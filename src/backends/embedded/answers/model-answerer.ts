@@ -6,6 +6,7 @@ import { readSseEvents } from "../../../lib/sse.ts";
 import { logLine } from "../../../lib/text.ts";
 import { WireError } from "../wire/wire-error.ts";
 import type { Answer, Answerer, AnswerPart, ChatModel, Passage, Question } from "./answerer.ts";
+import { createInertStream } from "./inert-markdown.ts";
 import { type Item, textOfItem } from "./items.ts";
 
 /** Answers with a language model, from the passages if there was a search. */
@@ -22,7 +23,7 @@ export function createModelAnswerer(model: ChatModel): Answerer {
         signal,
       });
       const response = await model.complete(request);
-      if (!response.ok) throw await toWireError(response);
+      if (!response.ok) throw await toModelError(response);
       return readAnswer(response, shown);
     },
   };
@@ -30,11 +31,14 @@ export function createModelAnswerer(model: ChatModel): Answerer {
 
 async function* readAnswer(response: Response, passages: readonly Passage[]): Answer {
   const citations = createCitationReader(passages);
+  // Only documents are not trusted; without any, the model may show what it likes.
+  const inert = passages.length > 0 ? createInertStream() : { read: (text: string) => text, end: () => "" };
   let finish = "";
   for await (const { text, finishReason } of piecesOf(response)) {
     finish = finishReason || finish;
-    yield* citations.read(text);
+    yield* citations.read(inert.read(text));
   }
+  yield* citations.read(inert.end());
   yield* citations.end();
   if (finish === "") throw brokenOff();
   return finish === "length" ? "length" : "stop";
@@ -73,12 +77,12 @@ function readPiece(value: unknown, field: "delta" | "message"): Piece {
   return { text: typeof text === "string" ? text : "", finishReason: typeof finish === "string" ? finish : "" };
 }
 
-function brokenOff(cause?: unknown): RemoteError {
+export function brokenOff(cause?: unknown): RemoteError {
   return new RemoteError("The answer of the language model broke off.", { cause });
 }
 
 /** Keeps status and message of the model's error. */
-async function toWireError(response: Response): Promise<WireError> {
+export async function toModelError(response: Response): Promise<WireError> {
   const body: unknown = await response.json().catch(() => undefined);
   const error: JsonObject = isJsonObject(body) && isJsonObject(body["error"]) ? body["error"] : {};
   const said = typeof error["message"] === "string" ? error["message"] : `it answered with HTTP ${response.status}.`;
@@ -93,7 +97,7 @@ const INSTRUCTIONS =
   "You answer questions from the passages of documents given in the next message. If they do not have the answer, say so.";
 const NOTHING_FOUND = "The search found no passages.";
 
-/** The request to a language model, and the passages in it: all that an answer can cite. */
+/** The request to a language model, and the passages in it. */
 interface ChatRequest {
   readonly body: JsonObject;
   readonly shown: readonly Passage[];
@@ -102,16 +106,40 @@ interface ChatRequest {
 /** Builds the prompt: instructions, passages, and the conversation. */
 function toChatRequest(question: Question, model: ChatModel): ChatRequest {
   const { temperature = model.temperature, topP } = question.sampling;
-  const shown = fitting(question.passages ?? []);
+  const { instructions, passages } = question;
+  const { messages, shown } = passages
+    ? passageMessages(instructions || model.instructions, passages)
+    : { messages: instructions ? [{ role: "system", content: instructions }] : [], shown: [] };
   const body = {
     model: question.model,
-    messages: [...preface(question, model, shown), ...question.context.flatMap(toMessage)],
+    messages: [...messages, ...question.context.flatMap(toMessage)],
     stream: true,
     ...(question.maxTokens !== null && { [model.limitField]: question.maxTokens }),
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { top_p: topP }),
   };
   return { body, shown };
+}
+
+/** The messages that come before a conversation, and the passages in them: all that an answer can cite. */
+export function passageMessages<P extends Passage>(
+  told: string,
+  passages: readonly P[],
+): { readonly messages: readonly JsonObject[]; readonly shown: readonly P[] } {
+  const shown = fitting(passages);
+  // Random: the author of a document cannot know it.
+  const fence = `passage-${randomBytes(8).toString("hex")}`;
+  const listed = shown.map(({ filename, title, text }, at) => {
+    // Names and titles come from documents, too, so they stand inside.
+    const titled = title === undefined || title === filename ? "" : `Title: ${asName(title)}\n`;
+    return `<${fence} number="${at + 1}">\nFile: ${asName(filename)}\n${titled}\n${defuse(text)}\n</${fence}>`;
+  });
+  const messages = [
+    { role: "system", content: `${told || INSTRUCTIONS}\n\n${rulesFor(fence)}` },
+    // Passages go into a user message, never into the system prompt.
+    { role: "user", content: listed.join("\n\n") || NOTHING_FOUND },
+  ];
+  return { messages, shown };
 }
 
 function rulesFor(fence: string): string {
@@ -122,24 +150,8 @@ function rulesFor(fence: string): string {
   );
 }
 
-/** Passages go into a user message, never into the system prompt. */
-function preface({ instructions, passages }: Question, model: ChatModel, shown: readonly Passage[]): JsonObject[] {
-  if (!passages) return instructions ? [{ role: "system", content: instructions }] : [];
-  // Random: the author of a document cannot know it.
-  const fence = `passage-${randomBytes(8).toString("hex")}`;
-  const told = instructions || model.instructions || INSTRUCTIONS;
-  const listed = shown.map(
-    ({ filename, text }, at) =>
-      `<${fence} number="${at + 1}" file="${asName(filename)}">\n${defuse(text)}\n</${fence}>`,
-  );
-  return [
-    { role: "system", content: `${told}\n\n${rulesFor(fence)}` },
-    { role: "user", content: listed.join("\n\n") || NOTHING_FOUND },
-  ];
-}
-
 /** Returns the best passages that fit. */
-function fitting(passages: readonly Passage[]): readonly Passage[] {
+function fitting<P extends Passage>(passages: readonly P[]): readonly P[] {
   let left = MAX_PASSAGE_TOKENS;
   const overflow = passages.findIndex(({ text }, at) => {
     left -= estimateTokens(text);
@@ -153,14 +165,23 @@ const LINE_START = "(^|[\\r\\n\\v\\f\\u0085\\u2028\\u2029])";
 const FENCE_LIKE = /[<＜﹤‹«](?=[\s\u200b-\u200f\u2060\ufeff]*(?:[/／][\s\u200b-\u200f\u2060\ufeff]*)?passage)/gi;
 const HEAD_LIKE = new RegExp(`${LINE_START}(?=[^\\p{L}\\p{N}\\r\\n]{0,20}passage\\s*\\d)`, "giu");
 
+/** People do not see them, and models read them. */
+const TAG_CHARACTERS = /[\u{e0000}-\u{e007f}]/gu;
+
 /** Removes from a document what looks like citations, passage fences, and role markers of models. */
 function defuse(text: string): string {
-  return unmarked(text).replaceAll(FENCE_LIKE, "(").replaceAll("<|", "< |").replaceAll(HEAD_LIKE, "$1> In the text: ");
+  return unmarked(text)
+    .replaceAll(TAG_CHARACTERS, "")
+    .replaceAll(FENCE_LIKE, "(")
+    .replaceAll("<|", "< |")
+    .replaceAll(HEAD_LIKE, "$1> In the text: ");
 }
 
 /** On one line, between quotes. */
 function asName(filename: string): string {
-  return logLine(unmarked(filename)).replaceAll(/[<>"＜＞]/g, "_");
+  return logLine(unmarked(filename))
+    .replaceAll(TAG_CHARACTERS, "")
+    .replaceAll(/[<>"＜＞]/g, "_");
 }
 
 function unmarked(text: string): string {
@@ -235,5 +256,5 @@ function numbersIn(marker: string): number[] | undefined {
 /** Ignores numbers that no passage has: the model made them up. */
 function* citationsOf(numbers: readonly number[], passages: readonly Passage[]): Generator<AnswerPart, void> {
   const files = new Map(numbers.flatMap((number) => passages[number - 1] ?? []).map((one) => [one.fileId, one]));
-  for (const { fileId, filename } of files.values()) yield { text: "", from: { fileId, filename } };
+  for (const from of files.values()) yield { text: "", from };
 }

@@ -4,6 +4,7 @@ import type { SearchHit } from "../../../contracts/search-index.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
 import { randomId } from "../../../lib/random-id.ts";
 import type { Answer, AnswerPart, FinishReason } from "./answerer.ts";
+import type { UrlCitation } from "./cited-text.ts";
 import { type Include, type Item, showItem } from "./items.ts";
 import type { ResponseRequest } from "./read-response-request.ts";
 import type { StoredResponse } from "./responses.ts";
@@ -79,7 +80,7 @@ export function toSearchCall(question: string, hits: readonly SearchHit[]): Item
 interface OutputText {
   readonly type: "output_text";
   readonly text: string;
-  readonly annotations: readonly FileCitation[];
+  readonly annotations: readonly Citation[];
   readonly logprobs: readonly never[];
 }
 
@@ -90,9 +91,11 @@ interface FileCitation {
   readonly filename: string;
 }
 
+type Citation = FileCitation | UrlCitation;
+
 interface OutputTextWriter {
   /** Returns what the part adds to the text, and to the citations. */
-  add(part: AnswerPart): { readonly delta: string; readonly annotation: FileCitation | undefined };
+  add(part: AnswerPart): { readonly delta: string; readonly annotation: Citation | undefined };
   content(): OutputText;
 }
 
@@ -103,19 +106,16 @@ interface OutputTextWriter {
 function createOutputText(): OutputTextWriter {
   let text = "";
   let blanks = "";
-  const annotations: FileCitation[] = [];
+  const annotations: Citation[] = [];
   return {
-    add({ text: more, from }) {
+    add({ text: more, from, citation }) {
       const all = blanks + more;
       const delta = all.trimEnd();
       blanks = all.slice(delta.length);
       text += delta;
-      const annotation: FileCitation | undefined = from && {
-        type: "file_citation",
-        index: text.length,
-        file_id: from.fileId,
-        filename: from.filename,
-      };
+      const annotation: Citation | undefined =
+        citation ??
+        (from && { type: "file_citation", index: text.length, file_id: from.fileId, filename: from.filename });
       if (annotation) annotations.push(annotation);
       return { delta, annotation };
     },
@@ -232,9 +232,12 @@ async function* partEvents(
 async function* partsOf(item: Item): Answer {
   const [{ text, annotations }] = item["content"] as readonly [OutputText];
   let at = 0;
-  for (const { index, file_id: fileId, filename } of annotations) {
-    yield { text: text.slice(at, index), from: { fileId, filename } };
-    at = index;
+  for (const annotation of annotations) {
+    const end = annotation.type === "url_citation" ? annotation.end_index : annotation.index;
+    const said = text.slice(at, end);
+    at = Math.max(at, end);
+    if (annotation.type === "url_citation") yield { text: said, citation: annotation };
+    else yield { text: said, from: { fileId: annotation.file_id, filename: annotation.filename, text: "" } };
   }
   yield { text: text.slice(at) };
   return item["status"] === "incomplete" ? "length" : "stop";

@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import type { JsonObject } from "../../../lib/json-object.ts";
 import { randomId } from "../../../lib/random-id.ts";
 import type { AnswerContext } from "../answers/answer-context.ts";
@@ -7,6 +6,7 @@ import type { AnswerPart } from "../answers/answerer.ts";
 import { EXTRACTIVE_MODEL, quote } from "../answers/extractive-answerer.ts";
 import { lastQuestion, readItems } from "../answers/items.ts";
 import type { SearchRequest } from "../answers/make-response.ts";
+import { type ChatMade, chunk, DONE, encodeChatEvent, toChatUsage } from "./chat-codec.ts";
 import { eventStream } from "./event-stream.ts";
 import { asArray, asNumber, asObject, asString, readFields } from "./read-fields.ts";
 import type { WireEnv } from "./wire-context.ts";
@@ -17,12 +17,13 @@ const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 /** Below `/chat`. */
 export function chatRoutes(parts: AnswerContext): Hono<WireEnv> {
-  const { answerers, model } = parts;
+  const { answerers } = parts;
   const routes = new Hono<WireEnv>();
   routes.post("/completions", async ({ req, env }) => {
     const fields = await readFields(req.raw, undefined, MAX_BODY_BYTES);
     const name = asString(fields["model"] ?? answerers.models[0], "model");
     answerers.of(name);
+    const model = parts.model();
     if (name === EXTRACTIVE_MODEL || !model) {
       return quoteInChat(parts, fields, { by: env.call.by, signal: req.raw.signal });
     }
@@ -56,7 +57,7 @@ async function quoteInChat(
   const hits = await parts.search(store, { text: question, limit: PASSAGES, signal }, by);
   const passages = hits.map(({ fileId, name, text, score }) => ({ fileId, filename: name, text, score }));
   const texts = quote(question, passages).map(withSource);
-  const usage = toUsage(question, texts.join(""));
+  const usage = toChatUsage(question, texts.join(""));
   const made = { id: randomId("chatcmpl-"), created: Math.floor(Date.now() / 1000), model: EXTRACTIVE_MODEL };
   if (fields["stream"] === true) {
     const options = asObject(fields["stream_options"] ?? {}, "stream_options");
@@ -84,30 +85,12 @@ function withSource({ text, from }: AnswerPart): string {
   return from ? `${text.trimEnd()} (${from.filename})\n` : text;
 }
 
-async function* chunksOf(
-  made: JsonObject,
-  texts: readonly string[],
-  usage: object | undefined,
-): AsyncGenerator<string> {
-  const chunk = (delta: object, finish: "stop" | null): string => {
-    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
-    return encode({ ...made, object: "chat.completion.chunk", choices });
-  };
-  yield chunk({ role: "assistant", content: "", refusal: null }, null);
+async function* chunksOf(made: ChatMade, texts: readonly string[], usage: object | undefined): AsyncGenerator<string> {
+  yield chunk(made, { role: "assistant", content: "", refusal: null });
   for (const [at, text] of texts.entries()) {
-    yield chunk({ content: at === texts.length - 1 ? text.trimEnd() : text }, null);
+    yield chunk(made, { content: at === texts.length - 1 ? text.trimEnd() : text });
   }
-  yield chunk({}, "stop");
-  if (usage) yield encode({ ...made, object: "chat.completion.chunk", choices: [], usage });
-  yield "data: [DONE]\n\n";
-}
-
-/** Events of chats have no name. JSON contains no line feeds. */
-function encode(event: object): string {
-  return `data: ${JSON.stringify(event)}\n\n`;
-}
-
-function toUsage(question: string, answer: string): object {
-  const [prompt, completion] = [Math.ceil(estimateTokens(question)), Math.ceil(estimateTokens(answer))];
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+  yield chunk(made, {}, "stop");
+  if (usage) yield encodeChatEvent({ ...made, object: "chat.completion.chunk", choices: [], usage });
+  yield DONE;
 }

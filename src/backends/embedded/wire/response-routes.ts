@@ -1,5 +1,5 @@
 import { type Context, Hono } from "hono";
-import { type Asker, askerOf } from "../../../contracts/access.ts";
+import { type Asker, askerOf, type Principal } from "../../../contracts/access.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { encodeSseEvent } from "../../../lib/sse.ts";
 import type { AnswerContext } from "../answers/answer-context.ts";
@@ -25,12 +25,12 @@ const LIST_LIMITS = { max: 100, usual: 20 };
 /** Below `/responses`. */
 export function responseRoutes(parts: AnswerContext): Hono<WireEnv> {
   const { db, answerers, model } = parts;
-  const defaults = { model: answerers.models[0], temperature: model?.temperature };
   const find = async ({ req, env }: Context<WireEnv>): Promise<StoredResponse> => {
     const id = req.param("id") ?? "";
     return (await findResponse(db, id, askerOf(env.call.by))) ?? noSuchResponse(id);
   };
   const read = async (request: Request): Promise<ResponseRequest> => {
+    const defaults = { model: answerers.models[0], temperature: model()?.temperature };
     const asked = readResponseRequest(await readFields(request), defaults);
     answerers.of(asked.model);
     return asked;
@@ -46,9 +46,7 @@ export function responseRoutes(parts: AnswerContext): Hono<WireEnv> {
     json(await listPage(parts, askerOf(env.call.by), new URL(req.url).searchParams)),
   );
   routes.post("/input_tokens", async ({ req, json, env }) => {
-    const asked = await read(req.raw);
-    const context = [...(await historyOf(parts, asked, askerOf(env.call.by))), ...asked.input];
-    return json({ object: "response.input_tokens", input_tokens: countInput(context, asked.instructions) });
+    return json(await countTokens(parts, await read(req.raw), env.call.by));
   });
   routes.post("/compact", () => {
     throw notFound("The embedded backend does not compact responses: there is no model whose window could overflow.");
@@ -82,6 +80,15 @@ export function responseRoutes(parts: AnswerContext): Hono<WireEnv> {
   return routes;
 }
 
+export async function countTokens(
+  parts: Parameters<typeof historyOf>[0],
+  asked: ResponseRequest,
+  by: Principal | undefined,
+): Promise<object> {
+  const context = [...(await historyOf(parts, asked, askerOf(by))), ...asked.input];
+  return { object: "response.input_tokens", input_tokens: countInput(context, asked.instructions) };
+}
+
 /** Clients write arrays of a query as `include[]=…` or, some of them, as `include=…`. */
 export function includeOf(query: URLSearchParams): ReadonlySet<string> {
   return readInclude([...query.getAll("include[]"), ...query.getAll("include")]);
@@ -107,7 +114,7 @@ async function listPage({ db }: AnswerContext, asker: Asker, query: URLSearchPar
 }
 
 /** Of somebody who does not stream. */
-async function outcomeOf(steps: AsyncGenerator<ResponseEvent, StoredResponse["response"]>): Promise<object> {
+export async function outcomeOf(steps: AsyncGenerator<ResponseEvent, StoredResponse["response"]>): Promise<object> {
   let next = await steps.next();
   while (!next.done) next = await steps.next();
   const { error } = next.value;
@@ -116,7 +123,7 @@ async function outcomeOf(steps: AsyncGenerator<ResponseEvent, StoredResponse["re
 }
 
 /** Only the events after the one numbered `start`. */
-function streamed(steps: AsyncGenerator<ResponseEvent, unknown>, start = -1): Response {
+export function streamed(steps: AsyncGenerator<ResponseEvent, unknown>, start = -1): Response {
   let sequence = 0;
   const texts = async function* (): AsyncGenerator<string> {
     for await (const step of steps) {

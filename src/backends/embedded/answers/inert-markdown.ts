@@ -1,0 +1,41 @@
+/**
+ * Documents decide nothing about what a chat client loads: an image in an answer would carry whatever its address says to whoever
+ * serves it, without a click. Images become links, and tags that load something become text; links stay, for somebody has to
+ * follow them.
+ */
+const LOADING =
+  "img|image|svg|picture|source|video|audio|track|iframe|frame|object|embed|link|script|style|base|meta|input|body|table|td";
+const IMAGE = /!(?=\[)/g;
+const TAG = new RegExp(`<(?=/?(?:${LOADING})(?![a-z0-9-]))`, "gi");
+/** The beginning of either, which the next piece may complete. */
+const UNDECIDED = /!$|<\/?[a-z]{0,8}$/i;
+
+/** Returns the text so that a client that renders Markdown and HTML loads nothing. */
+export function inertMarkdown(text: string): string {
+  return text.replaceAll(IMAGE, "! ").replaceAll(TAG, "< ");
+}
+
+/** The same for text that comes in pieces. */
+export interface InertStream {
+  /** Holds back what the next piece may turn into an image. */
+  read(piece: string): string;
+  /** Returns what was held back. */
+  end(): string;
+}
+
+export function createInertStream(): InertStream {
+  let held = "";
+  return {
+    read(piece) {
+      const text = held + piece;
+      const at = UNDECIDED.exec(text)?.index ?? text.length;
+      held = text.slice(at);
+      return inertMarkdown(text.slice(0, at));
+    },
+    end() {
+      const rest = held;
+      held = "";
+      return inertMarkdown(rest);
+    },
+  };
+}
