@@ -1,0 +1,57 @@
+import type { AnswerModelView } from "../../app/answer-model.ts";
+import type { App } from "../../app/app.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import { answerModelPage } from "../pages/answer-model-page.ts";
+import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
+import { withDefault } from "../routing/parameters.ts";
+import { text } from "../routing/values.ts";
+
+const PATH = "/v2/answers";
+
+/** As JSON and for the page. */
+export type AnswerModelJson = ReturnType<typeof toJson>;
+
+/** Who writes the answers of chats. */
+export function answerEndpoints({ answerModels }: App): Endpoint[] {
+  return [
+    endpoint({
+      path: PATH,
+      methods: ["GET"],
+      formats: ["json", "html"],
+      description:
+        "Tells which language model writes answers, and which ones Ollama and LM Studio serve on this machine, at their default ports.",
+      changes: null,
+      role: "admin",
+      query: {},
+      examples: ["?format=json", "?format=html"],
+      run: async () => ok(toJson(await answerModels.view())),
+      html: ({ data }, _args, frame) => answerModelPage(data, frame),
+    }),
+    endpoint({
+      path: `${PATH}/update`,
+      methods: ["POST"],
+      formats: ["json", "html"],
+      description:
+        "Lets a language model of this machine write the answers, at once and after a restart; without a model, answers are quotes again. Settings that name a model win.",
+      changes: "Writes, or deletes, index/answer-model.json.",
+      role: "admin",
+      query: {},
+      body: {
+        server: withDefault(text, "", "Ollama or LM Studio."),
+        model: withDefault(text, "", "The model, as the server calls it; empty: none."),
+      },
+      examples: [
+        `curl '{origin}${PATH}/update' -H 'content-type: application/json' -d '{"server":"Ollama","model":"llama3.2"}'`,
+      ],
+      async run({ body: { server, model } }) {
+        if (model !== "" && server === "") throw new BadInputError("Missing 'server'.");
+        return ok(toJson(await answerModels.choose(model === "" ? undefined : { server, model })));
+      },
+      html: ({ data }, _args, frame) => answerModelPage(data, frame),
+    }),
+  ];
+}
+
+function toJson({ current, from, found }: AnswerModelView) {
+  return { model: current?.model ?? "", base_url: current?.baseUrl ?? "", from, found };
+}
