@@ -39,7 +39,7 @@ export interface AnswerModels {
   /** Asks the default ports of this machine, for a moment. */
   view(): Promise<AnswerModelView>;
   /** Only a model that is found right now; undefined: answers are quotes again. Takes effect at once, and after a restart. */
-  choose(wanted: FoundModel | undefined): Promise<AnswerModelView>;
+  choose(wanted: FoundModel | undefined, options?: { readonly dryRun: boolean }): Promise<AnswerModelView>;
 }
 
 const FILE = "answer-model.json";
@@ -71,13 +71,14 @@ export function openAnswerModels({ config, folder, use, servers = LOCAL_SERVERS 
   };
   return {
     view,
-    async choose(wanted) {
+    async choose(wanted, { dryRun } = { dryRun: false }) {
       if (configured) {
         throw new BadInputError(
           "The settings say which model writes answers (OPENAI_DEFAULT_MODEL_NAME and the like): change them, and start the server again.",
         );
       }
       if (!wanted) {
+        if (dryRun) return view();
         await rm(path, { force: true });
         await use(null);
         return view();
@@ -87,6 +88,7 @@ export function openAnswerModels({ config, folder, use, servers = LOCAL_SERVERS 
       if (!server || !found.some((one) => one.server === wanted.server && one.model === wanted.model)) {
         throw new NotFoundError(`No model '${wanted.model}' is served by ${wanted.server} on this machine now.`);
       }
+      if (dryRun) return view();
       await writeFileAtomic(path, toJsonText({ model: wanted.model, base_url: server.baseUrl }));
       await use(toAnswerModel(wanted.model, server.baseUrl));
       return view();

@@ -54,8 +54,9 @@ describe("language models of this machine", () => {
 
   test("one click, and it writes at once; another, and answers are quotes again", async () => {
     assert.match(await answer(), /^Quoted from the documents/);
-    const form = { server: "Ollama", model: "llama3.2:3b" };
-    const clicked = await ask(at.url, "POST /v2/answers/update?format=html", { form });
+    const overview = (await ask(at.url, "GET /")).text;
+    const button = /action="(\/v2\/answers\/choose\?[^"]*llama3\.2[^"]*)" method="post"/.exec(overview)?.[1] ?? "";
+    const clicked = await ask(at.url, `POST ${button.replaceAll("&amp;", "&")}`);
     assert.equal(clicked.status, 200);
     assert.match(clicked.text, /<strong>llama3\.2:3b<\/strong><\/bdi> at <code>http:\/\/127\.0\.0\.1/);
     assert.match(await answer(), /^Written \[1\]\.\n\nSources:/);
@@ -67,17 +68,17 @@ describe("language models of this machine", () => {
     const view = await again.answerModels.view();
     assert.deepEqual([view.current?.model, view.from], ["llama3.2:3b", "page"]);
     await again.close();
-    await ask(at.url, "POST /v2/answers/update", { form: { model: "" } });
+    await ask(at.url, "POST /v2/answers/choose?format=html");
     assert.match(await answer(), /^Quoted from the documents/);
   });
 
   test("only what is found can be chosen; readers cannot; an edited file leads nowhere else", async () => {
-    for (const [body, status] of [
-      [{ server: "Ollama", model: "unknown" }, 404],
-      [{ server: "http://evil.example", model: "llama3.2:3b" }, 404],
-      [{ model: "llama3.2:3b" }, 400],
+    for (const [query, status] of [
+      ["server=Ollama&model=unknown", 404],
+      ["server=http://evil.example&model=llama3.2:3b", 404],
+      ["model=llama3.2:3b", 400],
     ] as const) {
-      assert.equal((await ask(at.url, "POST /v2/answers/update", { json: body })).status, status);
+      assert.equal((await ask(at.url, `POST /v2/answers/choose?${query}`)).status, status);
     }
     const file = join(at.app.config.storagePath, "index", "answer-model.json");
     for (const text of ["", "{", '{"model":"x","base_url":"https://evil.example/v1"}', '{"model":7}']) {
@@ -98,9 +99,7 @@ describe("language models of this machine", () => {
     t.after(() => other.close());
     const { json } = await ask(other.url, "GET /v2/answers?format=json");
     assert.deepEqual(json["data"], { model: "scribe", base_url: `${service.url}/v1`, from: "settings", found: [] });
-    const refused = await ask(other.url, "POST /v2/answers/update", {
-      json: { server: "Ollama", model: "llama3.2:3b" },
-    });
+    const refused = await ask(other.url, "POST /v2/answers/choose?server=Ollama&model=llama3.2:3b");
     assert.equal(refused.status, 400);
     assert.match(String(refused.json["error"]), /The settings say which model writes answers/);
   });

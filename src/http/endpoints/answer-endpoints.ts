@@ -4,7 +4,7 @@ import { BadInputError } from "../../contracts/errors.ts";
 import { answerModelPage } from "../pages/answer-model-page.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { withDefault } from "../routing/parameters.ts";
-import { text } from "../routing/values.ts";
+import { text, trueOrFalse } from "../routing/values.ts";
 
 const PATH = "/v2/answers";
 
@@ -28,24 +28,23 @@ export function answerEndpoints({ answerModels }: App): Endpoint[] {
       html: ({ data }, _args, frame) => answerModelPage(data, frame),
     }),
     endpoint({
-      path: `${PATH}/update`,
-      methods: ["POST"],
+      path: `${PATH}/choose`,
+      methods: ["POST", "GET"],
       formats: ["json", "html"],
       description:
         "Lets a language model of this machine write the answers, at once and after a restart; without a model, answers are quotes again. Settings that name a model win.",
       changes: "Writes, or deletes, index/answer-model.json.",
       role: "admin",
-      query: {},
-      body: {
+      query: {
         server: withDefault(text, "", "Ollama or LM Studio."),
         model: withDefault(text, "", "The model, as the server calls it; empty: none."),
+        dry_run: withDefault(trueOrFalse, false, "true only tells whether it could be chosen."),
       },
-      examples: [
-        `curl '{origin}${PATH}/update' -H 'content-type: application/json' -d '{"server":"Ollama","model":"llama3.2"}'`,
-      ],
-      async run({ body: { server, model } }) {
+      examples: ["?server=Ollama&model=llama3.2&dry_run=true"],
+      async run({ server, model, dry_run }) {
         if (model !== "" && server === "") throw new BadInputError("Missing 'server'.");
-        return ok(toJson(await answerModels.choose(model === "" ? undefined : { server, model })));
+        const wanted = model === "" ? undefined : { server, model };
+        return ok(toJson(await answerModels.choose(wanted, { dryRun: dry_run })));
       },
       html: ({ data }, _args, frame) => answerModelPage(data, frame),
     }),

@@ -18,7 +18,7 @@ ${
     ? html`<p>Nobody: answers are quoted from the documents, word by word.</p>`
     : html`<p><bdi><strong>${shownName(model)}</strong></bdi>${base_url ? html` at <code>${base_url}</code>` : ""}${from === "settings" ? ", as the settings say" : ""}. It is sent the passages that were found.</p>`
 }
-${from === "page" ? html`<form action="/v2/answers/update?format=html" method="post"><input type="hidden" name="model" value=""><button>Quote instead</button></form>` : ""}
+${from === "page" ? html`<form action="/v2/answers/choose?format=html" method="post"><button>Quote instead</button></form>` : ""}
 ${from === "settings" ? "" : foundModels(others)}
 </section>
 <section class="panel stack" aria-labelledby="clients-title"><h2 id="clients-title">For chat clients</h2>
@@ -35,6 +35,6 @@ export function foundModels(found: readonly FoundModel[]): Html {
   return html`<p>Found on this machine:</p>
 <ul class="plain stack">${found.map(
     ({ server, model }) =>
-      html`<li><form class="inline" action="/v2/answers/update?format=html" method="post"><input type="hidden" name="server" value="${server}"><input type="hidden" name="model" value="${model}"><button>Let <bdi>${shownName(model)}</bdi> write (${server})</button></form></li>`,
+      html`<li><form class="inline" action="/v2/answers/choose?${new URLSearchParams({ server, model, format: "html" })}" method="post"><button>Let <bdi>${shownName(model)}</bdi> write (${server})</button></form></li>`,
   )}</ul>`;
 }
