@@ -43,8 +43,11 @@ describe("language models of this machine", () => {
 
   test("they are found, without those that only embed, on the overview and on their page", async () => {
     const { json } = await ask(at.url, "GET /v2/answers?format=json");
-    const found = ["llama3.2:3b", "<b>odd</b>"].map((model) => ({ server: "Ollama", model }));
-    assert.deepEqual(json["data"], { model: "", base_url: "", from: "", found });
+    const found = { server: "Ollama", base_url: "", writes: false };
+    assert.deepEqual(json["data"], [
+      { model: "llama3.2:3b", ...found },
+      { model: "<b>odd</b>", ...found },
+    ]);
     for (const path of ["/", "/v2/answers?format=html"]) {
       const { text } = await ask(at.url, `GET ${path}`);
       assert.match(text, /Let <bdi>llama3\.2:3b<\/bdi> write \(Ollama\)/);

@@ -38,7 +38,10 @@ describe("a search without a domain", () => {
     const alone = await search("query=employee+network+password&domain_id=HR");
     assert.ok(alone.length > 0 && alone.every(({ domain_id }) => domain_id === "HR"));
     const { json } = await ask(at.url, "POST /query", { json: { data: { query: "guest network" } } });
-    const [source] = json["data"]?.["sources"] as unknown as { source: string; metadata: Record<string, string> }[];
+    const { sources } = json["data"] as unknown as {
+      sources: { source: string; metadata: Record<string, string> }[];
+    };
+    const [source] = sources;
     assert.equal(source?.metadata["title"], "Guest network");
     assert.equal((await fetch(source?.source ?? "")).status, 200);
     const page = await ask(at.url, "GET /v2/search?format=ui&query=guest+network");
@@ -71,7 +74,7 @@ describe("a search without a domain", () => {
       String(json["data"]?.["notes"]),
       /Domain 'IT' was not searched: Vector store 'vs_gone' does not exist/,
     );
-    assert.ok((json["data"]?.["results"] as unknown as unknown[]).length > 0);
+    assert.ok((json["data"] as unknown as { results: Found[] }).results.length > 0);
     await at.app.domains.update({ ...hr, vectorStoreId: "vs_away" as typeof hr.vectorStoreId }, hr);
     assert.equal((await ask(at.url, "GET /v2/search?format=json&query=vacation")).status, 404);
     await at.app.domains.update(hr, { ...hr, vectorStoreId: "vs_away" as typeof hr.vectorStoreId });
@@ -146,7 +149,7 @@ test("PUBLIC_URL is the base of addresses, whatever the request was sent to; a s
   const at = await openChatStage({ IT }, { PUBLIC_URL: "https://kb.example.com/" });
   t.after(() => at.close());
   const { json } = await ask(at.url, "GET /v2/search?format=json&query=guest+network");
-  const [hit] = json["data"]?.["results"] as unknown as Found[];
+  const [hit] = (json["data"] as unknown as { results: Found[] }).results;
   assert.ok(hit?.url.startsWith("https://kb.example.com/v2/documents/version?"), hit?.url);
   const messages = [{ role: "user" as const, content: "What is the guest network called?" }];
   const { choices } = await at.client.chat.completions.create({ model: "lockstep/all", messages });

@@ -19,7 +19,7 @@ export function answerEndpoints({ answerModels }: App): Endpoint[] {
       methods: ["GET"],
       formats: ["json", "html"],
       description:
-        "Tells which language model writes answers, and which ones Ollama and LM Studio serve on this machine, at their default ports.",
+        "Lists the language model that writes answers, if one does, and those that Ollama and LM Studio serve on this machine, at their default ports. `server` of the one that writes is `settings` or `page`: where it was chosen.",
       changes: null,
       role: "admin",
       query: {},
@@ -51,6 +51,11 @@ export function answerEndpoints({ answerModels }: App): Endpoint[] {
   ];
 }
 
+/** The one that writes comes first. */
 function toJson({ current, from, found }: AnswerModelView) {
-  return { model: current?.model ?? "", base_url: current?.baseUrl ?? "", from, found };
+  const others = found.filter(({ model }) => model !== current?.model);
+  return [
+    ...(current ? [{ model: current.model, server: from, base_url: current.baseUrl, writes: true }] : []),
+    ...others.map(({ model, server }) => ({ model, server, base_url: "", writes: false })),
+  ];
 }
