@@ -1,6 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { insertBodies } from "../src/index/bodies.ts";
 import { insertDocuments } from "../src/index/documents.ts";
-import { activateGeneration, insertGeneration } from "../src/index/generations.ts";
+import { activateGeneration, ensureDraft } from "../src/index/generations.ts";
 import type { PreparedBody } from "../src/index/prepare-body.ts";
 import type { Store } from "../src/index/store.ts";
 import { writeLocked } from "../src/index/store-state.ts";
@@ -21,7 +22,7 @@ export interface Filling {
 /** Analyse, embed and write, as the draft of a crawl does it. */
 export async function fillStore(store: Store, { chunks, chunksPerBody, bodyOf }: Filling): Promise<void> {
   const generation = await writeLocked(store.db, (sql) =>
-    insertGeneration(sql, { domainId: "BENCH", sourceId: "bulk" }, { crawl: "", createdAt: 1 }),
+    ensureDraft(sql, { domainId: "BENCH", sourceId: "bulk", generationId: randomUUID(), crawl: "", createdAt: 1 }),
   );
   for (let done = 0; done < chunks; done += chunksPerBody * BATCH) {
     const bodies = Array.from({ length: BATCH }, (_, at) => bodyOf(done + at));

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import { commitGeneration } from "../src/index/embedded-draft.ts";
 import { EmbeddedIndex } from "../src/index/embedded-index.ts";
 import { createNgramEmbedder } from "../src/index/embedding/ngram-embedder.ts";
 import { createFixedModel } from "../src/index/embedding/vector-model.ts";
-import { countChanges, insertGeneration } from "../src/index/generations.ts";
+import { countChanges, ensureDraft } from "../src/index/generations.ts";
 import { openSqliteStores } from "../src/index/sqlite/open-sqlite-stores.ts";
 import type { Store } from "../src/index/store.ts";
 import { writeLocked } from "../src/index/store-state.ts";
@@ -94,7 +95,7 @@ async function draftOf(store: Store, size: number, round: number): Promise<numbe
   const body = { key, title: "Shared", language: "en", sections: [], chunks: [] };
   const [stored, generation] = await writeLocked(store.db, async (sql) => [
     (await insertBodies(sql, store, [body], space.id))[0],
-    await insertGeneration(sql, SOURCE, { crawl: "", createdAt: 1 }),
+    await ensureDraft(sql, { ...SOURCE, generationId: randomUUID(), crawl: "", createdAt: 1 }),
   ]);
   for (let from = 0; from < size; from += BATCH) {
     const documents = Array.from({ length: Math.min(BATCH, size - from) }, (_, i) =>
@@ -138,7 +139,7 @@ function document(i: number, round: number, life: Pick<NewDocument, "born" | "bo
 
 async function commit(store: Store, generation: number): Promise<void> {
   const nowSeconds = Math.floor(Date.now() / 1000);
-  await commitGeneration(store, { source: SOURCE, generation, nowSeconds, allowEmpty: false });
+  await commitGeneration(store, { id: generation, sourceId: SOURCE.sourceId, nowSeconds, allowEmpty: false });
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {

@@ -9,6 +9,7 @@ import { noChangeBench } from "./no-change.ts";
 import { postgresBench } from "./postgres.ts";
 import { registryBench } from "./registry.ts";
 import { searchBench } from "./search.ts";
+import { verifyBench } from "./verify.ts";
 import { watchBench } from "./watch.ts";
 import { webBench } from "./web.ts";
 
@@ -27,6 +28,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   healing: healingBench,
   watch: watchBench,
   registry: registryBench,
+  verify: verifyBench,
 };
 
 const wanted = process.argv.slice(2);

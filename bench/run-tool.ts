@@ -15,8 +15,10 @@ export async function runTool(tool: string, options: readonly string[]): Promise
   const startedAt = performance.now();
   const child = spawn(tool, options, { stdio: ["ignore", "ignore", "inherit"] });
   let peakMb = Number.NaN;
+  let cpuMs = Number.NaN;
   const look = setInterval(() => {
     peakMb = peakOf(child.pid ?? 0) ?? peakMb;
+    cpuMs = cpuOf(child.pid ?? 0) ?? cpuMs;
   }, LOOK_EVERY_MS);
   try {
     const code = await new Promise<number | null>((resolve, reject) => {
@@ -24,9 +26,24 @@ export async function runTool(tool: string, options: readonly string[]): Promise
       child.on("exit", resolve);
     });
     if (code !== 0) throw new Error(`${tool} ended with ${code}`);
-    return { ms: performance.now() - startedAt, peakMb, counted: {} };
+    const cpu = Number.isNaN(cpuMs) ? {} : { cpuMs };
+    return { ms: performance.now() - startedAt, ...cpu, peakMb, counted: {} };
   } finally {
     clearInterval(look);
+  }
+}
+
+const TICKS_A_SECOND = 100;
+
+/** Of all its threads so far, as the system counts it. */
+function cpuOf(pid: number): number | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_A_SECOND;
+  } catch {
+    return undefined;
   }
 }
 

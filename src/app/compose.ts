@@ -136,7 +136,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const { access, roots } = await openAccessControl(config, folder("security"), domains, pace);
   const trees = openTrees(config, { roots, extractor, acceptedTypes, now });
   const web = openWeb(config, acceptedTypes, ledgers.members, pace.web);
-  const ingest = openIngest(config, { domains, web, pace: pace.web ?? {} });
+  const ingest = openIngest(config, { domains, backend, web, pace: pace.web ?? {} });
   const connections: Connections = { sharepoint, web, trees, crawlerFolder, ledgers };
   const parts = openParts(config, { domains, backend, reports, web, trees, ledgers });
   const jobs = createJobStore(folder("jobs"));
@@ -220,7 +220,17 @@ async function openAccessControl(
 /** Opens the registry on first use: most commands never need it. */
 function openIngest(
   { storagePath, web: { checks, defaultDomain } }: Config,
-  { domains, web, pace }: { readonly domains: DomainStore; readonly web: OpenedWeb; readonly pace: WebPace },
+  {
+    domains,
+    backend,
+    web,
+    pace,
+  }: {
+    readonly domains: DomainStore;
+    readonly backend: Backend;
+    readonly web: OpenedWeb;
+    readonly pace: WebPace;
+  },
 ): () => Ingest {
   let ingest: Ingest | undefined;
   return () => {
@@ -233,6 +243,7 @@ function openIngest(
       documents: web.documents,
       images: web.images,
       domains,
+      backend,
       crawlerFolder: storageFolder(storagePath, "crawler"),
       rules: web.rules,
       policy: web.policy,

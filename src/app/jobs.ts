@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { dirname } from "node:path";
-import { BadInputError, NotFoundError } from "../contracts/errors.ts";
+import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { JobContext, Result } from "../contracts/job.ts";
 import type { NewTask } from "../contracts/queue.ts";
@@ -10,7 +10,7 @@ import type { MaintenanceRequest } from "../engine/maintain/maintain.ts";
 import { folderSourcesOf, type MigrateRequest } from "../engine/migrate/migrate.ts";
 import { newPlanId } from "../engine/stored-plans.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
-import { writeFileAtomic } from "../lib/atomic-file.ts";
+import { isErrno, writeFileAtomic } from "../lib/atomic-file.ts";
 import { pathExists } from "../lib/file-system.ts";
 import type { App } from "./app.ts";
 
@@ -59,7 +59,10 @@ export async function applyFileJob(
   path: string,
   options: ApplyOptions,
 ): Promise<JobWork> {
-  const planId = await app.plans.take(createReadStream(path), path);
+  const planId = await app.plans.take(createReadStream(path), path).catch((error: unknown) => {
+    if (!isErrno(error, "EISDIR", "EACCES", "EPERM", "ENOENT")) throw error;
+    throw new BadInputError(`read '${path}': ${explain(error)}`);
+  });
   const { start, work } = await applyJob(app, planId, options).catch(async (error: unknown) => {
     await app.plans.discard(planId);
     throw error;

@@ -21,6 +21,9 @@ export interface Command {
   run(call: Call): Promise<number>;
 }
 
+/** Of a domain, or a certificate, that is older than its `max_age` allows, where nothing else is wrong. */
+export const LATE_EXIT_CODE = 4;
+
 export interface Call {
   readonly positionals: readonly string[];
   /** Returns the given value or the default; undefined if neither exists. */

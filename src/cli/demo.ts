@@ -9,8 +9,10 @@ import { BadInputError, NotFoundError, RemoteError } from "../contracts/errors.t
 import { parseDomainId } from "../contracts/ids.ts";
 import { parseDomain } from "../domains/domain-codec.ts";
 import { formatSource } from "../domains/source-codec.ts";
+import type { VerifyResult } from "../engine/verify-domain.ts";
 import { type RunningServer, serveHttp } from "../http/serve-http.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
+import { plural } from "../lib/text.ts";
 import { demoFolderFiles, demoMove, demoQuestions, folderQuestion, siteQuestion } from "../sandbox/seed/demo.ts";
 import { type SandboxSite, startCompanySite } from "../sandbox/site/start-site.ts";
 import { type Sandbox, startSandbox } from "../sandbox/start-sandbox.ts";
@@ -94,6 +96,8 @@ async function demonstrate(app: App, server: RunningServer, { sandbox, site, fol
   await folder.tidyUp();
   await crawlDemo(server, "folders");
   await ask(server, folderQuestion.question);
+  step("Do sources, mirror, index and search say the same? Everything is looked at again, and the answer is signed");
+  await verifyDemo(server);
 }
 
 /** Returns an empty folder of the demo, unless the environment names one: that is the user's and is kept. */
@@ -160,6 +164,19 @@ async function crawlDemo(server: RunningServer, scope: string): Promise<void> {
   );
   const result = jobs.data[0]?.result;
   if (!result?.ok) throw new RemoteError(`crawl ${DEMO_ID}: ${result?.error ?? "the job has no result"}`);
+}
+
+/** Shows the certificate's line; a demo whose index differs from its sources fails. */
+async function verifyDemo(server: RunningServer): Promise<void> {
+  const address = `${server.url}/v2/crawler/verify?domain_id=${DEMO_ID}&format=json`;
+  const { ok, error, data } = await getJson<{ ok: boolean; error: string; data: VerifyResult }>(address);
+  const { certificate, certificate_file, certificate_hash } = data;
+  if (!ok || !certificate) throw new RemoteError(`verify ${DEMO_ID}: ${error}`);
+  const { statement, signature } = certificate;
+  const documents = statement.sources.reduce((sum, { counts }) => sum + counts.documents, 0);
+  process.stdout.write(
+    `   ${DEMO_ID}: ${statement.verdict}; ${plural(statement.sources.length, "source")}, ${plural(documents, "document")}\n   Certificate ${certificate_file}\n   ${certificate_hash}, signed by ${signature.fingerprint}\n`,
+  );
 }
 
 async function ask(server: RunningServer, question: string): Promise<void> {

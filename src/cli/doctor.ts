@@ -2,9 +2,8 @@ import { styleText } from "node:util";
 import { ConfigError } from "../app/config.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { PlacedFinding } from "../engine/doctor.ts";
-import type { Command } from "./command.ts";
+import { type Command, LATE_EXIT_CODE } from "./command.ts";
 import { exitCodeOf, openApp, type StopSignal, untilStopped } from "./open-app.ts";
-import { LATE_EXIT_CODE } from "./verify.ts";
 
 export const doctorCommand: Command = {
   name: "doctor",

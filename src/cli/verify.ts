@@ -7,13 +7,11 @@ import { type CheckedCertificate, checkCertificate, formatCertificate } from "..
 import type { SourceVerification, Verdict } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
 import { plural } from "../lib/text.ts";
-import type { Call, Command } from "./command.ts";
+import { type Call, type Command, LATE_EXIT_CODE } from "./command.ts";
 import { runJob } from "./run-job.ts";
 import { plainLine } from "./terminal-text.ts";
 
 const EXIT_CODES: Readonly<Record<Verdict, number>> = { agrees: 0, behind: 0, differs: 1, "could not look": 2 };
-/** Of a domain, or a certificate, that is older than its `max_age` allows, where nothing else is wrong. */
-export const LATE_EXIT_CODE = 4;
 const CHECK_EXIT_CODES: Readonly<Record<CheckedCertificate["outcome"], number>> = {
   signed: 0,
   broken: 1,

@@ -1,5 +1,5 @@
 import type { FileId, ItemId } from "./ids.ts";
-import type { DocumentFile } from "./search-index.ts";
+import type { DocumentFile, IndexedRef } from "./search-index.ts";
 
 /** The part of an indexed document that differs from its bytes. */
 export type AuditedPart = "document" | "label" | "text" | "sections" | "chunks" | "vectors" | "state" | "attributes";
@@ -35,5 +35,10 @@ export interface IndexAudit {
   check(file: DocumentFile, signal: AbortSignal): Promise<DocumentAudit>;
   /** Compares only what needs no text: label, and vectors with their checksums. */
   checkStored(file: DocumentFile): Promise<DocumentAudit>;
+  /**
+   * Where the store may hold several files of one item: takes this one for its document if it is searchable and made of these
+   * bytes. The others are leftovers then. Returns undefined if it is not.
+   */
+  prefer?(itemId: ItemId, fileId: FileId, sha256: string): IndexedRef | undefined;
   leftovers(): AsyncIterable<readonly IndexLeftover[]>;
 }

@@ -151,10 +151,12 @@ export interface Index {
   /** atomic: a draft becomes visible at once. gradual: readers may see duplicates during a commit, but nothing is ever missing. */
   readonly commits: "atomic" | "gradual";
   /**
-   * Opens a draft, one per source; cleans up what a crashed run left of the last one. `crawl` is the same for all commits of one
+   * Opens a draft of one source; cleans up what a crashed run left of the last one. `crawl` is the same for all commits of one
    * crawl, whose generations are kept or dropped together.
    */
   draft(source: SourceId, crawl?: string): Promise<IndexDraft>;
+  /** Present if commits are atomic: drafts of several sources that become visible in one moment. */
+  readonly crawlDrafts?: CrawlDrafts;
   /** Lists the documents of this source in the newest generation, in pages. */
   holdings(source: SourceId): AsyncIterable<readonly IndexedRef[]>;
   /** Returns the sources of the domain that have documents in the newest generation. */
@@ -375,6 +377,45 @@ export interface Generations {
   difference(from: number, to: number): AsyncIterable<readonly GenerationChange[]>;
   /** Lists the versions of a document, newest first; at most 20. */
   versions(wanted: DocumentWanted): Promise<readonly DocumentVersion[]>;
+}
+
+/** The drafts of crawls, of all processes that have the domain's store open. */
+export interface CrawlDrafts {
+  /** `crawl`: see Index.draft. */
+  open(crawl: string): Promise<CrawlDraft>;
+  /** Returns the ids of drafts of the domain that were neither committed nor swept; crawls may be filling them. */
+  listOpen(): Promise<readonly string[]>;
+  /** Deletes drafts whose crawls are dead. Until then their texts and vectors stay, and are reused. */
+  sweep(generationIds: readonly string[]): Promise<void>;
+}
+
+/**
+ * One generation that the sources of a crawl fill, one after the other. It is not the only one who changes them: an item that another
+ * draft takes up leaves this one, so the last to write an item has it. If it is never committed, it changes nothing for readers.
+ */
+export interface CrawlDraft {
+  /** A UUID, which the generation will have. */
+  readonly generationId: string;
+  source(source: SourceId): Promise<SourceDraft>;
+  /**
+   * Makes what the sources staged visible, all of it or nothing. Returns the number of the generation, or null if nothing has changed.
+   * Throws as IndexDraft.commit.
+   */
+  commit(signal: AbortSignal, options?: { readonly allowEmpty: boolean }): Promise<number | null>;
+}
+
+/** The part of one source in the draft of a crawl. */
+export interface SourceDraft extends Pick<IndexDraft, "put" | "relabel" | "remove"> {
+  /** Writes what was asked so far. Returns what failed of it; a later put of the item may still succeed. */
+  stage(signal: AbortSignal): Promise<readonly FailedRef[]>;
+  /** Returns what the newest generation has of these items: after the commit, whatever others did meanwhile. */
+  held(items: readonly ItemId[]): Promise<readonly HeldDocument[]>;
+  /** Takes the source out of the draft. */
+  discard(): Promise<void>;
+}
+
+export interface HeldDocument extends IndexedRef {
+  readonly label: Omit<Label, "attributes">;
 }
 
 export interface IndexDraft {

@@ -157,15 +157,12 @@ export class Approval {
   readonly #left: LeftChange[] = [];
   #leftCount = 0;
   #doneBefore = 0;
+  /** Documents that the plan has, and this run still has to do with. */
+  #plannedDocuments = 0;
 
   constructor(plan: Plan, { strict }: { readonly strict: boolean }) {
     this.#plan = plan;
     this.strict = strict;
-  }
-
-  /** The same for a step that is repeated: what it finds was noted the first time. */
-  again(): Approval {
-    return new Approval(this.#plan, this);
   }
 
   result(): KeptToPlan {
@@ -182,7 +179,9 @@ export class Approval {
     const left = new Set<ItemId>();
     const rowsOf = await this.#read(step, intents);
     for (const intent of intents) {
-      if (allows(step, intent, rowsOf(intent))) continue;
+      const rows = rowsOf(intent);
+      if (step === "embed" && rows.later.some((row) => row.step === step)) this.#plannedDocuments += 1;
+      if (allows(step, intent, rows)) continue;
       left.add(intent.itemId);
       const { path, reason } = intent;
       job.log(`Not in the approved plan, so it is left unchanged: '${path}', ${step}: ${reason}.`);
@@ -218,8 +217,19 @@ export class Approval {
         this.#note({ step: "download", path, reason: `planned, but ${outcome}: ${why}` });
       }
     }
-    this.#doneBefore += doneBefore;
-    if (doneBefore > 0) job.log(`${plural(doneBefore, "planned change was", "planned changes were")} done before.`);
+    this.#noteDone(doneBefore, job);
+  }
+
+  /** For a run without a download: counts approved documents that are as planned already. Call it when all were judged. */
+  async noteDoneDocuments(job: JobContext): Promise<void> {
+    let planned = 0;
+    for await (const page of this.#plan.items("embed", TOUCHED)) planned += page.length;
+    this.#noteDone(planned - this.#plannedDocuments, job);
+  }
+
+  #noteDone(count: number, job: JobContext): void {
+    this.#doneBefore += count;
+    if (count > 0) job.log(`${plural(count, "planned change was", "planned changes were")} done before.`);
   }
 
   #note(change: LeftChange): void {

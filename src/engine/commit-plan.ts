@@ -4,7 +4,16 @@ import { isEmptyReason } from "../contracts/document.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
-import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../contracts/search-index.ts";
+import type {
+  CrawlDraft,
+  DocumentFile,
+  FailedRef,
+  HeldDocument,
+  IndexDraft,
+  IndexedRef,
+  Label,
+  SourceDraft,
+} from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
@@ -27,12 +36,15 @@ const SUSPICIOUSLY_MANY = 3;
 
 type CommitParts = Pick<EngineParts, "ledgers" | "extractor">;
 
-/** Commits the plan. Documents that failed and may succeed are tried again at the end of the run. */
-export async function commitPlan(
-  plan: IndexPlan,
-  step: EmbedStep,
-  parts: CommitParts,
-): Promise<{ readonly failed: readonly FailedRef[]; readonly doubtful: ReadonlySet<ItemId> }> {
+/** What became of the documents of a plan. */
+interface PlanOutcome {
+  readonly failed: readonly FailedRef[];
+  /** Those of them whose bytes may be wrong. */
+  readonly doubtful: ReadonlySet<ItemId>;
+}
+
+/** Commits the plan and records it. Documents that failed and may succeed are tried again at the end of the run. */
+export async function commitPlan(plan: IndexPlan, step: EmbedStep, parts: CommitParts): Promise<PlanOutcome> {
   const doubtful = new Set<ItemId>();
   if (isEmptyPlan(plan)) return { failed: [], doubtful };
   const final = await reviveFailed(plan, step);
@@ -44,8 +56,6 @@ export async function commitPlan(
     parts,
   );
   for (let batch = 2; batch <= step.request.retryBatches; batch++) {
-    // A document that timed out or crashed its reader is not tried again in this run.
-    const mayPass = ({ permanent, byReader = false }: FailedRef): boolean => !permanent && !byReader;
     final.push(...failed.filter((failure) => !mayPass(failure)));
     const again = new Set(failed.filter(mayPass).map(({ itemId }) => itemId));
     failed = [];
@@ -59,6 +69,117 @@ export async function commitPlan(
     );
   }
   return { failed: [...final, ...failed], doubtful };
+}
+
+/** A document that timed out or crashed its reader is not tried again in this run. */
+function mayPass({ permanent, byReader = false }: FailedRef): boolean {
+  return !permanent && !byReader;
+}
+
+/** A plan that is written into the draft of a crawl, and becomes visible with it. */
+export interface StagedPlan extends PlanOutcome {
+  /** The domain may become empty by it. */
+  readonly allowEmpty: boolean;
+  /** After the commit: records what the index has now, whatever others did meanwhile. Returns false if some of it was left out. */
+  record(step: EmbedStep): Promise<boolean>;
+  /** Takes it out of the draft. */
+  discard(): Promise<void>;
+}
+
+/** Writes the plan into the draft of the crawl. Readers see nothing of it before that is committed. */
+export async function stagePlan(
+  plan: IndexPlan,
+  together: CrawlDraft,
+  step: EmbedStep,
+  parts: CommitParts,
+): Promise<StagedPlan | undefined> {
+  const { run, request, ledger, job } = step;
+  if (isEmptyPlan(plan)) return undefined;
+  const lost = await reviveFailed(plan, step);
+  const isLost = new Set(lost.map(({ itemId }) => itemId));
+  const staged = onlyFor(plan, (itemId) => !isLost.has(itemId));
+  const draft = await together.source(run.config.sourceId);
+  const versions: PutVersions = new Map();
+  try {
+    await fillDraft(staged, draft, step, versions, parts);
+    let failed = await draft.stage(job.signal);
+    for (let batch = 2; batch <= request.retryBatches; batch++) {
+      const again = new Set(failed.filter(mayPass).map(({ itemId }) => itemId));
+      if (again.size === 0) break;
+      job.log(`Trying ${plural(again.size, "failed document")} once more.`);
+      const some = onlyFor(staged, (itemId) => again.has(itemId));
+      await fillDraft(some, draft, step, versions, parts);
+      failed = await draft.stage(job.signal);
+    }
+    const doubtful = new Set<ItemId>();
+    for (const entry of await ledger.getMany(failed.map(({ itemId }) => itemId))) {
+      if (entry?.mirrored && isDoubtful(entry.mirrored, entry.indexed)) doubtful.add(entry.itemId);
+    }
+    // Of the others, the index tells what it has. A crawl may put more documents than fit into memory.
+    const putVersions = new Map(failed.map(({ itemId }) => [itemId, versions.get(itemId) ?? ""]));
+    return {
+      failed: [...lost, ...failed],
+      doubtful,
+      allowEmpty: request.confirmDeletes || mayEmpty(plan),
+      record: (after) => recordStaged({ plan: staged, draft, failed, putVersions }, after, parts),
+      discard: () => draft.discard(),
+    };
+  } catch (error) {
+    // What was stored so far is reused by the next crawl, which sweeps the draft.
+    if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
+    await draft.discard();
+    throw error;
+  }
+}
+
+interface StagedOutcome extends Pick<CommitOutcome, "plan" | "failed" | "putVersions"> {
+  readonly draft: SourceDraft;
+}
+
+async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: RecordParts): Promise<boolean> {
+  const { plan, draft, failed } = outcome;
+  const { run, ledger, mirror, job } = step;
+  const failedItems = new Set(failed.map(({ itemId }) => itemId));
+  const isMeant = (itemId: ItemId): boolean => !failedItems.has(itemId);
+  let isWhole = true;
+  const heldBy = async (items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, HeldDocument>> => {
+    return new Map((await draft.held(items)).map((held) => [held.itemId, held]));
+  };
+  for (const items of pagesOf([...plan.put.keys(), ...plan.adopt.keys(), ...plan.relabel].filter(isMeant))) {
+    const held = await heldBy(items);
+    for (const entry of await ledger.getMany(items)) {
+      if (!entry?.mirrored) continue;
+      const document = held.get(entry.itemId);
+      const isSame = document && isHeldAs(document, documentOf(run, entry, mirror));
+      if (isSame) ledger.putEmbedded(entry, rowOf(entry, step, document));
+      else {
+        isWhole = false;
+        job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
+      }
+    }
+    await ledger.flush();
+  }
+  for (const items of pagesOf(plan.remove.filter(isMeant))) {
+    const held = await heldBy(items);
+    for (const itemId of items) {
+      if (held.has(itemId)) isWhole = false;
+      else ledger.put(itemId, { indexed: null });
+    }
+  }
+  await recordFailures({ ...outcome, doubtful: new Set() }, step, parts);
+  await ledger.flush();
+  return isWhole;
+}
+
+function isHeldAs(held: HeldDocument, { sha256, label }: DocumentFile): boolean {
+  const isSameLabel = (["name", "path", "url", "fileType", "modifiedAt"] as const).every(
+    (key) => held.label[key] === label[key],
+  );
+  return isSameLabel && (sha256 === "" || held.sha256 === sha256);
+}
+
+function* pagesOf(items: readonly ItemId[]): Generator<readonly ItemId[]> {
+  for (let from = 0; from < items.length; from += ROWS_PER_FLUSH) yield items.slice(from, from + ROWS_PER_FLUSH);
 }
 
 function onlyFor(plan: IndexPlan, isMeant: (itemId: ItemId) => boolean): IndexPlan {
@@ -134,7 +255,7 @@ function mayEmpty({ put }: IndexPlan): boolean {
 
 async function fillDraft(
   plan: IndexPlan,
-  draft: IndexDraft,
+  draft: Pick<IndexDraft, "put" | "relabel" | "remove">,
   { run, request, target, ledger, mirror, job }: EmbedStep,
   putVersions: PutVersions,
   parts: CommitParts,
@@ -294,7 +415,7 @@ export function versionMark(mirrored: Mirrored): string {
  */
 async function entriesAsPut(
   items: readonly ItemId[],
-  { putVersions }: CommitOutcome,
+  { putVersions }: Pick<CommitOutcome, "putVersions">,
   { ledger, job }: RecordStep,
 ): Promise<ReadonlyMap<ItemId, LedgerEntry>> {
   const found = new Map<ItemId, LedgerEntry>();
@@ -341,7 +462,11 @@ function copiedFrom(
  * version and its path. First all files move out, then the ledger is flushed, then all move in: after a crash, the
  * ledger says where the files on the way belong.
  */
-async function recordFailures(outcome: CommitOutcome, step: RecordStep, { extractor }: RecordParts): Promise<void> {
+async function recordFailures(
+  outcome: Omit<CommitOutcome, "ready">,
+  step: RecordStep,
+  { extractor }: RecordParts,
+): Promise<void> {
   const { plan, failed, doubtful } = outcome;
   const { ledger, target, job } = step;
   const reader = extractor.revision;

@@ -12,6 +12,10 @@ export function crawlScopes({ all }: SourceKinds): readonly string[] {
   return ["all", ...all.map(({ scope }) => scope)];
 }
 
+/** crawl: what a crawl changes becomes visible in one moment. source: each source when it is in. */
+export const VISIBILITIES = ["crawl", "source"] as const;
+export type Visibility = (typeof VISIBILITIES)[number];
+
 export interface CrawlRequest {
   readonly domainId: DomainId;
   readonly steps: readonly Step[];
@@ -25,6 +29,8 @@ export interface CrawlRequest {
   readonly swap: boolean;
   /** Extract, cut and embed anew what the index has already for the same content. Only for a full crawl. */
   readonly force: boolean;
+  /** Where commits are gradual, it makes no difference. */
+  readonly visibility: Visibility;
   /** Do removals beyond the limits instead of holding them. */
   readonly confirmDeletes: boolean;
   /** How often an item is tried in one run: first all items, then again those that failed. */
@@ -58,6 +64,7 @@ export function crawlRequest(domainId: DomainId, options: Partial<CrawlRequest> 
     vectorStoreId: undefined,
     swap: false,
     force: false,
+    visibility: "crawl",
     confirmDeletes: false,
     retryBatches: DEFAULT_RETRY_BATCHES,
     retryFailed: false,

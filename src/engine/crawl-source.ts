@@ -8,11 +8,12 @@ import { plural } from "../lib/text.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { openRunPlan } from "./approval.ts";
+import type { StagedPlan } from "./commit-plan.ts";
 import type { SourceResult, Step, StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { type Downloaded, download } from "./download.ts";
 import { dryConverter, drySource } from "./dry-run.ts";
-import { type Embedded, embed } from "./embed.ts";
+import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { extractTexts } from "./extract-texts.ts";
 import type { IndexTarget } from "./index-target.ts";
@@ -20,7 +21,7 @@ import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/regist
 import { planResult } from "./planned-changes.ts";
 import { processOriginals } from "./process.ts";
 import { purgeMissing } from "./purge-missing.ts";
-import type { DomainCrawl, EmbedStep, ListingResult, Removals, SourceCrawl } from "./run-context.ts";
+import type { DomainCrawl, EmbedStep, ListingResult, SourceCrawl } from "./run-context.ts";
 import { findShortfalls } from "./swap-store.ts";
 import { noCounts } from "./tally.ts";
 import { openStepLedgers } from "./with-ledger.ts";
@@ -30,29 +31,21 @@ const SMALL_MANIFEST = 20_000;
 
 type OpenSource = (ledger: Ledger) => Source;
 
-/** The result of one source. */
+/** A source whose steps are done, as far as they can be before the other sources are in. */
 export interface CrawledSource {
-  readonly result: SourceResult;
-  /** undefined: no removals are left. */
-  readonly deferred?: DeferredRemovals | undefined;
+  /** undefined: nothing of it becomes visible with the crawl. */
+  readonly staged?: StagedPlan | undefined;
+  /** Call it when all sources are in, and what is staged is visible. `failure`: why it cannot become visible. */
+  finish(failure?: unknown): Promise<SourceResult>;
 }
 
-/** Removals that wait until all sources are indexed. The plan stays open until `close`. */
-interface DeferredRemovals {
-  remove(): Promise<SourceResult>;
-  close(): Promise<void>;
-}
-
-/**
- * Runs the steps of the request, each under its own lease. Failures are in the result; throws only when the job is
- * cancelled. With `removals: "later"`, removed documents stay in the index until `deferred.remove`.
- */
+/** Runs the steps of the request, each under its own lease. Failures are in the result; throws only when the job is cancelled. */
 export async function crawlSource(
   run: SourceRun,
   openSource: OpenSource,
   { request, job, target }: Pick<DomainCrawl, "request" | "job" | "target">,
   parts: EngineParts,
-  removals: Removals = "now",
+  { removalsWait } = { removalsWait: false },
 ): Promise<CrawledSource> {
   const { dryRun } = job;
   const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config), { dryRun });
@@ -61,30 +54,26 @@ export async function crawlSource(
   const converter = opened && dryRun ? dryConverter(opened) : opened;
   const { plan, approval } = await openRunPlan(run, request, parts, job);
   const crawl: SourceCrawl = { run, request, job, target, mirror, ledgers, converter, plan, approval };
-  let deferred: DeferredRemovals | undefined;
   try {
     const results = new StepResults(crawl);
+    let listing: ListingResult | undefined;
+    let embedded: Embedded | undefined;
     await results
       .attempt(async () => {
-        const listing = await runDownload(crawl, openSource, results, parts);
+        listing = await runDownload(crawl, openSource, results, parts);
         await runProcess(crawl, listing, results, parts);
         if (!target) return;
-        const embedded = await runEmbed(crawl, target, { listing, removals }, parts);
+        embedded = await runEmbed(crawl, target, { listing, removalsWait }, parts);
         results.note("embed", embedded);
-        if (embedded.deferred === 0) return;
-        deferred = {
-          remove: () => removeDeferred(crawl, target, { listing, results, documents: embedded.deferred }, parts),
-          close: () => plan.close(),
-        };
       })
       .finally(() => ledgers.close());
-    await concludeTree(crawl, results, parts);
-    return { result: await results.sum(), deferred };
-  } catch (error) {
-    deferred = undefined;
-    throw error;
+    const planned = dryRun ? await results.sum() : undefined;
+    return {
+      staged: embedded?.staged,
+      finish: async (failure) => planned ?? (await finishSource(crawl, { listing, embedded, results, failure }, parts)),
+    };
   } finally {
-    if (!deferred) await plan.close();
+    await plan.close();
   }
 }
 
@@ -137,57 +126,88 @@ async function runProcess(
 async function runEmbed(
   crawl: SourceCrawl,
   target: IndexTarget,
-  { listing, removals }: Pick<EmbedStep, "listing" | "removals">,
+  { listing, removalsWait }: Pick<EmbedStep, "listing" | "removalsWait">,
   parts: EngineParts,
 ): Promise<Embedded> {
-  const vectorStoreId = target.isOwn ? undefined : target.store;
-  return await crawl.ledgers.withLedger({ step: "embed", vectorStoreId }, async (held) => {
-    const step: EmbedStep = { ...crawl, ...held, target, listing, removals };
+  return await withEmbedStep(crawl, target, listing, async (held) => {
+    const step: EmbedStep = { ...held, removalsWait };
     if (crawl.job.dryRun) return await embed(step, parts);
-    const embedded = target.isOwn ? await embedOwn(step, parts) : await embed(step, parts);
+    const embedded = await recordOwn(
+      step,
+      parts,
+      () => embed(step, parts),
+      ({ staged }) => staged === undefined,
+    );
     if (target.swap) target.swap.shortfalls.push(...(await findShortfalls(embedded.failed, step)));
     return embedded;
   });
 }
 
-/** Embeds into the domain's own store, and updates `files_metadata.json` and the registry. */
-async function embedOwn(step: EmbedStep, parts: EngineParts): Promise<Embedded> {
-  const { run, ledger, mirror, job } = step;
+async function withEmbedStep<T>(
+  crawl: SourceCrawl,
+  target: IndexTarget,
+  listing: ListingResult | undefined,
+  work: (step: EmbedStep) => Promise<T>,
+): Promise<T> {
+  const vectorStoreId = target.isOwn ? undefined : target.store;
+  return await crawl.ledgers.withLedger({ step: "embed", vectorStoreId }, (held) =>
+    work({ ...crawl, ...held, target, listing, removalsWait: false }),
+  );
+}
+
+/** For the domain's own store: runs work that records documents, and if it did, updates `files_metadata.json` and the registry. */
+async function recordOwn<T>(
+  step: EmbedStep,
+  parts: EngineParts,
+  work: () => Promise<T>,
+  hasRecorded: (result: T) => boolean = () => true,
+): Promise<T> {
+  const { run, target, ledger, mirror, job } = step;
+  if (!target.isOwn) return await work();
   const { metadata } = parts.ledgers;
   const repository = run.config.kind.abilities.registersAddresses ? parts.itemRepository() : undefined;
   const unregistered = repository && (await findUnregistered(run, ledger, repository));
   const warn = (sentence: string): void => job.log(`WARNING: ${sentence}`);
   // New versions inherit the properties that users wrote into the file.
   await metadata.readBack(run.domainId);
-  const embedded = await embed(step, parts).finally(async () => {
+  const result = await work().finally(async () => {
     for (const warning of await metadata.write(run.domainId)) warn(warning);
   });
-  if (repository && unregistered) await noteIndexed(run, { ledger, mirror, repository, warn, unregistered });
-  return embedded;
+  if (repository && unregistered && hasRecorded(result))
+    await noteIndexed(run, { ledger, mirror, repository, warn, unregistered });
+  return result;
 }
 
-/** Runs the embed step again, for removals only: everything else is indexed by now, or has failed. */
-async function removeDeferred(
+interface UnfinishedSource {
+  readonly listing: ListingResult | undefined;
+  /** undefined: nothing was embedded. */
+  readonly embedded: Embedded | undefined;
+  readonly results: StepResults;
+  readonly failure: unknown;
+}
+
+async function finishSource(
   crawl: SourceCrawl,
-  target: IndexTarget,
-  {
-    listing,
-    results,
-    documents,
-  }: {
-    readonly listing: ListingResult | undefined;
-    readonly results: StepResults;
-    readonly documents: number;
-  },
+  { listing, embedded, results, failure }: UnfinishedSource,
   parts: EngineParts,
 ): Promise<SourceResult> {
-  const { job, run } = crawl;
-  await job.checkpoint();
-  job.log(`Source '${run.config.sourceId}': removing ${plural(documents, "document")} from the index.`);
+  const { run, job, target } = crawl;
   await results.attempt(async () => {
-    const request = { ...crawl.request, mode: "incremental", retryFailed: false, force: false } as const;
-    const { counts, failed } = await runEmbed({ ...crawl, request }, target, { listing, removals: "only" }, parts);
-    results.counts.embed.removed += counts.removed;
+    if (!target || !embedded || !isUnfinished(embedded)) return;
+    if (failure !== undefined && embedded.staged) {
+      results.note("embed", { counts: noCounts(), problems: [] });
+      throw failure;
+    }
+    const { waiting } = embedded;
+    if (waiting.length > 0) {
+      await job.checkpoint();
+      const documents = plural(waiting.length, "document");
+      job.log(`Source '${run.config.sourceId}': removing ${documents} from the index.`);
+    }
+    const failed = await withEmbedStep(crawl, target, listing, (step) =>
+      recordOwn(step, parts, () => finishEmbed(embedded, step, parts)),
+    );
+    results.counts.embed.removed += waiting.length - failed.length;
     results.counts.embed.failed += failed.length;
     if (failed.length > 0) {
       results.problems.push(
@@ -195,6 +215,7 @@ async function removeDeferred(
       );
     }
   });
+  await concludeTree(crawl, results, parts);
   return await results.sum();
 }
 

@@ -1,5 +1,5 @@
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
-import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
+import { CancelledError, ConflictError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
@@ -8,6 +8,7 @@ import { nowUtcMicros } from "../lib/time.ts";
 import { noteMissingSources, preparePlan, sourcesInPlan } from "./approval.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { isInScope, selectSources } from "./check-crawl.ts";
+import { openTogether, sweepDeadDrafts } from "./crawl-draft.ts";
 import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -16,7 +17,7 @@ import { readDomain } from "./read-domain.ts";
 import { finishRenames, waitingJob } from "./rename-domain.ts";
 import { retireLeftInStore, retireSource } from "./retire-source.ts";
 import { findRetired, sharesId } from "./retired-sources.ts";
-import type { DomainCrawl, Removals } from "./run-context.ts";
+import type { DomainCrawl } from "./run-context.ts";
 import { completePlan } from "./stored-plans.ts";
 import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
 
@@ -26,8 +27,9 @@ import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
  *     source ──list──▶ judge ──plan──▶ fetch ──▶ mirror ──▶ process ──▶ extract ──▶ draft ──commit──▶ index
  *     └──────────────── download ─────────────────────┘                └──────────── embed ─────────────┘
  *
- * Sources are crawled one after the other, each with its own draft. Removals are committed when all sources are indexed. A
- * source that fails keeps its documents, and the others go on.
+ * Sources are crawled one after the other. Where commits are atomic, all of them fill one draft, which is committed when the last one is
+ * in: readers see the domain as it was before the crawl or as it is after it. Otherwise, and where each source is to be visible when
+ * it is in, removals are committed when all sources are indexed. A source that fails keeps its documents, and the others go on.
  */
 export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobContext): Promise<CrawlResult> {
   const startedAt = nowUtcMicros();
@@ -41,24 +43,24 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const sources: SourceResult[] = [];
   try {
     for await (const source of crawlSources(crawl, parts)) crawled.push(source);
-    for (const result of await retireLeftInStore(crawl, parts)) crawled.push({ result });
-    // Last: a document that moved from one source to another is found twice for a moment, never not at all.
-    for (const { result, deferred } of crawled) sources.push(deferred ? await deferred.remove() : result);
+    crawled.push(...(await retireLeftInStore(crawl, parts)));
+    const failures = await commitTogether(crawled, crawl);
+    // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
+    for (const source of crawled) sources.push(await source.finish(failures.get(source)));
     for (const { source_id, error } of sources) {
       if (error) problems.push(`Source '${source_id}': ${/[.?!]$/.test(error) ? error : `${error}.`}`);
     }
     noteMissingSources(sources, crawl, parts);
     if (target && !job.dryRun) await concludeTarget(target, crawl, parts);
   } finally {
-    // Another crawl waits for the lease: release it even if closing a plan fails.
     await target?.swap?.lease.release();
-    for (const { deferred } of crawled) await deferred?.close();
+    await target?.lease?.release();
   }
   if (await isGone(domain, parts)) problems.push(`Domain '${domain.domainId}' was removed while it was crawled.`);
   if (job.dryRun && request.storePlan !== undefined) await completePlan(request.storePlan, domain, sources, parts, job);
   const { domainId: domain_id, mode, scope, steps } = request;
   const vector_store_id = target?.store ?? "";
-  const plan_id = request.storePlan ?? request.approvedPlan;
+  const plan_id = (job.dryRun ? request.storePlan : undefined) ?? request.approvedPlan;
   const planned = plan_id === undefined ? {} : { plan_id };
   const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems, ...planned };
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
@@ -78,14 +80,15 @@ async function* crawlSources(crawl: DomainCrawl, parts: EngineParts): AsyncGener
     await job.checkpoint();
     job.log(`Source '${config.sourceId}': ${config.kind.describePlace(config)}`);
     const source = run(config);
-    const removals = removalsOf(config, selected.length, crawl);
-    yield await crawlSource(source, (ledger) => openSource(source, ledger, crawl, parts), crawl, parts, removals);
+    const removalsWait = mayRemovalsWait(config, selected.length, crawl);
+    const open = (ledger: Ledger): Source => openSource(source, ledger, crawl, parts);
+    yield await crawlSource(source, open, crawl, parts, { removalsWait });
   }
   if (request.sourceId !== undefined) return;
   const retired = everRetired.filter((config) => isInScope(config, request));
   for (const config of sourcesInPlan(retired, crawl, parts)) {
     await job.checkpoint();
-    yield { result: await retireSource(run(config), crawl, parts) };
+    yield await retireSource(run(config), crawl, parts);
   }
 }
 
@@ -102,12 +105,12 @@ function openSource(run: SourceRun, ledger: Ledger, { request, job }: DomainCraw
 }
 
 /**
- * Removals wait for the other sources, except in a dry run, in a swap, and for web sites, whose additions and removals
- * are one commit.
+ * Where sources become visible one by one, removals wait for the other sources, except in a dry run, in a swap, and for web sites, whose
+ * additions and removals are one commit.
  */
-function removalsOf({ kind }: SourceConfig, sources: number, { request, job }: DomainCrawl): Removals {
-  const mayWait = sources > 1 && !job.dryRun && !request.swap && !kind.abilities.isReadWhileListed;
-  return mayWait ? "later" : "now";
+function mayRemovalsWait({ kind }: SourceConfig, sources: number, { request, job, target }: DomainCrawl): boolean {
+  if (target?.together) return false;
+  return sources > 1 && !job.dryRun && !request.swap && !kind.abilities.isReadWhileListed;
 }
 
 /**
@@ -117,18 +120,52 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
   const { domain, request, job } = crawl;
   if (!request.steps.includes("embed")) return undefined;
   if (!job.dryRun) await sweepOtherStores(domain, parts, job);
-  const target = request.swap
+  const opened = request.swap
     ? await openSwapTarget(crawl, parts)
     : await openIndexTarget(crawl, request.vectorStoreId, parts);
   // The time makes the name unique: job numbers start again when all jobs are deleted.
   const name = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
-  return target && { ...target, crawl: name };
+  const target = opened && { ...opened, crawl: name };
+  return target && !job.dryRun ? { ...target, ...(await openTogether(target, crawl, parts)) } : target;
+}
+
+/**
+ * Makes what all sources staged visible in one moment. Returns the sources that keep what they had, and why: those that would leave nothing
+ * of the domain although they put files, or all.
+ */
+async function commitTogether(
+  crawled: readonly CrawledSource[],
+  { target, job }: DomainCrawl,
+): Promise<ReadonlyMap<CrawledSource, unknown>> {
+  const failures = new Map<CrawledSource, unknown>();
+  let staged = crawled.filter((source) => source.staged !== undefined);
+  if (!target?.together) return failures;
+  await job.checkpoint();
+  for (;;) {
+    try {
+      const allowEmpty = staged.every((source) => source.staged?.allowEmpty);
+      const generation = await target.together.commit(job.signal, { allowEmpty });
+      if (generation !== null && staged.length > 1) {
+        job.log(`Index: what changed in ${staged.length} sources is visible now, as generation ${generation}.`);
+      }
+      return failures;
+    } catch (error) {
+      if (job.signal.aborted) throw new CancelledError("committing the crawl stopped", { cause: error });
+      const emptying = staged.filter((source) => source.staged?.allowEmpty === false);
+      const isRefused = error instanceof ConflictError && emptying.length > 0;
+      for (const source of isRefused ? emptying : staged) failures.set(source, error);
+      if (!isRefused) return failures;
+      for (const source of emptying) await source.staged?.discard();
+      staged = staged.filter((source) => !emptying.includes(source));
+    }
+  }
 }
 
 /** Finishes a swap and refreshes the vectors, when all sources are indexed. */
 async function concludeTarget(target: IndexTarget, crawl: DomainCrawl, parts: EngineParts): Promise<void> {
   const { job, problems } = crawl;
   if (target.swap && (await finishSwap(target, crawl, parts))) await takeOver(target, crawl, parts);
+  await sweepDeadDrafts(target, crawl, parts);
   try {
     await target.index.refreshVectors?.((line) => job.log(line), job.signal);
   } catch (error) {
@@ -160,7 +197,7 @@ async function takeOver(
   for (const config of domain.sources) {
     await job.checkpoint();
     const run = { domainId: domain.domainId, config };
-    const { error } = (await crawlSource(run, neverOpened, { request, job, target }, parts)).result;
+    const { error } = await (await crawlSource(run, neverOpened, { request, job, target }, parts)).finish();
     if (error) problems.push(`Source '${config.sourceId}' after the swap: ${error.replace(/\.$/, "")}.`);
     else await parts.ledgers.dropStore(run, store);
   }

@@ -1,54 +1,72 @@
 import { isEmptyReason } from "../contracts/document.ts";
 import type { ItemId } from "../contracts/ids.ts";
+import type { Ledger } from "../contracts/ledger.ts";
 import type { FailedRef } from "../contracts/search-index.ts";
 import { plural } from "../lib/text.ts";
-import { commitPlan } from "./commit-plan.ts";
+import { commitPlan, type StagedPlan, stagePlan } from "./commit-plan.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
-import { silent } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { emptyPlan, type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
 import type { EmbedStep } from "./run-context.ts";
-import { noCounts, sumUp } from "./tally.ts";
+import { sumUp } from "./tally.ts";
 
 export interface Embedded extends StepResult {
   readonly failed: readonly FailedRef[];
-  /** How many removals wait until all sources are indexed. */
-  readonly deferred: number;
+  /** What becomes visible with the crawl. */
+  readonly staged: StagedPlan | undefined;
+  /** Documents to remove when all sources are indexed. */
+  readonly waiting: readonly ItemId[];
+  readonly upTo: Planned["upTo"];
 }
 
-/** mirror ▶ extract ▶ draft ▶ commit ▶ index, for one source. */
+/** mirror ▶ extract ▶ draft, for one source; ▶ commit ▶ index, unless it becomes visible with the crawl. */
 export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedded> {
-  const { ledger, removals, job } = step;
-  const planned = removals === "only" ? await planRemovals(step, parts) : await planIndex(step, parts);
-  const { plan, counts, problems, upTo } = planned;
-  const deferred = removals === "later" ? plan.remove.splice(0).length : 0;
-  counts.removed -= deferred;
-  job.log(
-    `Index: ${sumUp(counts)}${deferred > 0 ? `; ${plural(deferred, "removal")} when all sources are indexed` : ""}.`,
-  );
+  const { ledger, target, job, removalsWait } = step;
+  const { plan, counts, problems, upTo } = await planIndex(step, parts);
+  const waiting = removalsWait ? plan.remove.splice(0) : [];
+  counts.removed -= waiting.length;
+  const later = waiting.length > 0 ? `; ${plural(waiting.length, "removal")} when all sources are indexed` : "";
+  job.log(`Index: ${sumUp(counts)}${later}.`);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  if (job.dryRun) return { counts, problems, failed: [], deferred };
-  const { failed, doubtful } = await commitPlan(plan, step, parts);
+  const unfinished = { counts, problems, waiting, upTo, staged: undefined };
+  if (job.dryRun) return { ...unfinished, failed: [] };
+  const { together } = target;
+  const staged = together && (await stagePlan(plan, together, step, parts));
+  const { failed, doubtful } = staged ?? (together ? NOTHING_FAILED : await commitPlan(plan, step, parts));
   countFailures(failed, plan, doubtful, counts);
-  if (upTo && failed.length + deferred === 0) ledger.noteIndexed(upTo.rules, upTo.revision);
+  const embedded = { ...unfinished, failed, staged };
+  if (!isUnfinished(embedded)) noteUpTo(embedded, ledger);
   if (counts.failed > 0) {
     problems.push(
       `${plural(counts.failed, "file")} could not be embedded; the job's log and vectorstore_map.csv tell more`,
     );
   }
-  return { counts, problems, failed, deferred };
+  return embedded;
 }
 
-/**
- * Plans removals only, silently: the first embed step did and logged everything else, and what failed then would fail
- * again.
- */
-async function planRemovals(step: EmbedStep, parts: EngineParts): Promise<Planned> {
-  const { remove } = (await planIndex({ ...step, approval: step.approval?.again(), job: silent(step.job) }, parts))
-    .plan;
-  const counts = { ...noCounts(), removed: remove.length };
-  return { plan: { ...emptyPlan(), remove }, counts, problems: [], left: 0 };
+const NOTHING_FAILED = { failed: [], doubtful: new Set<ItemId>() };
+
+export function isUnfinished({ staged, waiting }: Embedded): boolean {
+  return staged !== undefined || waiting.length > 0;
+}
+
+/** When all sources are in: records what the crawl has committed, and removes what waited. Returns what could not be removed. */
+export async function finishEmbed(
+  embedded: Embedded,
+  step: EmbedStep,
+  parts: EngineParts,
+): Promise<readonly FailedRef[]> {
+  const { staged, waiting } = embedded;
+  const isWhole = (await staged?.record(step)) ?? true;
+  const { failed } = await commitPlan({ ...emptyPlan(), remove: [...waiting] }, step, parts);
+  if (isWhole && failed.length === 0) noteUpTo(embedded, step.ledger);
+  return failed;
+}
+
+/** The index is complete up to a revision of the ledger, if nothing failed. */
+function noteUpTo({ upTo, failed }: Embedded, ledger: Ledger): void {
+  if (upTo && failed.length === 0) ledger.noteIndexed(upTo.rules, upTo.revision);
 }
 
 /** Moves failures from the count they were planned under to "failed" or "empty". */

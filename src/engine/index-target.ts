@@ -2,7 +2,8 @@ import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Index } from "../contracts/search-index.ts";
+import type { Lease } from "../contracts/lease.ts";
+import type { CrawlDraft, Index } from "../contracts/search-index.ts";
 import { dryTarget } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { DomainCrawl } from "./run-context.ts";
@@ -15,6 +16,10 @@ export interface IndexTarget {
   readonly index: Index;
   /** The same for all commits of one crawl. */
   readonly crawl?: string;
+  /** The draft that all sources fill, so that the crawl becomes visible in one moment; undefined: each source does when it is in. */
+  readonly together?: CrawlDraft;
+  /** Of that draft. */
+  readonly lease?: Lease;
   /** Present while it is built to replace the domain's own store. */
   readonly swap?: Swap;
 }

@@ -13,7 +13,15 @@ import type { Sighting } from "../contracts/source.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../lib/json-object.ts";
-import { CRAWL_MODES, type CrawlRequest, crawlRequest, crawlScopes, RETRY_BATCHES, STEPS } from "./crawl-request.ts";
+import {
+  CRAWL_MODES,
+  type CrawlRequest,
+  crawlRequest,
+  crawlScopes,
+  RETRY_BATCHES,
+  STEPS,
+  VISIBILITIES,
+} from "./crawl-request.ts";
 
 /*
  * Plans as JSON lines: docs/formats/plans.md. A plan in a file comes from outside. It approves items by id, path and fingerprint, and never
@@ -42,6 +50,8 @@ export function encodePlanRequest(request: CrawlRequest): JsonObject {
     scope: request.scope,
     ...(request.sourceId !== undefined && { source_id: request.sourceId }),
     ...(request.vectorStoreId !== undefined && { vector_store_id: request.vectorStoreId }),
+    force: request.force,
+    visibility: request.visibility,
     confirm_deletes: request.confirmDeletes,
     retry_batches: request.retryBatches,
     retry_failed: request.retryFailed,
@@ -68,6 +78,8 @@ export function decodePlanRequest(domainId: DomainId, json: Readonly<JsonObject>
     scope: choice(json, "scope", crawlScopes(kinds)),
     sourceId: source === undefined ? undefined : parseSourceId(String(source)),
     vectorStoreId: store === undefined ? undefined : parseVectorStoreId(String(store)),
+    force: flag("force"),
+    visibility: choice(json, "visibility", VISIBILITIES),
     confirmDeletes: flag("confirm_deletes"),
     retryBatches: batches,
     retryFailed: flag("retry_failed"),
@@ -247,7 +259,9 @@ function decodeHead(json: JsonObject): PlanHead {
 }
 
 function decodeSource(json: JsonObject): SourceName & { readonly sourceId: SourceId } {
-  return { sourceType: text(json, "source_type"), sourceId: parseSourceId(text(json, "source_id")) };
+  const sourceType = text(json, "source_type");
+  if (!/^[a-z0-9_]{1,64}$/.test(sourceType)) throw new BadInputError("'source_type' is no kind of source");
+  return { sourceType, sourceId: parseSourceId(text(json, "source_id")) };
 }
 
 const PLAN_STEPS: readonly PlanStep[] = STEPS;

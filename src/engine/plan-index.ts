@@ -200,6 +200,7 @@ async function compareAll(
     planned.counts.skipped += 1;
     held.delete(itemId);
   }
+  if (!listing) await step.approval?.noteDoneDocuments(job);
   const strangers = [...held.keys()];
   const because = guardRemovals(planned, { known, strangers, holdings }, step);
   if (job.dryRun) {

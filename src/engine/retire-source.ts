@@ -12,8 +12,9 @@ import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { heldBecause } from "../plan/removal-guard.ts";
 import { openRunPlan, sourcesInPlan } from "./approval.ts";
+import type { StagedPlan } from "./commit-plan.ts";
 import { type SourceResult, STEPS } from "./crawl-request.ts";
-import { crawlSource } from "./crawl-source.ts";
+import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { forgetMembers } from "./ingest/remove-items.ts";
@@ -23,12 +24,20 @@ import { endRetentionOf, retiredInStore, retiredSource } from "./retired-sources
 import type { DomainCrawl } from "./run-context.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
-/** Removes everything of a source that is no longer in the domain, unless a removal is held. */
-export async function retireSource(source: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<SourceResult> {
-  const { request, target, job } = crawl;
+/** Removes everything of a source that is no longer in the domain, unless a removal is held: its files when its documents are gone. */
+export async function retireSource(source: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<CrawledSource> {
   const run: SourceRun = { ...source, isRetired: true };
-  job.log(`Source '${run.config.sourceId}' is no longer in the domain: removing its documents and files.`);
-  const result = await removeDocuments(run, crawl, parts);
+  crawl.job.log(`Source '${run.config.sourceId}' is no longer in the domain: removing its documents and files.`);
+  const { staged, finish } = await removeDocuments(run, crawl, parts);
+  return { staged, finish: async (failure) => finishRetired(run, await finish(failure), crawl, parts) };
+}
+
+async function finishRetired(
+  run: SourceRun,
+  result: SourceResult,
+  { request, target, job }: DomainCrawl,
+  parts: EngineParts,
+): Promise<SourceResult> {
   if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
   // Items that the approved plan leaves out must stay.
@@ -47,10 +56,10 @@ export async function retireSource(source: SourceRun, crawl: DomainCrawl, parts:
 }
 
 /** Retires sources that are neither in the domain nor on disk, but have documents in the store. */
-export async function retireLeftInStore(crawl: DomainCrawl, parts: EngineParts): Promise<SourceResult[]> {
+export async function retireLeftInStore(crawl: DomainCrawl, parts: EngineParts): Promise<CrawledSource[]> {
   const { domain, request, target, job, problems } = crawl;
   if (!target || request.sourceId !== undefined || request.scope !== "all") return [];
-  const results: SourceResult[] = [];
+  const results: CrawledSource[] = [];
   try {
     const retired = await retiredInStore(domain, target.index, parts);
     for (const config of sourcesInPlan(retired, crawl, parts)) {
@@ -68,17 +77,24 @@ export async function retireLeftInStore(crawl: DomainCrawl, parts: EngineParts):
 }
 
 /** Removes the documents of a source. Without a download step or a mirror, only the store knows them. */
-async function removeDocuments(run: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<SourceResult> {
+async function removeDocuments(run: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<CrawledSource> {
   const { request, target, job } = crawl;
   const isOnlyInStore = !existsSync(join(parts.crawlerFolder, sourceFolder(run.domainId, run.config)));
   if (target && (isOnlyInStore || !(target.isOwn || request.steps.includes("download")))) {
-    return await removeFromStore(run, target, crawl, parts).catch((error: unknown) => {
+    const failed = (error: unknown): SourceResult => {
       if (error instanceof CancelledError || job.signal.aborted) throw error;
       job.log(`ERROR: source '${run.config.sourceId}' could not be finished: ${explain(error)}`);
       return emptyResult(run.config, explain(error));
-    });
+    };
+    try {
+      const { staged, finish } = await removeFromStore(run, target, crawl, parts);
+      return { staged, finish: (failure) => finish(failure).catch(failed) };
+    } catch (error) {
+      const result = failed(error);
+      return { finish: async () => result };
+    }
   }
-  return (await crawlSource(run, () => retiredSource(run.config), crawl, parts)).result;
+  return await crawlSource(run, () => retiredSource(run.config), crawl, parts);
 }
 
 /**
@@ -90,7 +106,7 @@ async function removeFromStore(
   target: IndexTarget,
   { request, job }: DomainCrawl,
   parts: EngineParts,
-): Promise<SourceResult> {
+): Promise<CrawledSource> {
   const { plan, approval } = await openRunPlan(run, request, parts, job);
   const all = await heldOf(run, target, parts);
   const unapproved = await findUnapprovedLeftovers(all, { approval, job });
@@ -98,25 +114,48 @@ async function removeFromStore(
   const loss = { missing: held.length, known: held.length, listed: 0 };
   const suspect = heldBecause(loss, { ...request, limits: run.config.limits });
   for (const ref of job.dryRun ? held : []) plan.add(planned(ref, suspect));
-  const failed = suspect || job.dryRun ? [] : await removeAll(held, run, target, job);
-  const problems: string[] = [];
-  if (suspect) {
-    const what = plural(held.length, "document is", "documents are");
-    problems.push(`${what} still in the vector store, held because ${suspect}. ${HOW_TO_CONFIRM}`);
-  }
-  if (failed.length > 0) problems.push(`${plural(failed.length, "document")} could not be removed: ${failed[0]}`);
-  else if (!suspect && !job.dryRun && !target.isOwn && held.length === all.length) {
-    await parts.ledgers.dropStore(run, target.store);
-  }
-  const embed = { ...noCounts(), removed: suspect ? 0 : held.length - failed.length, held: suspect ? held.length : 0 };
+  const staged = suspect || job.dryRun ? NOTHING_STAGED : await removeAll(held, run, target, job);
+  const planResults = job.dryRun ? await planResult(plan).finally(() => plan.close()) : {};
+  const conclude = async (failed: readonly string[]): Promise<SourceResult> => {
+    const problems: string[] = [];
+    if (suspect) {
+      const what = plural(held.length, "document is", "documents are");
+      problems.push(`${what} still in the vector store, held because ${suspect}. ${HOW_TO_CONFIRM}`);
+    }
+    if (failed.length > 0) problems.push(`${plural(failed.length, "document")} could not be removed: ${failed[0]}`);
+    else if (!suspect && !job.dryRun && !target.isOwn && held.length === all.length) {
+      await parts.ledgers.dropStore(run, target.store);
+    }
+    const embed = {
+      ...noCounts(),
+      removed: suspect ? 0 : held.length - failed.length,
+      held: suspect ? held.length : 0,
+    };
+    return {
+      ...emptyResult(run.config, problems.join("; ")),
+      complete: true,
+      embed: { ...embed, failed: failed.length },
+      ...planResults,
+      ...(approval && { kept_to_plan: approval.result() }),
+    };
+  };
   return {
-    ...emptyResult(run.config, problems.join("; ")),
-    complete: true,
-    embed: { ...embed, failed: failed.length },
-    ...(job.dryRun && (await planResult(plan).finally(() => plan.close()))),
-    ...(approval && { kept_to_plan: approval.result() }),
+    staged: staged.plan,
+    finish: async (failure) => {
+      if (failure !== undefined) throw failure;
+      return await conclude(staged.failed);
+    },
   };
 }
+
+/** What was removed from the store; `plan`: it becomes visible with the crawl. */
+interface StagedRemovals {
+  readonly plan?: StagedPlan;
+  /** Why documents could not be removed, one sentence each. */
+  readonly failed: readonly string[];
+}
+
+const NOTHING_STAGED: StagedRemovals = { failed: [] };
 
 /** The result of a source for which nothing was done. */
 function emptyResult({ sourceId, sourceType }: SourceConfig, error: string): SourceResult {
@@ -135,22 +174,29 @@ async function heldOf(run: SourceRun, { index, store, isOwn }: IndexTarget, part
   return held.filter(({ itemId }) => named.has(itemId));
 }
 
-/** Returns why documents could not be removed, one sentence each. */
 async function removeAll(
   held: readonly IndexedRef[],
   { config }: SourceRun,
-  { index, crawl }: IndexTarget,
+  { index, crawl, together }: IndexTarget,
   job: JobContext,
-): Promise<string[]> {
-  if (held.length === 0) return [];
+): Promise<StagedRemovals> {
+  if (held.length === 0) return NOTHING_STAGED;
+  if (together) {
+    const part = await together.source(config.sourceId);
+    for (const { itemId } of held) await part.remove(itemId);
+    await part.stage(job.signal);
+    job.log(`Index: ${held.length} removed.`);
+    // The source was removed on purpose, so the store may become empty.
+    const plan = { failed: [], doubtful: new Set<ItemId>(), allowEmpty: true, record: async () => true };
+    return { plan: { ...plan, discard: () => part.discard() }, failed: [] };
+  }
   const draft = await index.draft(config.sourceId, crawl);
   try {
     for (const { itemId } of held) await draft.remove(itemId);
-    // The source was removed on purpose, so the store may become empty.
     const { failed } = await draft.commit(job.signal, { allowEmpty: true });
     job.log(`Index: ${held.length - failed.length} removed.`);
     for (const { itemId, reason } of failed) job.log(`ERROR: index '${itemId}': ${reason}`);
-    return failed.map(({ reason }) => reason);
+    return { failed: failed.map(({ reason }) => reason) };
   } catch (error) {
     await draft.discard();
     throw error;

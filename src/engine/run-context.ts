@@ -57,11 +57,9 @@ export interface EmbedStep extends SourceStep {
   readonly target: IndexTarget;
   /** undefined: this run did not list the source. */
   readonly listing: ListingResult | undefined;
-  readonly removals: Removals;
+  /** Documents are removed when all sources are indexed. */
+  readonly removalsWait: boolean;
 }
-
-/** later: removals are left for a second embed step. only: that second step, which does nothing else. */
-export type Removals = "now" | "later" | "only";
 
 /** What the download step found out about the source, for the steps after it. */
 export interface ListingResult {

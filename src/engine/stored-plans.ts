@@ -61,7 +61,7 @@ export function newPlanId(): string {
 }
 
 export function parsePlanId(text: string): string | undefined {
-  return /^plan_[0-9a-z]{1,40}$/.test(text) ? text : undefined;
+  return /^plan_[0-9A-Za-z_]{1,60}$/.test(text) ? text : undefined;
 }
 
 export function createPlans(parts: Pick<EngineParts, "ledgers" | "domains" | "costs">): Plans {

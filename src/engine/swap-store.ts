@@ -11,7 +11,7 @@ import { dryTarget } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { type IndexTarget, openIndexTarget } from "./index-target.ts";
 import type { DomainCrawl, EmbedStep } from "./run-context.ts";
-import { waitForLease } from "./with-ledger.ts";
+import { leaseUnlessHeld, waitForLease } from "./with-ledger.ts";
 
 /** Lease of the job that fills a new store for a domain. */
 const LEASE = "swap";
@@ -105,7 +105,8 @@ export async function sweepOtherStores(domain: Domain, parts: EngineParts, job: 
     await dropStore(domain, vectorStoreId, parts, job);
   }
   if (stores.every(({ state }) => state !== "building")) return;
-  const lease = await leaseUnlessHeld(domain, parts, job);
+  // Another job may be filling a store.
+  const lease = await leaseUnlessHeld(parts, domain.domainId, LEASE, job);
   if (!lease) return;
   try {
     await dropUnfinished(domain, parts, job);
@@ -140,18 +141,6 @@ async function dropStore(domain: Domain, id: VectorStoreId, parts: EngineParts, 
 async function dropMaps(domain: Domain, id: VectorStoreId, parts: EngineParts): Promise<void> {
   for (const config of domain.sources) {
     await parts.ledgers.dropStore({ domainId: domain.domainId, config }, id);
-  }
-}
-
-/** undefined: another job is filling a store. */
-async function leaseUnlessHeld({ domainId }: Domain, parts: EngineParts, job: JobContext): Promise<Lease | undefined> {
-  const held = new AbortController();
-  const options = { owner: `job ${job.jobId}`, signal: held.signal, onWait: () => held.abort() };
-  try {
-    return await parts.ledgers.leases.acquire(domainId, LEASE, options);
-  } catch (error) {
-    if (held.signal.aborted) return undefined;
-    throw error;
   }
 }
 

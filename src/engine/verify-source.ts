@@ -456,10 +456,10 @@ class Verification {
 
   /** Compares what ledger, disk and index have of it, without reading more than a sample. */
   async #compareQuickly(item: FoundItem, result: ItemResult): Promise<void> {
-    const { entry, refs } = item;
-    const [ref, ...more] = refs;
-    if (ref) result.hashes.index = ref.sha256;
+    const { entry } = item;
     const mirrored = entry?.mirrored;
+    const [ref, ...more] = this.#settleRefs(item, mirrored?.observed?.sha256 ?? "");
+    if (ref) result.hashes.index = ref.sha256;
     if (!mirrored) return this.#compareWithoutFile(item, result);
     if (mirrored.sourceError) result.differences.push(failedDownload(mirrored.sourceError));
     else if (!entry.seen) result.behind.push("gone at the source");
@@ -572,7 +572,7 @@ class Verification {
     bytes: { readonly onDisk: string; readonly fetched: string; readonly path: string },
     result: ItemResult,
   ): Promise<void> {
-    const { entry, refs, sighting } = item;
+    const { entry, sighting } = item;
     const { onDisk, fetched, path } = bytes;
     const mirrored = entry.mirrored;
     const changed = sighting ? changedFields(sighting, entry) : [];
@@ -587,7 +587,7 @@ class Verification {
       return;
     }
     const extracted = await this.#extract(path, entry);
-    const [ref, ...more] = refs;
+    const [ref, ...more] = this.#settleRefs(item, onDisk);
     if (!ref || this.#mirror.isFailed(mirrored.file)) {
       if (changed.length > 0) result.behind.push(sayChanged(changed));
       this.#judgeAbsent(extracted, item, result);
@@ -619,6 +619,14 @@ class Verification {
       }
     }
     this.#compareIndexed(item, ref, result);
+  }
+
+  /** A store may hold another file of the item that is newer, and wrong: its document is the one that the ledger remembers, if that is sound. */
+  #settleRefs({ itemId, entry, refs }: FoundItem, sha256: string): readonly IndexedRef[] {
+    const known = entry?.indexed?.fileId;
+    if (!known || refs.length !== 1 || refs[0]?.fileId === known) return refs;
+    const settled = this.#audit?.prefer?.(itemId, known, sha256);
+    return settled ? [settled] : refs;
   }
 
   #tellSecond(more: readonly IndexedRef[], result: ItemResult): void {
@@ -768,7 +776,8 @@ class Verification {
     for (const detail of result.behind) this.#tellBehind({ item_id: itemId, path, detail });
     for (const difference of result.differences) this.#tell({ ...difference, item_id: itemId, path });
     if (result.isDamaged) this.#damaged.push(itemId);
-    if (result.differences.length === 0 && refs[0]) this.#search?.offer(itemId, refs[0], path, result.text);
+    const [ref] = this.#settleRefs(item, result.hashes.mirror ?? "");
+    if (result.differences.length === 0 && ref) this.#search?.offer(itemId, ref, path, result.text);
   }
 
   async #know(file: string): Promise<void> {

@@ -175,3 +175,20 @@ export async function waitForLease(
     throw error;
   }
 }
+
+/** Returns undefined if somebody else holds it. */
+export async function leaseUnlessHeld(
+  { ledgers }: { readonly ledgers: { readonly leases: Leases } },
+  domainId: DomainId,
+  name: string,
+  { jobId }: Pick<JobContext, "jobId">,
+): Promise<Lease | undefined> {
+  const held = new AbortController();
+  const options = { owner: `job ${jobId}`, signal: held.signal, onWait: () => held.abort() };
+  try {
+    return await ledgers.leases.acquire(domainId, name, options);
+  } catch (error) {
+    if (held.signal.aborted) return undefined;
+    throw error;
+  }
+}

@@ -16,6 +16,7 @@ import { ingestEndpoints } from "./endpoints/ingest-endpoints.ts";
 import { jobEndpoints } from "./endpoints/job-endpoints.ts";
 import { keyEndpoints } from "./endpoints/key-endpoints.ts";
 import { maintenanceEndpoints } from "./endpoints/maintenance-endpoints.ts";
+import { planEndpoints } from "./endpoints/plan-endpoints.ts";
 import { queryEndpoints } from "./endpoints/query-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { searchEndpoints } from "./endpoints/search-endpoints.ts";
@@ -91,6 +92,7 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...domainEndpoints(app),
     ...doctorEndpoints(app),
     ...crawlEndpoints(app),
+    ...planEndpoints(app),
     ...jobEndpoints(app),
     ...reportEndpoints(app),
     ...queryEndpoints(app),

@@ -145,6 +145,19 @@ export async function shownDocuments(
   );
 }
 
+/** Returns the documents that the newest generation has of these items. */
+export async function newestDocuments(
+  sql: Sql,
+  { domainId, sourceId }: SourceKey,
+  itemIds: readonly ItemId[],
+): Promise<(HoldingRow & Pick<DocumentRow, "name" | "modifiedAt">)[]> {
+  return sql.all(
+    `SELECT ${HOLDING_COLUMNS}, d.name, d.modified_at AS "modifiedAt" FROM documents d
+     WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")} AND ${visibleAt(NEWEST)}`,
+    [domainId, sourceId, listOf(itemIds)],
+  );
+}
+
 /** A document that was asked for by a name. */
 export type CalledRow = Pick<DocumentRow, "sourceId" | "itemId" | "fileId" | "path" | "bodyId">;
 

@@ -1,7 +1,17 @@
+import { randomUUID } from "node:crypto";
 import { ExtractError, type Extractor, ReaderError } from "../contracts/document.ts";
 import { ConflictError, explain } from "../contracts/errors.ts";
-import type { FileId, ItemId } from "../contracts/ids.ts";
-import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../contracts/search-index.ts";
+import type { FileId, ItemId, SourceId } from "../contracts/ids.ts";
+import type {
+  CrawlDraft,
+  DocumentFile,
+  FailedRef,
+  HeldDocument,
+  IndexDraft,
+  IndexedRef,
+  Label,
+  SourceDraft,
+} from "../contracts/search-index.ts";
 import { hashFile } from "../lib/hash.ts";
 import { randomId } from "../lib/random-id.ts";
 import type { Sql } from "../lib/sql/sql.ts";
@@ -32,6 +42,7 @@ import {
   type HoldingRow,
   insertDocuments,
   type NewDocument,
+  newestDocuments,
   type SourceKey,
   storedPath,
 } from "./documents.ts";
@@ -39,12 +50,22 @@ import {
   abandonGeneration,
   activateGeneration,
   countChanges,
-  insertGeneration,
+  ensureDraft,
+  findDraft,
   NEWEST,
+  setSource,
   visibleAt,
 } from "./generations.ts";
 import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
-import { cleanupOldGenerations, type Retention, releaseReturned, retainHidden, sweepAbandoned } from "./retention.ts";
+import {
+  cleanupOldGenerations,
+  type Retention,
+  releaseReturned,
+  retainHidden,
+  sweepAbandoned,
+  takeFromOtherDrafts,
+  withdrawSource,
+} from "./retention.ts";
 import type { Store } from "./store.ts";
 import { writeLocked } from "./store-state.ts";
 import { abandon, type EmbedFailure, embedBodies, isLarge, writeAhead } from "./write-body.ts";
@@ -57,9 +78,13 @@ const NEVER_ABORTED = new AbortController().signal;
 /** Bodies are found by their hash, so a missing or invalid hash is computed here. */
 const SHA256 = /^[0-9a-f]{64}$/;
 
-interface DraftContext {
+interface GenerationContext {
   readonly store: Store;
-  readonly source: SourceKey;
+  /** Throws if the store was deleted meanwhile. */
+  readonly assertStore: () => Promise<unknown>;
+  readonly domainId: string;
+  /** undefined: the sources of a crawl fill it together. */
+  readonly sourceId?: SourceId;
   /** The same for all that one crawl commits; "" for none. */
   readonly crawl: string;
   readonly extractor: Extractor;
@@ -67,12 +92,79 @@ interface DraftContext {
   readonly nowSeconds: () => number;
 }
 
+/** A generation without a number. Its row is made with the first change: a draft without changes leaves no trace. */
+export class DraftGeneration implements CrawlDraft {
+  readonly generationId = randomUUID();
+  readonly context: GenerationContext;
+  readonly #sources = new Set<string>();
+  #id: number | null = null;
+  #changes = 0;
+
+  constructor(context: GenerationContext) {
+    this.context = context;
+  }
+
+  /** null until something has changed. */
+  get id(): number | null {
+    return this.#id;
+  }
+
+  async source(sourceId: SourceId): Promise<EmbeddedDraft> {
+    await this.context.assertStore();
+    return new EmbeddedDraft(this, sourceId);
+  }
+
+  note(sourceId: string, { generation, changes }: Pick<Outcome, "generation" | "changes">): void {
+    this.#id = generation;
+    this.#changes += changes;
+    if (changes > 0) this.#sources.add(sourceId);
+  }
+
+  async commit(
+    signal: AbortSignal,
+    options: { readonly allowEmpty: boolean } = { allowEmpty: false },
+  ): Promise<number | null> {
+    signal.throwIfAborted();
+    const { store, assertStore, nowSeconds } = this.context;
+    await assertStore();
+    const [only, ...others] = this.#sources;
+    const sourceId = others.length === 0 ? (only ?? "") : "";
+    const number =
+      this.#id === null
+        ? null
+        : await commitGeneration(store, { id: this.#id, sourceId, nowSeconds: nowSeconds(), ...options });
+    if (this.#changes > 0) await this.#cleanUp();
+    return number;
+  }
+
+  /** Undoes everything. */
+  async discard(): Promise<void> {
+    const { store, nowSeconds } = this.context;
+    const id = this.#id;
+    if (id === null) return;
+    await writeLocked(store.db, (sql) => abandonGeneration(sql, id, nowSeconds()));
+    await sweepAbandoned(store);
+  }
+
+  /** Deletes up to two documents per changed one: cleanup keeps up, and a commit costs what changed. */
+  async #cleanUp(): Promise<void> {
+    const { store, retention, nowSeconds } = this.context;
+    const budget = 2 * this.#changes + 200;
+    try {
+      await cleanupOldGenerations(store, { retention, nowSeconds: nowSeconds(), budget });
+    } catch {
+      // The commit is done, and must not be reported as failed; the next commit cleans up again.
+    }
+  }
+}
+
 /**
- * Collects changes under a generation that has no number yet, so no reader sees them. They are written in batches; a crash leaves
- * rows that the next draft of the source deletes, and bodies that it reuses. Puts may run concurrently.
+ * Collects changes of one source under a generation that has no number yet, so no reader sees them. They are written in batches; a
+ * crash leaves rows that are swept later, and bodies that are reused. Puts may run concurrently.
  */
-export class EmbeddedDraft implements IndexDraft {
-  readonly #context: DraftContext;
+export class EmbeddedDraft implements IndexDraft, SourceDraft {
+  readonly #generation: DraftGeneration;
+  readonly #source: SourceKey;
   readonly #refs = new Map<ItemId, IndexedRef>();
   readonly #failed = new Map<ItemId, FailedRef>();
   #pending: Operation<PreparedBody>[] = [];
@@ -83,13 +175,11 @@ export class EmbeddedDraft implements IndexDraft {
   readonly #renewed = new Set<string>();
   /** Batches are written one after the other, so that the last operation on an item counts. */
   #written: Promise<void> = Promise.resolve();
-  /** null until the first change is written: a draft without changes leaves no trace. */
-  #generation: number | null = null;
-  #changes = 0;
   #open = true;
 
-  constructor(context: DraftContext) {
-    this.#context = context;
+  constructor(generation: DraftGeneration, sourceId: SourceId) {
+    this.#generation = generation;
+    this.#source = { domainId: generation.context.domainId, sourceId };
   }
 
   async put(file: DocumentFile, signal: AbortSignal): Promise<void> {
@@ -111,22 +201,32 @@ export class EmbeddedDraft implements IndexDraft {
     await this.#flushIfLarge(NEVER_ABORTED);
   }
 
-  async commit(
-    signal: AbortSignal,
-    options: { readonly allowEmpty: boolean } = { allowEmpty: false },
-  ): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
+  async stage(signal: AbortSignal): Promise<readonly FailedRef[]> {
     this.#checkOpen();
     for (;;) {
       await this.#written;
       if (this.#pending.length === 0) break;
       await this.#flush(signal);
     }
-    signal.throwIfAborted();
-    const { store, source, nowSeconds } = this.#context;
-    await commitGeneration(store, { source, generation: this.#generation, nowSeconds: nowSeconds(), ...options });
+    return [...this.#failed.values()];
+  }
+
+  async held(items: readonly ItemId[]): Promise<HeldDocument[]> {
+    const rows = await newestDocuments(this.#context.store.db, this.#source, items);
+    return rows.map((row) => {
+      const { name, path, url, fileType, modifiedAt } = row;
+      return { ...refOf(row), label: { name, path, url, fileType, modifiedAt } };
+    });
+  }
+
+  async commit(
+    signal: AbortSignal,
+    options?: { readonly allowEmpty: boolean },
+  ): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
+    const failed = await this.stage(signal);
+    await this.#generation.commit(signal, options);
     this.#open = false;
-    if (this.#changes > 0) await this.#cleanUp();
-    return { ready: [...this.#refs.values()], failed: [...this.#failed.values()] };
+    return { ready: [...this.#refs.values()], failed: [...failed] };
   }
 
   async discard(): Promise<void> {
@@ -134,11 +234,17 @@ export class EmbeddedDraft implements IndexDraft {
     this.#open = false;
     this.#pending = [];
     await this.#written.catch(() => undefined);
-    const { store, nowSeconds } = this.#context;
-    const generation = this.#generation;
-    if (generation === null) return;
-    await writeLocked(store.db, (sql) => abandonGeneration(sql, generation, nowSeconds()));
-    await sweepAbandoned(store);
+    const { id } = this.#generation;
+    if (!this.#isShared) await this.#generation.discard();
+    else if (id !== null) await withdrawSource(this.#context.store, this.#source, id);
+  }
+
+  get #context(): GenerationContext {
+    return this.#generation.context;
+  }
+
+  get #isShared(): boolean {
+    return this.#context.sourceId === undefined;
   }
 
   /** Queues a put. Extracts the text, unless the store has the same content already. */
@@ -194,11 +300,13 @@ export class EmbeddedDraft implements IndexDraft {
   }
 
   async #write(operations: readonly Operation<PreparedBody>[], signal: AbortSignal): Promise<void> {
-    const { store, source, crawl, nowSeconds } = this.#context;
+    const { store, sourceId = "", crawl, nowSeconds } = this.#context;
+    const { domainId } = this.#source;
+    const { generationId, id: generation } = this.#generation;
     const target = {
-      source,
-      crawl,
-      generation: this.#generation,
+      source: this.#source,
+      draft: { domainId, sourceId, generationId, crawl },
+      generation,
       renewed: this.#renewed,
       nowSeconds: nowSeconds(),
     };
@@ -212,27 +320,17 @@ export class EmbeddedDraft implements IndexDraft {
   }
 
   #note(outcome: Outcome): void {
-    this.#generation = outcome.generation;
-    this.#changes += outcome.changes;
+    this.#generation.note(this.#source.sourceId, outcome);
     for (const name of outcome.renewed) this.#renewed.add(name);
     for (const [itemId, failed] of outcome.failed) {
       if (failed) this.#failed.set(itemId, failed);
       else this.#failed.delete(itemId);
     }
+    // A crawl looks up what it needs: its sources may change more than fits into memory.
+    if (this.#isShared) return;
     for (const [itemId, ref] of outcome.refs) {
       if (ref) this.#refs.set(itemId, withoutLabel(ref));
       else this.#refs.delete(itemId);
-    }
-  }
-
-  /** Deletes up to two documents per changed one: cleanup keeps up, and a commit costs what changed. */
-  async #cleanUp(): Promise<void> {
-    const { store, retention, nowSeconds } = this.#context;
-    const budget = 2 * this.#changes + 200;
-    try {
-      await cleanupOldGenerations(store, { retention, nowSeconds: nowSeconds(), budget });
-    } catch {
-      // The commit is done, and must not be reported as failed; the next commit cleans up again.
     }
   }
 
@@ -345,8 +443,8 @@ interface Outcome {
 
 interface Target {
   readonly source: SourceKey;
-  /** Crawl id of the new generation. */
-  readonly crawl: string;
+  /** The generation, if it has to be created. */
+  readonly draft: SourceKey & { readonly generationId: string; readonly crawl: string };
   /** null: the first batch with a change creates it. */
   readonly generation: number | null;
   /** The bodies that the draft made anew before, by nameOfKey. */
@@ -371,6 +469,8 @@ async function applyOperations(
   // Before the documents are read: they have the new bodies then, and are not changed documents.
   const renewed = await renewBodies(sql, store, operations, known, target);
   const ids = [...new Set(operations.map(itemOf))];
+  const changing = operations.filter((operation) => operation.kind !== "fail" || operation.failed.permanent);
+  await takeFromOtherDrafts(sql, store, source, [...new Set(changing.map(itemOf))], target.generation ?? 0);
   const rows = await draftedDocuments(sql, source, ids, target.generation ?? 0);
   const befores = new Map(rows.map((row) => [row.itemId, row]));
   const context = { store, source, nowSeconds, known };
@@ -379,8 +479,7 @@ async function applyOperations(
   const outcome = { ...fold(operations, items, known, isRenewed), renewed };
   const changed = [...items.values()].filter((item) => item.changed);
   if (changed.length === 0) return { ...outcome, generation: target.generation, changes: renewed.size };
-  const mark = { crawl: target.crawl, createdAt: nowSeconds };
-  const generation = target.generation ?? (await insertGeneration(sql, source, mark));
+  const generation = target.generation ?? (await ensureDraft(sql, { ...target.draft, createdAt: nowSeconds }));
   await writeItems(sql, store, changed, { ...target, generation, bodies: bodiesOf(operations), known });
   return { ...outcome, generation, changes: changed.length + renewed.size };
 }
@@ -583,7 +682,9 @@ class DraftedItem {
     const name = nameOfKey(key);
     const body = known.get(name) ?? { name };
     const columns = { ...labelColumns(file.label), file: storedPath(store, file.path) };
-    if (this.#now && isSame(this.#now.body, body)) return this.#relabelTo(this.#now, columns);
+    // A body made anew keeps its documents, but not one that says it is of other bytes.
+    const isUnchanged = this.#now && isSame(this.#now.body, body) && this.#now.row.sha256 === file.sha256;
+    if (this.#now && isUnchanged) return this.#relabelTo(this.#now, columns);
     const row: Version["row"] = {
       ...columns,
       ...source,
@@ -665,27 +766,39 @@ function itemOf(operation: Operation<unknown>): ItemId {
 }
 
 interface Commit {
-  readonly source: SourceKey;
-  /** null: the draft changed nothing. */
-  readonly generation: number | null;
+  readonly id: number;
+  /** The only source that the draft changed; "" if there are several. */
+  readonly sourceId: string;
   readonly nowSeconds: number;
   /** The domain may become empty. */
   readonly allowEmpty: boolean;
 }
 
-/** Makes a draft visible. Throws ConflictError, without any change, if it must not be committed. */
-export async function commitGeneration(store: Pick<Store, "db">, commit: Commit): Promise<void> {
-  const { source, generation, nowSeconds, allowEmpty } = commit;
-  const what = `commit draft of ${source.domainId}/${source.sourceId}`;
-  if (generation === null) return;
-  await writeLocked(store.db, async (sql) => {
-    if (!allowEmpty && (await leavesNothing(sql, source.domainId, generation))) {
+/**
+ * Makes a draft visible; returns its number, or null if nothing is left in it. Throws ConflictError, without any change, if it must not
+ * be committed.
+ */
+export async function commitGeneration(store: Pick<Store, "db">, commit: Commit): Promise<number | null> {
+  const { id, sourceId, nowSeconds, allowEmpty } = commit;
+  return writeLocked(store.db, async (sql) => {
+    const draft = await findDraft(sql, id);
+    if (!draft) throw new ConflictError("commit draft: another run of this source has taken over");
+    const { domainId } = draft;
+    // Other drafts may have taken all of it, or it went and came back.
+    if (draft.added === 0 && draft.removed === 0) {
+      await abandonGeneration(sql, id, nowSeconds);
+      return null;
+    }
+    if (!allowEmpty && (await leavesNothing(sql, domainId, id))) {
+      const what = sourceId === "" ? domainId : `${domainId}/${sourceId}`;
       throw new ConflictError(
-        `${what}: nothing of the domain ${source.domainId} would be left; readers keep what they have until the removals are confirmed`,
+        `commit draft of ${what}: nothing of the domain ${domainId} would be left; readers keep what they have until the removals are confirmed`,
       );
     }
-    if (await activateGeneration(sql, generation, nowSeconds)) return releaseReturned(sql, source, generation);
-    throw new ConflictError(`${what}: another run of this source has taken over`);
+    await setSource(sql, id, sourceId);
+    const number = await activateGeneration(sql, id, nowSeconds);
+    await releaseReturned(sql, domainId, id);
+    return number;
   });
 }
 

@@ -4,6 +4,8 @@ import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { IndexAudit } from "../contracts/index-audit.ts";
 import type {
   CopyOfDocument,
+  CrawlDraft,
+  CrawlDrafts,
   DocumentCount,
   DocumentVersion,
   DocumentWanted,
@@ -37,10 +39,11 @@ import {
   sourcesOf,
   titlesOf,
 } from "./documents.ts";
-import { EmbeddedDraft, fromUnixSeconds, refOf } from "./embedded-draft.ts";
+import { DraftGeneration, fromUnixSeconds, refOf } from "./embedded-draft.ts";
 import { describeItem, documentsWithHash, eraseItems, itemsWithText, textsOfItem } from "./erase-documents.ts";
 import {
   abandonDrafts,
+  abandonGeneration,
   committedGenerations,
   type DifferenceRow,
   differenceBetween,
@@ -49,6 +52,7 @@ import {
   generationsBetween,
   isKept,
   keptGenerations,
+  openCrawlDrafts,
   openDrafts,
   rollbackTo,
   unpin,
@@ -86,6 +90,7 @@ export class EmbeddedIndex implements Index {
   readonly commits = "atomic";
   readonly generations: Generations;
   readonly retained: RetainedDocuments;
+  readonly crawlDrafts: CrawlDrafts;
   readonly shown: ShownDocuments;
   readonly #options: EmbeddedIndexOptions;
   readonly #nowSeconds: () => number;
@@ -96,6 +101,11 @@ export class EmbeddedIndex implements Index {
     const { store, domain } = options;
     this.generations = new EmbeddedGenerations({ store, domain });
     this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
+    this.crawlDrafts = {
+      open: (crawl) => this.#openCrawlDraft(crawl),
+      listOpen: async () => (await this.#openDrafts()).map(({ generationId }) => generationId),
+      sweep: (generationIds) => this.#sweepDrafts(generationIds),
+    };
     this.shown = { of: (source, items) => this.#shownOf(source, items), sections: (wanted) => this.#sections(wanted) };
   }
 
@@ -106,14 +116,33 @@ export class EmbeddedIndex implements Index {
       await writeLocked(store.db, (sql) => abandonDrafts(sql, this.#nowSeconds(), source));
       await sweepAbandoned(store);
     }
-    return new EmbeddedDraft({
-      store,
-      source,
-      crawl,
-      extractor: this.#options.extractor,
-      retention: this.#options.retention ?? DEFAULT_RETENTION,
-      nowSeconds: this.#nowSeconds,
+    return new DraftGeneration({ ...this.#draftContext(store), sourceId, crawl }).source(sourceId);
+  }
+
+  #draftContext(store: Store) {
+    const { domain, extractor, retention = DEFAULT_RETENTION, store: assertStore } = this.#options;
+    if (domain === undefined) throw withoutDomain("open draft");
+    return { store, assertStore, domainId: domain, extractor, retention, nowSeconds: this.#nowSeconds };
+  }
+
+  async #openCrawlDraft(crawl: string): Promise<CrawlDraft> {
+    return new DraftGeneration({ ...this.#draftContext(await this.#options.store()), crawl });
+  }
+
+  async #openDrafts(): Promise<Awaited<ReturnType<typeof openCrawlDrafts>>> {
+    const { store, domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("list drafts");
+    return openCrawlDrafts((await store()).db, domain);
+  }
+
+  async #sweepDrafts(generationIds: readonly string[]): Promise<void> {
+    const dead = (await this.#openDrafts()).filter(({ generationId }) => generationIds.includes(generationId));
+    if (dead.length === 0) return;
+    const store = await this.#options.store();
+    await writeLocked(store.db, async (sql) => {
+      for (const { id } of dead) await abandonGeneration(sql, id, this.#nowSeconds());
     });
+    await sweepAbandoned(store);
   }
 
   /** All pages are of the generation that is the newest at the first, so a commit in between neither repeats nor hides an item. */

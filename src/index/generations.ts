@@ -1,9 +1,8 @@
-import { randomUUID } from "node:crypto";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { DocumentVersion, DocumentWanted } from "../contracts/search-index.ts";
 import type { Sql, Values } from "../lib/sql/sql.ts";
 import type { SourceKey } from "./documents.ts";
-import { takeIds } from "./store-state.ts";
+import { readState, takeIds } from "./store-state.ts";
 
 /**
  * Reads and writes of generations, called inside a transaction of the caller (see writeLocked).
@@ -62,15 +61,23 @@ export async function committedGenerations(sql: Sql): Promise<number[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Inserts an open draft; returns its id. */
-export async function insertGeneration(
-  sql: Sql,
-  { domainId, sourceId }: SourceKey,
-  { crawl, createdAt }: { readonly crawl: string; readonly createdAt: number },
-): Promise<number> {
+/** An open draft. `sourceId`: "" for the draft of a crawl, which several sources fill. */
+interface NewGeneration extends SourceKey {
+  readonly generationId: string;
+  readonly crawl: string;
+  readonly createdAt: number;
+}
+
+/** Returns the id of a draft; inserts it if it is not there yet. */
+export async function ensureDraft(sql: Sql, draft: NewGeneration): Promise<number> {
+  const known = await sql.get<{ id: number }>(
+    "SELECT id FROM generations WHERE number IS NULL AND generation_id = $1",
+    [draft.generationId],
+  );
+  if (known) return known.id;
   const id = await takeIds(sql, "next_generation", 1);
   await sql.insert("generations (id, generation_id, domain_id, source_id, crawl, created_at, added, removed)", [
-    [id, randomUUID(), domainId, sourceId, crawl, createdAt, 0, 0],
+    [id, draft.generationId, draft.domainId, draft.sourceId, draft.crawl, draft.createdAt, 0, 0],
   ]);
   return id;
 }
@@ -86,19 +93,35 @@ export async function countChanges(sql: Sql, id: number, added: number, removed:
   return changed === 1;
 }
 
-/**
- * Commits a draft: numbers one row and moves one pointer, however large the store. Returns false, without any change, if the
- * draft is not open any more.
- */
-export async function activateGeneration(sql: Sql, id: number, committedAt: number): Promise<boolean> {
-  const open = await sql.get(`SELECT id FROM generations WHERE id = $1 AND ${OPEN}`, [id]);
-  if (!open) return false;
+/** Returns the open draft; undefined if it is not open any more. */
+export async function findDraft(
+  sql: Sql,
+  id: number,
+): Promise<(SourceKey & { readonly added: number; readonly removed: number }) | undefined> {
+  return sql.get(
+    `SELECT domain_id AS "domainId", source_id AS "sourceId", added, removed FROM generations WHERE id = $1 AND ${OPEN}`,
+    [id],
+  );
+}
+
+/** Returns all generations of a domain without a number, except this one. */
+export async function otherDrafts(sql: Sql, domainId: string, except: number): Promise<number[]> {
+  const rows = await sql.all<{ id: number }>(
+    "SELECT id FROM generations WHERE domain_id = $1 AND number IS NULL AND id <> $2",
+    [domainId, except],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Commits an open draft: numbers one row and moves one pointer, however large the store. Returns the number. */
+export async function activateGeneration(sql: Sql, id: number, committedAt: number): Promise<number> {
   await sql.run(`UPDATE generations SET number = ${NEWEST} + 1, committed_at = $2 WHERE id = $1`, [id, committedAt]);
   await sql.run(
     `UPDATE state SET newest = newest + 1, shown = CASE WHEN pinned = 1 THEN shown ELSE newest + 1 END,
        visible_revision = visible_revision + 1 WHERE id = 1`,
   );
-  return true;
+  const { newest } = await readState(sql);
+  return newest;
 }
 
 /** Shows readers generation `number`, whatever is committed, until unpin(). Returns false if it is not kept. */
@@ -155,6 +178,22 @@ export async function openDrafts(sql: Sql, source: SourceKey): Promise<number[]>
     [source.domainId, source.sourceId],
   );
   return rows.map(({ id }) => id);
+}
+
+/** Returns the open drafts of crawls of a domain. */
+export async function openCrawlDrafts(
+  sql: Sql,
+  domainId: string,
+): Promise<{ readonly id: number; readonly generationId: string }[]> {
+  return sql.all(
+    `SELECT id, generation_id AS "generationId" FROM generations WHERE domain_id = $1 AND source_id = '' AND ${OPEN} ORDER BY id`,
+    [domainId],
+  );
+}
+
+/** Names the only source that a generation changed, or "". */
+export async function setSource(sql: Sql, id: number, sourceId: string): Promise<void> {
+  await sql.run("UPDATE generations SET source_id = $2 WHERE id = $1", [id, sourceId]);
 }
 
 export async function abandonGeneration(sql: Sql, id: number, nowSeconds: number): Promise<void> {

@@ -46,22 +46,27 @@ export function bodyKey(
 
 /**
  * Extracts, chunks and analyses a file; uses no database. Throws if the file no longer has the hash `sha256`: another run may
- * replace it at any moment, and its text must not be stored under a wrong hash.
+ * replace it at any moment, and its text must not be stored under a wrong hash. `toWords` is for callers that need no words.
  */
 export async function prepareBody(
   extractor: Extractor,
   source: BodySource,
   signal: AbortSignal,
+  toWords: typeof analyze = analyze,
 ): Promise<PreparedBody> {
   // If the cached text cannot be read, the file is.
   const cached = await source.cachedText?.(extractor.revision).catch(() => undefined);
   const { title, markdown, language } = cached ?? (await extractUnchanged(extractor, source, signal));
   const root = await runYielding(sectionSteps(markdown, MAX_HEADINGS), signal);
-  const chunks = await runYielding(analysedChunks(root, source.chunking), signal);
+  const chunks = await runYielding(analysedChunks(root, source.chunking, toWords), signal);
   return { key: bodyKey(extractor, source), title, language, sections: flattenSections(root), chunks };
 }
 
-function* analysedChunks(root: Section, chunking: Chunking): Generator<Pause, PreparedBody["chunks"]> {
+function* analysedChunks(
+  root: Section,
+  chunking: Chunking,
+  toWords: typeof analyze,
+): Generator<Pause, PreparedBody["chunks"]> {
   const chunks: PreparedBody["chunks"][number][] = [];
   let path = "";
   let headings: Words = [];
@@ -72,9 +77,9 @@ function* analysedChunks(root: Section, chunking: Chunking): Generator<Pause, Pr
       throw new ExtractError("invalid_file", `The document is too long: it makes more than ${MAX_CHUNKS} passages.`);
     }
     const { position, sectionPath, page, text } = chunk;
-    if (sectionPath !== path) headings = analyze(sectionPath);
+    if (sectionPath !== path) headings = toWords(sectionPath);
     path = sectionPath;
-    chunks.push({ position, sectionPath, page, text, words: { headings, text: analyze(text) } });
+    chunks.push({ position, sectionPath, page, text, words: { headings, text: toWords(text) } });
   }
   return chunks;
 }

@@ -15,9 +15,11 @@ import {
 import { type DocumentRow, deleteDocuments, type SourceKey } from "./documents.ts";
 import {
   abandonedGenerations,
+  countChanges,
   deleteGeneration,
   deleteGenerationIfEmpty,
   NEWEST,
+  otherDrafts,
   raiseOldest,
   visibleAt,
 } from "./generations.ts";
@@ -162,10 +164,70 @@ async function deleteSomeOfGeneration(store: CleanableStore, id: number): Promis
       [id, SLICE_DOCUMENTS],
     );
     if (revived > 0) return revived;
-    await releaseHiddenBy(sql, id);
+    await release(sql, "died = $1", [id]);
     await deleteGeneration(sql, id);
     return 0;
   });
+}
+
+/** Takes a source out of an open draft, in slices: deletes the documents it brought, revives those it ended. */
+export async function withdrawSource(
+  store: CleanableStore,
+  { domainId, sourceId }: SourceKey,
+  draft: number,
+): Promise<void> {
+  const ofSource = "domain_id = $2 AND source_id = $3 AND id > $4 ORDER BY id LIMIT $5";
+  for (const end of ["born", "died"] as const) {
+    for (let after = 0; ; ) {
+      const rows = await writeLocked(store.db, async (sql) => {
+        const some = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
+          `SELECT id, body_id AS "bodyId" FROM documents WHERE ${end} = $1 AND ${ofSource}`,
+          [draft, domainId, sourceId, after, SLICE_DOCUMENTS],
+        );
+        if (end === "born") await deleteDocuments(sql, store, some);
+        else await reviveDocuments(sql, some);
+        await countChanges(sql, draft, end === "born" ? -some.length : 0, end === "died" ? -some.length : 0);
+        return some;
+      });
+      if (rows.length < SLICE_DOCUMENTS) break;
+      after = rows.at(-1)?.id ?? 0;
+      await nextRound();
+    }
+  }
+  await writeLocked(store.db, (sql) =>
+    release(sql, "died = $1 AND domain_id = $2 AND source_id = $3", [draft, domainId, sourceId]),
+  );
+}
+
+/**
+ * Takes items out of all drafts but this one, open or abandoned: the last to write an item has it. A document has one `died`, so two
+ * drafts must not end the same.
+ */
+export async function takeFromOtherDrafts(
+  sql: Sql,
+  store: Pick<Store, "texts">,
+  { domainId, sourceId }: SourceKey,
+  items: readonly ItemId[],
+  draft: number,
+): Promise<void> {
+  const its = `domain_id = $1 AND source_id = $2 AND ${isListed(sql, "item_id", "$3", "text")}`;
+  for (const other of await otherDrafts(sql, domainId, draft)) {
+    const values = [domainId, sourceId, listOf(items), other];
+    const brought = await sql.all<Pick<DocumentRow, "id" | "bodyId">>(
+      `SELECT id, body_id AS "bodyId" FROM documents WHERE ${its} AND +born = $4`,
+      values,
+    );
+    await deleteDocuments(sql, store, brought);
+    const revived = await sql.run(`UPDATE documents SET died = NULL WHERE ${its} AND +died = $4`, values);
+    await release(sql, `${its} AND died = $4`, values);
+    await countChanges(sql, other, -brought.length, -revived);
+  }
+}
+
+async function reviveDocuments(sql: Sql, rows: readonly Pick<DocumentRow, "id">[]): Promise<void> {
+  await sql.run(`UPDATE documents SET died = NULL WHERE ${isListed(sql, "id", "$1", "integer")}`, [
+    listOf(rows.map(({ id }) => id)),
+  ]);
 }
 
 async function deleteLooseBodies(store: CleanableStore): Promise<number> {
@@ -284,16 +346,11 @@ export async function releaseItems(
   await release(sql, `domain_id = $1 AND source_id = $2 AND ${those}`, [domainId, sourceId, listOf(items)]);
 }
 
-/** Ends the retention of items that this generation brought back. Costs what is retained of the source, not what the generation brought. */
-export async function releaseReturned(sql: Sql, { domainId, sourceId }: SourceKey, generation: number): Promise<void> {
-  const returned = `EXISTS (SELECT 1 FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2
-    AND d.item_id = kept_documents.item_id AND +d.born = $3)`;
-  await release(sql, `domain_id = $1 AND source_id = $2 AND ${returned}`, [domainId, sourceId, generation]);
-}
-
-/** Ends the retention of items that an abandoned generation had hidden. */
-async function releaseHiddenBy(sql: Sql, generation: number): Promise<void> {
-  await release(sql, "died = $1", [generation]);
+/** Ends the retention of items that this generation brought back. Costs what is retained of the domain, not what the generation brought. */
+export async function releaseReturned(sql: Sql, domainId: string, generation: number): Promise<void> {
+  const returned = `EXISTS (SELECT 1 FROM documents d WHERE d.domain_id = $1 AND d.source_id = kept_documents.source_id
+    AND d.item_id = kept_documents.item_id AND +d.born = $2)`;
+  await release(sql, `domain_id = $1 AND ${returned}`, [domainId, generation]);
 }
 
 /** Ends the retention of a file that was deleted. Called while its rows are still there. */

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { summarizeCrawl } from "../../src/http/pages/crawl-summary.ts";
 import { DOMAIN } from "../engine/world.ts";
 import { BrowserStage } from "./browser-stage.ts";
-import { assertAccessible, leave } from "./visit.ts";
+import { assertAccessible, assertForEverybody, leave } from "./visit.ts";
 
 describe("the crawler page in a browser", () => {
   let stage: BrowserStage;
@@ -27,11 +27,11 @@ describe("the crawler page in a browser", () => {
     await page.getByLabel("Scope").selectOption("files");
     await page.getByLabel("Source").selectOption("docs");
     await page.getByLabel("Dry run").check();
-    const chosen = `${stage.url}/v2/crawler/download_data?domain_id=STORY&mode=incremental&scope=files&source_id=docs&dry_run=true`;
+    const chosen = `${stage.url}/v2/crawler/download_data?domain_id=STORY&mode=incremental&scope=files&source_id=docs&plan=store`;
     assert.equal(await address(page), chosen);
     assert.equal(await page.locator("[data-part=curl]").innerText(), `curl -N '${chosen}&format=stream'`);
     const asked = page.waitForRequest((request) => request.url().includes("/v2/crawler/download_data?"));
-    await page.getByRole("button", { name: "Show the plan" }).click();
+    await page.getByRole("button", { name: "Make the plan" }).click();
     const sent = new URL((await asked).url());
     sent.searchParams.delete("format");
     assert.deepEqual(
@@ -43,12 +43,12 @@ describe("the crawler page in a browser", () => {
     await leave(visited);
   });
 
-  it("shows the plan of a dry run, narrows it, and carries out that very request", async () => {
+  it("shows what a dry run found, leads to the whole plan, narrows it there, and applies that very plan", async () => {
     const visited = await stage.visit("/v2/crawler?format=ui&domain_id=STORY&dry_run=true");
     const { page } = visited;
-    await page.getByRole("button", { name: "Show the plan" }).click();
+    await page.getByRole("button", { name: "Make the plan" }).click();
     const plan = page.locator("#plan");
-    await plan.getByRole("button", { name: "Do it" }).waitFor();
+    await plan.getByRole("button", { name: "Apply this plan" }).waitFor();
     const before = (await stage.world.app.domains.get(DOMAIN)).vectorStoreId;
     assert.equal(before, "", "nothing was made");
     const planned = summarizeCrawl(
@@ -58,6 +58,8 @@ describe("the crawler page in a browser", () => {
     const counts = await plan.locator(".plan-counts").innerText();
     assert.match(counts, /\d+ added[\s\S]*\d+ skipped/);
     assert.match(counts, new RegExp(`^${planned?.added} added`), "a document is counted once, as on the other pages");
+    await plan.getByRole("link", { name: "Look at the whole plan" }).click();
+    await page.waitForURL(/plans\/get\?plan_id=plan_/);
     await plan.getByRole("searchbox").fill("Travel.docx");
     await page.waitForURL(/filter=Travel/);
     const names = async (): Promise<unknown[]> =>
@@ -68,21 +70,63 @@ describe("the crawler page in a browser", () => {
     await page.waitForURL((url) => !url.searchParams.has("filter"));
     assert.equal(await plan.locator(".plan-steps [aria-current]").innerText(), "Download");
     await plan.getByRole("link", { name: "Embed" }).click();
-    await page.waitForURL(/plan_step=embed/);
+    await page.waitForURL(/step=embed/);
     assert.equal((await names()).filter((name) => name === "Travel.docx").length, 1);
     await plan.getByRole("link", { name: "Download" }).click();
-    await page.waitForURL(/plan_step=download/);
+    await page.waitForURL(/step=download/);
+    await plan.getByRole("link", { name: "By change, source and folder" }).click();
+    await page.waitForURL(/view=groups/);
+    const group = plan.locator("tbody tr").filter({ hasText: "added" }).filter({ hasText: "HR" });
+    const size = Number(await group.locator("td:nth-child(4)").innerText());
+    await group.getByRole("link").click();
+    await page.waitForURL(/folder=HR/);
+    assert.equal((await names()).length, size);
+    await plan.getByRole("link", { name: "All folders" }).click();
+    await page.waitForURL((url) => !url.searchParams.has("folder"));
     await plan.getByRole("link", { name: /skipped/ }).click();
     await page.waitForURL(/change=skipped/);
     assert.deepEqual([...new Set(await plan.locator("tbody td:first-child").allInnerTexts())], ["skipped"]);
-    await assertAccessible(page);
-    await plan.getByRole("button", { name: "Do it" }).click();
-    await page.waitForSelector('#console[data-job="jb_3"][data-state="completed"]');
+    await assertForEverybody(page);
+    await page.getByRole("button", { name: "Apply this plan" }).click();
+    await inState(page, "completed");
     const done = await stage.world.app.jobs.list();
-    assert.match(done[0]?.endpoint ?? "", /^\/v2\/crawler\/crawl\?(?!.*dry_run)/);
-    assert.equal(done[0]?.result?.ok, true);
+    assert.equal(await page.locator("#console").getAttribute("data-job"), done[0]?.jobId);
+    assert.match(done[0]?.endpoint ?? "", /^\/v2\/crawler\/apply\?plan_id=plan_/);
+    assert.equal(done[0]?.result?.ok, true, done[0]?.result?.error);
     assert.ok((await stage.world.storeFileIds()).length > 10);
+    await page.goto(`${stage.url}/v2/crawler?format=ui`);
     await page.locator("#standings").getByText("in step").waitFor();
+    await leave(visited);
+  });
+
+  it("works without scripts: a plan is made, paged through by group, and applied", async () => {
+    const options = { javaScriptEnabled: false, viewport: { width: 390, height: 844 } };
+    const visited = await stage.visit("/v2/crawler?format=ui&dry_run=true", options);
+    const { page } = visited;
+    await page.locator("[data-part=go]").click();
+    await page.waitForURL(/\/v2\/crawler\/crawl\?/);
+    const planId = /plan_[0-9a-f]{16}/.exec(await page.locator("main").innerText())?.[0];
+    await page.goto(`${stage.url}/v2/crawler/plans?format=ui`);
+    await page
+      .locator("tbody tr")
+      .filter({ hasText: planId ?? assert.fail("no plan") })
+      .getByRole("link")
+      .click();
+    await page.waitForURL(new RegExp(`plan_id=${planId}`));
+    const [content, screen] = (await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")) as number[];
+    assert.equal(content, screen);
+    await page.goto(`${page.url()}&view=items&limit=1`);
+    assert.equal(await page.locator("#plan tbody tr").count(), 1);
+    await page.getByRole("link", { name: "Next" }).click();
+    await page.waitForURL(/offset=1/);
+    assert.match(await page.locator("[data-part=range]").innerText(), /^2–2 of /);
+    await leave(visited);
+  });
+
+  it("lists plans for everybody", async () => {
+    const visited = await stage.visit("/v2/crawler/plans?format=ui");
+    await visited.page.locator("tbody tr").first().waitFor();
+    await assertForEverybody(visited.page);
     await leave(visited);
   });
 

@@ -48,13 +48,20 @@ describe("the documents of a folder in a browser", () => {
     await page.getByRole("link", { name: "All versions" }).click();
     await page.getByRole("link", { name: "What changed in version v2" }).click();
     assert.deepEqual(await page.locator("ins, del").allInnerTexts(), ["- By plane.", "+ By train."]);
+    await page.getByRole("link", { name: "All versions" }).click();
+    await page.getByRole("link", { name: "Its sections" }).click();
+    assert.match(await page.locator("#section-1").innerText(), /^Travel level 1 .*By train\.$/s);
     await leave(visited);
   });
 
   const LOOKS = [
-    { name: "light", options: { colorScheme: "light" }, pages: ["list", "get?"] },
-    { name: "dark", options: { colorScheme: "dark" }, pages: ["get?", "difference?from=v1&to=v2&"] },
-    { name: "phone", options: { viewport: { width: 390, height: 844 } }, pages: ["list", "get?", "version?"] },
+    { name: "light", options: { colorScheme: "light" }, pages: ["list", "get?", "sections?"] },
+    { name: "dark", options: { colorScheme: "dark" }, pages: ["get?", "difference?from=v1&to=v2&", "sections?"] },
+    {
+      name: "phone",
+      options: { viewport: { width: 390, height: 844 } },
+      pages: ["list", "get?", "version?", "sections?"],
+    },
   ] as const;
   for (const { name, options, pages } of LOOKS) {
     it(`can be read by everybody: ${name}`, async () => {

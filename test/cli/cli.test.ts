@@ -98,6 +98,11 @@ test("the demo answers from documents that the sandbox really holds, also the se
   assert.ok(existsSync(join(folder, "storage/demo/crawler/DEMO/ledger.sqlite")));
   assert.match(out, /tidies up the shared drive[^▶]*\b1 moved[^▶]*\n▶/, "a rename is a move");
   assert.match(out, /Listed 31 items: 29 added/);
+  assert.match(
+    out,
+    /▶ Do sources, mirror, index and search say the same\?[^▶]*\n {3}DEMO: agrees; 6 sources, \d+ documents\n {3}Certificate domains\/DEMO\/certificates\/\S+\.json\n {3}sha256:[0-9a-f]{64}, signed by SHA256:\S+\n$/,
+    "it ends by verifying itself",
+  );
 
   const again = await run(["demo", "--once"], {
     PERSISTENT_STORAGE_PATH: join(folder, "storage/demo"),

@@ -4,6 +4,12 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { parseDomainId } from "../../src/contracts/ids.ts";
+import { formatCertificate } from "../../src/engine/certificate.ts";
+import { keepCertificate } from "../../src/engine/kept-certificates.ts";
+import { toUtcMicros } from "../../src/lib/time.ts";
+import { storageFolder } from "../../src/mirror/layout.ts";
+import { openSigner } from "../../src/security/signing-key.ts";
 import { FolderStage } from "../engine/folder-stage.ts";
 import type { Called } from "./call-here.ts";
 import { runCommand } from "./run-command.ts";
@@ -54,6 +60,7 @@ describe("lockstep verify", () => {
       [["NOBODY"], /Domain 'NOBODY' does not exist/],
       [["FOLDERS", "--key", "SHA256:x"], /--key belongs to --check/],
       [["FOLDERS", "--prove", "nobody.md"], /has an item 'nobody\.md'/],
+      [["FOLDERS", "--quick", "--download"], /A quick verification looks at samples only/],
       [["FOLDERS", "--check", "x.json"], /--check takes a file/],
       [["--check", join(elsewhere, "text.txt")], /neither a certificate nor a proof/],
       [["--check", "missing.json"], /read 'missing\.json'/],
@@ -82,5 +89,46 @@ describe("lockstep verify", () => {
     const repaired = await run("FOLDERS", "--repair");
     assert.equal(repaired.code, 0, repaired.out);
     assert.match(repaired.out, /^FOLDERS: agrees$/m);
+  });
+
+  it("ends with 4 while its last full verification is older than the domain allows, and so does the doctor", async () => {
+    const domain = await stage.app.domains.get(parseDomainId("FOLDERS"));
+    await stage.app.domains.update({ ...domain, maxAge: "1h" }, domain);
+    const { domainsFolder, security } = {
+      domainsFolder: storageFolder(stage.storage, "domains"),
+      security: storageFolder(stage.storage, "security"),
+    };
+    const fresh = await run("FOLDERS", "--quick");
+    assert.equal(fresh.code, 0, "there is a certificate of a moment ago");
+    assert.match(fresh.out, /^FOLDERS: agrees \(quick\)$/m);
+    const [id = ""] = await stage.app.certificates.list(domain.domainId);
+    const { statement } = (await stage.app.certificates.get(domain.domainId, id)).certificate;
+    // As if no verification had been made since, and signed by the same key.
+    await rm(join(domainsFolder, "FOLDERS", "certificates"), { recursive: true });
+    const old = await keepCertificate({ domainsFolder, signer: openSigner(security) }, domain.domainId, () => ({
+      ...statement,
+      quick: false,
+      max_age: "1h",
+      finished_utc: toUtcMicros(new Date(Date.now() - 3 * 3_600_000)),
+    }));
+    const late = await run("FOLDERS", "--quick");
+    assert.equal(late.code, 4);
+    assert.match(late.out, /^Late: its last full verification is older than 1h \(max_age\), or there is none\.$/m);
+    const doctor = await runCommand(stage.storage, ["doctor", "FOLDERS"], stage.settings);
+    assert.equal(doctor.code, 4, doctor.out);
+    assert.match(
+      doctor.out,
+      /^! Verification: Verified 3 hours ago; at most 1h \(max_age\) are allowed\.\n {4}Verify it: lockstep verify FOLDERS$/m,
+    );
+    await writeFile(join(elsewhere, "old.json"), formatCertificate(old.certificate));
+    const checked = await check("old.json", "--key", old.certificate.signature.fingerprint);
+    assert.equal(checked.code, 4);
+    assert.match(checked.out, /^Valid, signed by .*\n.*\nLate: it may be 1h old, and is older\.$/m);
+    assert.equal((await check("old.json")).code, 3, "who signed it counts more");
+    await writeFile(join(stage.folder, "02_embedded", "vole.md"), "another");
+    assert.equal((await run("FOLDERS", "--quick")).code, 1, "and so does a difference");
+    const whole = await run("FOLDERS", "--repair");
+    assert.equal(whole.code, 0, whole.out);
+    assert.equal((await runCommand(stage.storage, ["doctor", "FOLDERS"], stage.settings)).code, 0);
   });
 });

@@ -1,6 +1,7 @@
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { crawlJob, maintenanceJob } from "../../src/app/jobs.ts";
+import { verifyJob } from "../../src/app/verify-job.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
 import { type CrawlRequest, crawlRequest } from "../../src/engine/crawl-request.ts";
 import { FOLDERS } from "./folder-stage.ts";
@@ -10,7 +11,7 @@ export interface ChildTask {
   readonly settings: Readonly<Record<string, string>>;
   /** Unix time. */
   readonly nowMs: number;
-  readonly verb: "crawl" | "maintenance";
+  readonly verb: "crawl" | "maintenance" | "verify";
   /** Of a crawl. */
   readonly wishes?: Partial<CrawlRequest>;
   readonly dryRun?: boolean;
@@ -26,10 +27,12 @@ async function carryOut({ settings, nowMs, verb, wishes, dryRun = false, dieBefo
     now: () => new Date(nowMs),
     searchesHere: true,
   });
-  const { start, work } =
-    verb === "crawl"
-      ? crawlJob(app, crawlRequest(FOLDERS, { scope: "folders", ...wishes }), { dryRun })
-      : await maintenanceJob(app, MAINTENANCE, { dryRun: false });
+  const jobs = {
+    crawl: () => crawlJob(app, crawlRequest(FOLDERS, { scope: "folders", ...wishes }), { dryRun }),
+    maintenance: () => maintenanceJob(app, MAINTENANCE, { dryRun: false }),
+    verify: () => verifyJob(app, { domainId: FOLDERS, download: true }, { repair: false }),
+  };
+  const { start, work } = await jobs[verb]();
   const telling = (job: JobContext): JobContext => ({
     ...{ jobId: job.jobId, dryRun: job.dryRun, signal: job.signal, checkpoint: () => job.checkpoint() },
     log(line) {

@@ -153,6 +153,8 @@ async function endQuietly(
   await crawlAndAsk(stage, oracle, record);
   stage.later(GRACE_HOURS);
   for (let run = 0; run < 3; run++) await crawlAndAsk(stage, oracle, record);
+  await stage.pushOutGenerations();
+  await crawlAndAsk(stage, oracle, record);
   const missing = (await stage.manifest()).filter(({ status }) => status === "missing" || status === "error");
   assert.deepEqual(missing, [], "the grace of all that is gone is over");
   const { source } = await stage.tryCrawl();

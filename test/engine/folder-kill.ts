@@ -34,6 +34,7 @@ export async function playFolderKill(seed: number): Promise<string> {
     await act();
     for (let run = 0; run < GRACE_RUNS; run++) await crawlAndAsk(stage, oracle, record);
     stage.later(GRACE_HOURS);
+    await stage.pushOutGenerations();
     record.push(`maintenance: ${await killMaintenance(stage, random)}`);
     await maintainToTheEnd(stage, oracle);
     await act();

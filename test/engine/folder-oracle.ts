@@ -244,8 +244,8 @@ export class FolderOracle {
   ): Promise<void> {
     assert.deepEqual(await this.#stage.below(".staging"), [], "nothing is left in staging");
     const folders = await readdir(join(this.#stage.folder, "knowledge_base", "documents")).catch(() => []);
-    const alive = new Map(manifest.filter(({ status }) => status !== "deleted").map((entry) => [entry.docId, entry]));
-    const orphans = folders.filter((name) => !alive.has(name as ItemId));
+    const known = new Set(manifest.map(({ docId }) => docId));
+    const orphans = folders.filter((name) => !known.has(name as ItemId));
     assert.deepEqual(orphans, [], "no folder of the knowledge base is an orphan");
     for (const [path, { text, locked }] of this.#files) {
       const entry = present.get(path);
@@ -253,9 +253,9 @@ export class FolderOracle {
       const kept = await this.#stage.kept(entry.docId);
       for (const marker of markersOf(text)) assert.ok(kept?.text.includes(marker), `'${path}' in the knowledge base`);
       assert.equal(entry.versions.at(-1)?.hash, entry.contentHash, `the current version of '${path}'`);
-      const known = new Set(entry.versions.map(({ versionId }) => versionId));
+      const versions = new Set(entry.versions.map(({ versionId }) => versionId));
       assert.deepEqual(
-        kept?.versions.filter((id) => !known.has(id)),
+        kept?.versions.filter((id) => !versions.has(id)),
         [],
         `versions of '${path}'`,
       );
@@ -282,24 +282,39 @@ export class FolderOracle {
     }
   }
 
-  /** Neither its id nor a word that only it had is anywhere but in the manifest. */
+  /**
+   * Of a purged file, neither its id nor a word that only it had is anywhere but where versions and users' properties are; of one that the
+   * manifest does not know any more, they are nowhere.
+   */
   async #checkPurged(manifest: readonly ManifestEntry[]): Promise<void> {
     const purged = new Set(manifest.flatMap(({ docId, status }) => (status === "deleted" ? [docId] : [])));
-    if (purged.size === 0) return;
-    const alive = new Set([...this.#markersOf].flatMap(([docId, markers]) => (purged.has(docId) ? [] : [...markers])));
-    const gone = [...purged].flatMap((docId) => [docId, ...(this.#markersOf.get(docId) ?? [])]);
+    const known = new Set(manifest.map(({ docId }) => docId));
+    const isGone = (docId: ItemId): boolean => purged.has(docId) || !known.has(docId);
+    const gone = [...this.#markersOf].filter(([docId]) => isGone(docId));
+    if (gone.length === 0) return;
+    const alive = new Set([...this.#markersOf].flatMap(([docId, markers]) => (isGone(docId) ? [] : [...markers])));
+    const ofPurged = new Set(gone.flatMap(([docId, markers]) => (purged.has(docId) ? [...markers] : [])));
     const stored = await this.#everythingStored();
     const left = gone
-      .filter((word) => !alive.has(word))
-      .flatMap((word) => (stored.has(word) ? [`${word} in ${stored.get(word)}`] : []));
+      .flatMap(([docId, markers]) =>
+        [docId, ...markers].map((word) => ({ word, mayStay: purged.has(docId) || ofPurged.has(word) })),
+      )
+      .filter(({ word }) => !alive.has(word))
+      .flatMap(({ word, mayStay }) =>
+        [...(stored.get(word) ?? [])]
+          .filter((where) => !(mayStay && STAYS_WITH_ENTRY.test(where)))
+          .map((where) => `${word} in ${where}`),
+      );
     assert.deepEqual(left, [], "nothing of a purged document is left");
   }
 
-  /** Ids and marker words in index, map files, metadata, knowledge base and mirror, and where one of them is. */
-  async #everythingStored(): Promise<ReadonlyMap<string, string>> {
-    const words = new Map<string, string>();
+  /** Ids and marker words in index, map files, metadata, knowledge base and mirror, and where they are. */
+  async #everythingStored(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+    const words = new Map<string, Set<string>>();
     const read = (text: string, where: string): void => {
-      for (const word of text.match(/qzx[0-9a-z]+mark|\bdoc_[0-9a-z_-]+/gi) ?? []) words.set(word, where);
+      for (const word of text.match(/qzx[0-9a-z]+mark|\bdoc_[0-9a-z_-]+/gi) ?? []) {
+        words.set(word, (words.get(word) ?? new Set()).add(where));
+      }
     };
     const index = storageFolder(this.#stage.storage, "index");
     const databases = (await readdir(index, { recursive: true })).filter((name) => /\.(db|sqlite)$/.test(name));
@@ -321,6 +336,8 @@ export class FolderOracle {
     return words;
   }
 }
+
+const STAYS_WITH_ENTRY = /^(knowledge_base|files_metadata\.json|ledger, embedded_file\.)/;
 
 /** Every text in every table, but for the list of all words ever, and what SQLite keeps for full-text search, which cannot be read as text. */
 function* textsOf(file: string): Generator<{ readonly text: string; readonly table: string; readonly column: string }> {

@@ -25,6 +25,7 @@ import { createExtractor } from "../../src/extract/extractor.ts";
 import { createResponseLog } from "../../src/inventory/response-log.ts";
 import { sourceFolder, storageFolder } from "../../src/mirror/layout.ts";
 import type { FolderSourceConfig } from "../../src/sources/folder/folder-source-codec.ts";
+import { writeDocument } from "../index/index-fixture.ts";
 import { ofKind } from "../kinds.ts";
 import { entriesOf } from "../ledger/manifest-place.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
@@ -32,6 +33,7 @@ import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
 export const FOLDERS = parseDomainId("FOLDERS");
 export const DOCS = parseSourceId("docs");
 const HOUR_MS = 3600_000;
+const never = new AbortController().signal;
 
 export interface FolderStageOptions {
   /** Settings of the product, as in `.env`. */
@@ -129,6 +131,21 @@ export class FolderStage {
       await this.write("clock.md", `The clock says ${this.now.toISOString()}.`);
       await this.crawl();
     }
+  }
+
+  /** The same without a crawl of the source: other sources change. */
+  async pushOutGenerations(): Promise<void> {
+    for (let commit = 0; commit < 6; commit++) {
+      this.later(5);
+      await this.index(async (index) => {
+        const draft = await index.draft(parseSourceId("passing"));
+        const item = "passing" as ItemId;
+        if (commit % 2 === 0) await draft.put(await writeDocument(this.storage, item, `The ${commit} passes.`), never);
+        else await draft.remove(item);
+        await draft.commit(never, { allowEmpty: true });
+      });
+    }
+    this.later(25);
   }
 
   /** Absolute, of a path below the root. */

@@ -28,6 +28,7 @@ export function openWorker(
   const ingest = createIngest({
     ...{ registry, members, queue, itemFetcher, files, documents, images, rules, policy, defaultDomain },
     domains: createDomainStore({ ...folders, kinds: BUILT_IN_KINDS }),
+    backend: { commits: "atomic", openIndex: async () => undefined },
     crawlerFolder,
     keepGoneDays: checks.keepGoneDays,
     lockMs: LOCK_MS,

@@ -7,7 +7,7 @@ import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/p
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
-import type { ItemId, SourceId } from "../../src/contracts/ids.ts";
+import type { ItemId } from "../../src/contracts/ids.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
 import type { IndexDraft } from "../../src/contracts/search-index.ts";
 import type { MaintenanceResult } from "../../src/engine/maintain/maintenance-result.ts";
@@ -49,16 +49,6 @@ describe("maintenance", () => {
     await change((draft) => draft.remove("doc_kept" as ItemId, { mayReturn: true }));
     await stage.expireGenerations();
     await put("doc_ghost");
-  };
-  /** Generations of another source go by, and a day, so that none of before is kept. */
-  const pushOut = async (): Promise<void> => {
-    for (let commit = 0; commit < 5; commit++) {
-      await stage.index(async (index) => {
-        const draft = await index.draft("other" as SourceId);
-        await draft.put(await writeDocument(stage.storage, "passing", `The ${commit} passes.`), never);
-        await draft.commit(never);
-      });
-    }
   };
   const hidden = (): Promise<ItemId[]> =>
     stage.index(async (index) => {
@@ -157,8 +147,7 @@ describe("maintenance", () => {
     await stage.remove("c.md");
     for (let look = 0; look < 3; look++) await stage.crawl();
     // What maintenance itself finds overdue: crawls purge at their end.
-    await pushOut();
-    stage.later(25);
+    await stage.pushOutGenerations();
     assert.equal(counts((await run({}, { dryRun: true })).result)["purged_documents"], 1);
     assert.equal(counts((await run({ domainId: FOLDERS })).result)["purged_documents"], 1);
     assert.match((await stage.kept(docId))?.text ?? "", /cword stands/, "its versions stay as long as its entry");

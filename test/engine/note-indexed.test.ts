@@ -37,6 +37,7 @@ async function note(
   { registry, members: all }: Records,
   has: readonly string[],
   meanwhile: () => Promise<unknown>,
+  served: { readonly generation: number; readonly downloadedAt: string } = { generation: 0, downloadedAt: at(2) },
 ): Promise<void> {
   const members: Members = {
     ...all,
@@ -50,7 +51,7 @@ async function note(
     {
       ledger: {
         entries: async function* () {
-          yield has.map(entry);
+          yield has.map((name) => entry(name, served));
         },
       },
       mirror: { isFailed: () => false },
@@ -66,13 +67,14 @@ async function note(
   );
 }
 
-function entry(name: string): LedgerEntry {
+/** The mirror has what a request brought; the index, what was downloaded at 2. */
+function entry(name: string, served: { readonly generation: number; readonly downloadedAt: string }): LedgerEntry {
   const listed = { listItemId: 0, name, serverPath: "", downloadedAt: at(2), sourceError: "", processingError: "" };
-  const fingerprint = { size: 0, modifiedAt: at(2), etag: "", contentVersion: "sha256:new#0" };
+  const fingerprint = { size: 0, modifiedAt: at(2), etag: "", contentVersion: `sha256:new#${served.generation}` };
   return {
     itemId: itemId(name),
     seen: null,
-    mirrored: { ...listed, file: name, fingerprint, observed: null },
+    mirrored: { ...listed, file: name, fingerprint, observed: null, downloadedAt: served.downloadedAt },
     indexed: {
       ...listed,
       fileId: "new" as FileId,
@@ -121,6 +123,22 @@ test("an address that is registered while the index is told that it left stays r
   await note(records, [], () => putMembers(members, [{ ...left, wanted: "asked" }]));
   assert.deepEqual(await of(records, "back"), [{ lastIndexedDocId: "", contentHash: "", wanted: "asked" }]);
   assert.equal((await registry.get(itemId("back")))?.item.status, "Crawled");
+});
+
+test("a request is served when the index has what it brought, not when the mirror has it", async (t) => {
+  const records = await openRecords(t);
+  const { registry, members } = records;
+  const content = { contentHash: "sha256:new" };
+  await registry.put(page("asked", { status: "Crawled", content, processedGeneration: 1 }), null);
+  const held = { ...HELD, lastIndexedDocId: "new", contentHash: "sha256:new", wanted: "asked" } as const;
+  await putMembers(members, [member("asked", held)]);
+  const told = async (downloadedAt: string): Promise<unknown[]> => {
+    await note(records, ["asked"], async () => undefined, { generation: 1, downloadedAt });
+    const [now] = await members.of(itemId("asked"));
+    return [now?.indexedGeneration, (await registry.get(itemId("asked")))?.item.status];
+  };
+  assert.deepEqual(await told(at(3)), [0, "Crawled"], "downloaded later than what the index has");
+  assert.deepEqual(await told(at(2)), [1, "Indexed"]);
 });
 
 test("a domain that joins while the index of another is told of keeps the item behind", async (t) => {

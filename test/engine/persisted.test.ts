@@ -41,6 +41,7 @@ const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^<source>\/files_map\.csv$/, "map-files.md", "files_map.csv"],
   [/^<source>\/vectorstore_map\.csv$/, "map-files.md", "vectorstore_map.csv"],
   [/^domains\/\w+\/certificates\/[\dTZ-]+\.json$/, "certificates.md", "domains/<DOMAIN_ID>/certificates/"],
+  [/^domains\/\w+\/certificates\/quick\.json$/, "certificates.md", "domains/<DOMAIN_ID>/certificates/quick.json"],
   [/^security\/signing-key\.pem$/, "keys.md", "security/signing-key.pem"],
   [/^security\/keys\.lock\/#$/, "keys.md", "security/keys.lock/"],
   [/^reports\/crawls\/[\w-]+\.zip$/, "reports.md", "reports/crawls/"],

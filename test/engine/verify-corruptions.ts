@@ -2,13 +2,16 @@ import assert from "node:assert/strict";
 import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import type OpenAI from "openai";
 import { verifyJob } from "../../src/app/verify-job.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { CertificateStatement } from "../../src/engine/certificate.ts";
 import type { Difference, VerifyRequest } from "../../src/engine/verification.ts";
 import type { VerifyResult } from "../../src/engine/verify-domain.ts";
 import { storageFolder } from "../../src/mirror/layout.ts";
+import { openStage } from "../stories/stage.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
+import { DOMAIN } from "./world.ts";
 
 /** What verify must say of a corruption: in which layer and part, of which items or paths. */
 interface Expected {
@@ -350,9 +353,96 @@ export function pickBy(seed: number): Pick {
   };
 }
 
+interface StoreCorruption {
+  readonly name: string;
+  /** Does it to the file of an item in the store of a service; returns the part that verify must name. */
+  corrupt(client: OpenAI, file: { readonly vector_store_id: string; readonly fileId: string }): Promise<string>;
+}
+
+/** What others may do to the files of a vector store. */
+export const STORE_CORRUPTIONS: readonly StoreCorruption[] = [
+  {
+    name: "an attribute of a store's file is another",
+    async corrupt({ vectorStores: { files } }, { vector_store_id, fileId }) {
+      const { attributes } = await files.retrieve(fileId, { vector_store_id });
+      await files.update(fileId, { vector_store_id, attributes: { ...attributes, file_type: "exe" } });
+      return "attributes";
+    },
+  },
+  {
+    name: "a store's file has the hash of other bytes",
+    async corrupt({ vectorStores: { files } }, { vector_store_id, fileId }) {
+      const { attributes } = await files.retrieve(fileId, { vector_store_id });
+      const content_hash = "3".repeat(64);
+      await files.update(fileId, { vector_store_id, attributes: { ...attributes, content_hash } });
+      return "document";
+    },
+  },
+  {
+    name: "a store lost a file",
+    async corrupt({ vectorStores: { files } }, { vector_store_id, fileId }) {
+      await files.delete(fileId, { vector_store_id });
+      return "document";
+    },
+  },
+  {
+    name: "a store has a second file of an item",
+    async corrupt({ vectorStores: { files }, files: uploads }, { vector_store_id, fileId }) {
+      const { attributes } = await files.retrieve(fileId, { vector_store_id });
+      const file = new File(["An older text that nobody should find."], "older.txt");
+      const upload = await uploads.create({ file, purpose: "assistants" });
+      const older = { ...attributes, content_hash: "4".repeat(64) };
+      await files.createAndPoll(vector_store_id, { file_id: upload.id, attributes: older });
+      return "state";
+    },
+  },
+];
+
+/** The same with a library, and a vector store at a service. */
+async function playStoreCorruption(pick: Pick): Promise<string> {
+  const stage = await openStage({}, "remote");
+  const verified = async (repair = false): Promise<CertificateStatement> => {
+    const { start, work } = await verifyJob(stage.world.app, { domainId: DOMAIN, download: false }, { repair });
+    const { result } = await (await stage.world.app.runner.start({ ...start, endpoint: "test" }, work)).done;
+    const data = result?.data as Partial<VerifyResult> | undefined;
+    return data?.certificate?.statement ?? assert.fail(result?.error);
+  };
+  try {
+    await stage.plant();
+    assert.equal((await verified()).verdict, "agrees");
+    const files = Object.entries(await stage.fileIds()).sort();
+    const [path, fileId] = files[pick(files.length)] ?? assert.fail();
+    const { name, corrupt } = STORE_CORRUPTIONS[pick(STORE_CORRUPTIONS.length)] ?? assert.fail();
+    const { vectorStoreId: vector_store_id } = await stage.world.app.domains.get(DOMAIN);
+    const part = await corrupt(stage.world.openai(), { vector_store_id, fileId });
+    const { verdict, sources } = await verified();
+    const itemOf = new Map(
+      (await stage.docs.map("vectorstore_map")).map((row) => [row["openai_file_id"], row["sharepoint_unique_file_id"]]),
+    );
+    const named = sources.flatMap(({ differences }) =>
+      differences.map((one) => [one.layer, one.part, one.item_id].join(" ")),
+    );
+    assert.deepEqual(
+      named,
+      [["index", part, itemOf.get(fileId)].join(" ")],
+      `${name}: ${path}\n${JSON.stringify(sources, null, 1)}`,
+    );
+    assert.equal(verdict, "differs");
+    const repaired = await verified(true);
+    assert.equal(repaired.verdict, "agrees", `${name}, repaired: ${JSON.stringify(repaired.sources)}`);
+    return name;
+  } finally {
+    await stage.close();
+  }
+}
+
+/** One seed in so many has its index at a service. */
+const REMOTE_SHARE = 8;
+
 /** A small domain, one random corruption: verify names it and nothing else, and repairing leaves nothing. Returns what it was. */
 export async function playCorruption(seed: number): Promise<string> {
   const pick = pickBy(seed);
+  if (seed % REMOTE_SHARE === 0) return await playStoreCorruption(pick);
   const stage = await FolderStage.open();
   try {
     await fillStage(stage, pick);

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { FolderStage } from "./folder-stage.ts";
-import { assertNamed, CORRUPTIONS, fillStage, pickBy, StoredDomain, verify } from "./verify-corruptions.ts";
+import {
+  assertNamed,
+  CORRUPTIONS,
+  fillStage,
+  pickBy,
+  playCorruption,
+  StoredDomain,
+  verify,
+} from "./verify-corruptions.ts";
 
 let stage: FolderStage;
 beforeEach(async () => {
@@ -20,3 +28,8 @@ for (const [at, { name, corrupt }] of CORRUPTIONS.entries()) {
     assert.equal(repaired.statement.verdict, "agrees", repaired.log);
   });
 }
+
+test("a random corruption of a store at a service is named, and repaired", async () => {
+  assert.notEqual(await playCorruption(8), "");
+  assert.notEqual(await playCorruption(16), "");
+});

@@ -9,6 +9,7 @@ import { parseDomainId } from "../../src/contracts/ids.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
 import { checkCertificate, formatCertificate, hashCertificate } from "../../src/engine/certificate.ts";
 import { checksumOf, packVector } from "../../src/index/embedding/vectors.ts";
+import { killChild } from "./folder-killer.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 import { StoredDomain, type Verified, verify } from "./verify-corruptions.ts";
 
@@ -232,6 +233,36 @@ test("verify waits for whoever works on the source, and can be cancelled while i
   const { state, result } = await waiting.done;
   assert.deepEqual([state, result?.ok], ["completed", true]);
   assert.equal((await certificates()).length, 1);
+});
+
+test("two at once follow each other, and their certificates, too", async () => {
+  const [one, other] = await Promise.all([verify(stage), verify(stage)]);
+  assert.deepEqual([one.statement.verdict, other.statement.verdict], ["agrees", "agrees"], other.log);
+  const [first, second] = [one, other].sort((a, b) =>
+    a.statement.previous === "" ? -1 : b.statement.previous === "" ? 1 : 0,
+  );
+  assert.equal(first?.statement.previous, "");
+  assert.equal(second?.statement.previous, first?.data.certificate_hash);
+});
+
+test("a verify that is killed changes nothing and leaves no certificate, and the next one does not wait", async () => {
+  const held = await stage.holdings();
+  await stage.app.close();
+  const tell = [];
+  for (const lines of [1, 2, 4, 6]) tell.push(await killChild(stage, "verify", { lines, ms: lines }));
+  await stage.reopen();
+  const killed = tell.filter((words) => words.startsWith("killed")).length;
+  assert.ok(killed > 0, tell.join("\n"));
+  const certificates = await stage.app.certificates.list(FOLDERS);
+  assert.ok(
+    certificates.length <= tell.length - killed + 1,
+    "at most the last moment of one was after its certificate",
+  );
+  for (const id of certificates) assert.equal((await stage.app.certificates.get(FOLDERS, id)).isSound, true);
+  const after = await verify(stage);
+  assert.equal(after.statement.verdict, "agrees", after.log);
+  assert.doesNotMatch(after.log, /Waiting for/);
+  assert.deepEqual(await stage.holdings(), held);
 });
 
 test("documents of a source that the domain does not have differ", async () => {

@@ -284,3 +284,48 @@ test("a sign-in form is told from a page that has one, also when nothing is know
   const held = Object.keys(await story.indexed());
   for (const [at, [title, , isPage]] of FORMS.entries()) assert.equal(held.includes(`/form${at}`), isPage, title);
 });
+
+test("where the start page has nothing to read and leads nowhere any more, the pages behind it stay, and every crawl says so", async (t) => {
+  const shell =
+    '<html><head><title>Zoo</title><script src="/app.js"></script></head><body><div id="app"></div></body></html>';
+  for (const body of ["", shell]) {
+    const own = await WebStory.openSpaced();
+    t.after(() => own.close());
+    own.site.set("/", html("About gnu", linksTo("/a", "/b")));
+    for (const path of ["/a", "/b"]) own.site.set(path, html(`About bharal${path.slice(1)}`));
+    await own.crawl();
+    own.site.set("/", { body, etag: null });
+    for (let i = 0; i < 8; i++) {
+      own.later(90);
+      const { error, source } = await own.crawl();
+      assert.deepEqual(await own.found("bharala"), ["/a"], `crawl ${i + 1}`);
+      // The third look is believed; the links of before are followed once more.
+      if (i > 2) assert.deepEqual([source.complete, /nothing to read/.test(error)], [false, true], error);
+    }
+    own.site.set("/", html("About gnu", linksTo("/b")));
+    for (let i = 0; i < 4; i++) {
+      own.later(90);
+      await own.crawl();
+    }
+    assert.deepEqual([await own.found("bharala"), await own.found("bharalb")], [[], ["/b"]], "unlinked for good");
+  }
+});
+
+test("a dry run plans what the run then does where pages lead to pages that fail, are gone or are odd", async (t) => {
+  const troubles: readonly PageAnswer[] = [{ status: 503 }, { status: 404 }, odd, { body: "" }, { body: signIn }];
+  for (const trouble of troubles) {
+    const own = await WebStory.openSpaced();
+    t.after(() => own.close());
+    own.site.set("/", html("About gnu", linksTo("/target", "/in301", "/in302")));
+    for (const path of ["/target", "/in301", "/in302"]) own.site.set(path, html(`About kudu${path.slice(1)}`));
+    await own.crawl();
+    own.site.set("/target", { etag: null, ...trouble });
+    for (const status of [301, 302]) own.site.set(`/in${status}`, redirect("/target", status));
+    for (let i = 0; i < 3; i++) {
+      own.later(60);
+      const plan = await own.crawl({ dryRun: true });
+      const run = await own.crawl();
+      assert.deepEqual(plan.source.download, run.source.download, `${JSON.stringify(trouble)}, crawl ${i + 1}`);
+    }
+  }
+});

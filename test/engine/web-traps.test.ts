@@ -178,6 +178,26 @@ test("text sitemaps, other languages of a page, and what a download is called", 
   assert.ok((await story.disk()).includes("get_file=1.csv"));
 });
 
+test("a text sitemap with a comment, a path or a line of junk names its pages; a sitemap that is none is told", async () => {
+  const { origin } = story.site;
+  const named = ["map.txt", "prose.txt", "lost.xml"];
+  const sitemaps = named.map((name) => `Sitemap: ${origin}/${name}`).join("\n");
+  story.site.set("/robots.txt", { type: "text/plain", body: `User-agent: *\n${sitemaps}` });
+  const lines = ["# the pages", `${origin}/a`, "", "to be done", `${origin}/b`, "/c", `  ${origin}/d  `];
+  story.site.set("/map.txt", { type: "text/plain", body: lines.join("\n") });
+  story.site.set("/prose.txt", { type: "text/plain", body: `About us\nSee our pages\n${origin}/e\nfor more.` });
+  story.site.set("/", html("About gnu"));
+  const pages = { "/a": "asp", "/b": "boa", "/c": "cod", "/d": "dab", "/e": "eft" };
+  for (const [path, word] of Object.entries(pages)) story.site.set(path, html(`About ${word}`));
+  const { error, log } = await story.crawl();
+  assert.equal(error, "");
+  assert.deepEqual(Object.keys(await story.indexed()), ["/", "/a", "/b", "/c", "/d"]);
+  const told = log.split("\n").filter((line) => /WARNING.*sitemap/.test(line));
+  assert.equal(told.length, 2, told.join("\n"));
+  assert.match(told[0] ?? "", /prose\.txt.*neither a sitemap nor a feed/);
+  assert.match(told[1] ?? "", /lost\.xml.*404/);
+});
+
 test("a page that says that it is not there is not, on a site that answers 404 for others", async () => {
   const bare = (title: string, body: string): string =>
     `<title>${title}</title><main><h1>${title}</h1><p>${body}</p></main>`;

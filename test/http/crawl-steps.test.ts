@@ -58,6 +58,7 @@ describe("/v2/crawler: a crawl and its steps", () => {
         sourceId: undefined,
         vectorStoreId: undefined,
         swap: false,
+        force: false,
         confirmDeletes: false,
         retryBatches: 2,
         retryFailed: false,
@@ -78,6 +79,7 @@ describe("/v2/crawler: a crawl and its steps", () => {
         sourceId: "documents",
         vectorStoreId: undefined,
         swap: false,
+        force: false,
         confirmDeletes: true,
         retryBatches: 10,
         retryFailed: true,
@@ -88,6 +90,11 @@ describe("/v2/crawler: a crawl and its steps", () => {
       assert.deepEqual([job?.["action"], job?.["object"], dryRun], [action, "DEMO", true]);
       const name = `_[${action}]_[${String(job?.["job_id"])}]_[DEMO]`;
       assert.ok((await jobNames()).some((known) => known.endsWith(name)));
+    });
+
+    it(`${action} passes force on`, async () => {
+      await ask(served.url, `GET /v2/crawler/${action}?domain_id=DEMO&mode=full&force=true`);
+      assert.equal(asked?.force, true);
     });
 
     it(`${action} answers as a page too, and explains itself`, async () => {

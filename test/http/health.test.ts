@@ -5,6 +5,7 @@ import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { DomainStatus } from "../../src/engine/domain-status.ts";
+import type { CertificateStatus, KeptCertificate } from "../../src/engine/kept-certificates.ts";
 import { crawlChart } from "../../src/http/pages/crawl-chart.ts";
 import { healthOf, type Vitals } from "../../src/http/pages/domain-health.ts";
 
@@ -30,6 +31,16 @@ const FINE: Vitals = {
   last: CRAWL,
   standing: STANDING,
 };
+const LATE: CertificateStatus = {
+  latest: undefined,
+  quick: undefined,
+  problem: "",
+  ageMs: 9 * 86_400_000,
+  isLate: true,
+};
+const DIFFERS = {
+  certificate: { statement: { verdict: "differs", sources: [{ differences: [{}], differences_more: 0 }] } },
+} as unknown as KeptCertificate;
 const failed = (error: string, data: unknown = {}): JobRecord => ({ ...CRAWL, result: { ok: false, error, data } });
 
 const held = {
@@ -58,6 +69,37 @@ const CASES: readonly [title: string, vitals: Partial<Vitals>, word: string, ton
   ],
   ["removals held", { last: failed("Held.", held) }, "removals held", "warn", "&dry_run=true&confirm_deletes=true"],
   ["files failed", { standing: { ...STANDING, failed: 2 } }, "files failed", "warn", "&retry_failed=true"],
+  ["verified too long ago", { certificates: LATE, maxAge: "7d" }, "late", "warn", "/v2/domains/certificates"],
+  [
+    "never verified",
+    { certificates: { ...LATE, ageMs: undefined }, maxAge: "7d" },
+    "late",
+    "warn",
+    "/v2/domains/certificates",
+  ],
+  [
+    "verified, and it differs",
+    { certificates: { ...LATE, latest: DIFFERS } },
+    "differs",
+    "bad",
+    "/v2/domains/certificates",
+  ],
+  [
+    "a crawl left it different",
+    { certificates: { ...LATE, quick: DIFFERS } },
+    "differs",
+    "bad",
+    "/v2/domains/certificates",
+  ],
+  [
+    "a certificate was altered",
+    { certificates: { ...LATE, problem: "It was altered." } },
+    "certificate damaged",
+    "warn",
+    "/v2/domains/certificates",
+  ],
+  ["verified in time", { certificates: { ...LATE, isLate: false }, maxAge: "7d" }, "in step", "good", ""],
+  ["verified right now", { active: { ...CRAWL, action: "verify", state: "running" } }, "verifying", "busy", ""],
   ["nobody can say", { standing: undefined }, "unknown", "warn", ""],
   ["the index cannot be asked", { standing: { ...STANDING, error: "It is damaged." } }, "unknown", "warn", ""],
 ];

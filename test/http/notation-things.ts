@@ -64,6 +64,10 @@ export function thingsOf(
     const { report_id } = (result?.data ?? {}) as CrawlResult;
     return report_id || assert.fail(`the crawl left no report: ${result?.error}`);
   };
+  const makePlan = async (): Promise<string> => {
+    const { json } = await ask(stage().url, `GET /v2/crawler/crawl?domain_id=${DOMAIN}&plan=store&format=json`);
+    return String(json["data"]?.["plan_id"] ?? assert.fail(JSON.stringify(json)));
+  };
   const kept = once(makeReport);
   const keptReport = async (): Promise<Record<string, string>> => ({ report_id: await kept() });
   const crawl = { needs: CRAWL_NEEDS, act: async () => ({ domain_id: DOMAIN, dry_run: "true" }) };
@@ -145,6 +149,9 @@ export function thingsOf(
     "/v2/crawler/embed_data": crawl,
     "/v2/crawler/crawl": crawl,
     "/v2/crawler/cleanup_metadata": crawl,
+    "/v2/crawler/plans": { idName: "plan_id", make: makePlan },
+    "/v2/crawler/plans/file": { needs: ["plan_id"], act: async () => ({ plan_id: await makePlan() }) },
+    "/v2/crawler/apply": { needs: ["plan_id"], act: async () => ({ plan_id: await makePlan() }) },
     "/v2/crawler/verify": { needs: ["domain_id"], act: ofDomain },
     "/v2/maintenance": { act: ofDomain },
     "/v2/jobs": { idName: "job_id", make: makeJob },
@@ -197,6 +204,7 @@ export function thingsOf(
     "/v2/ingest/rebuild": { act: async () => ({ ...(await ofRegistry()), dry_run: "true" }) },
     "/v2/ingest/status": { act: ofRegistry },
     "/v2/ingest/images/get": { needs: ["item_id", "image_id"], act: illustrated },
+    "/v2/describe": { act: ofDomain },
     "/v2/domains/certificates": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/certificates/get": { needs: ["domain_id"], act: verified },
     "/v2/domains/generations": { needs: ["domain_id"], act: ofDomain },

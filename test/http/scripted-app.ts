@@ -76,6 +76,7 @@ const NOTHING_KNOWN: Ingest = {
     checkedLastDay: 0,
     changedLastDay: 0,
     failedLastDay: 0,
+    heldBack: [],
   }),
   sweep: async () => 0,
   workOne: async () => false,

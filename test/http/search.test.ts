@@ -16,6 +16,13 @@ interface Found {
   readonly page: number;
 }
 
+interface Named {
+  readonly certificate?: Readonly<Record<string, unknown>> | null;
+  readonly domains: readonly (Readonly<Record<string, unknown>> & {
+    readonly certificate: Readonly<Record<string, unknown>> | null;
+  })[];
+}
+
 describe("/v2/search and /v2/domains/generations", () => {
   let served: ServedWorld;
   before(async () => {
@@ -51,6 +58,27 @@ describe("/v2/search and /v2/domains/generations", () => {
     assert.equal(hit.generation, 2);
     assert.match(hit.url, /Travel\/policy\.txt$/);
     assert.match(hit.last_modified_utc, /^\d{4}-/);
+  });
+
+  it("names the latest certificate of the domain when asked to, and so does /v2/describe", async () => {
+    const asked = `GET /v2/search?domain_id=${DOMAIN}&query=zebra`;
+    const dataOf = async (path: string) => (await ask(served.url, path)).json["data"] as unknown as Named;
+    assert.equal("certificate" in (await dataOf(asked)), false);
+    assert.equal((await dataOf(`${asked}&certificate=true`)).certificate, null, "a quick verification is none");
+    const { json } = await ask(served.url, `GET /v2/crawler/verify?domain_id=${DOMAIN}&format=json`);
+    const { certificate_hash, certificate_file } = json["data"] as unknown as Record<string, string>;
+    const { vectorStoreId } = await served.world.app.domains.get(DOMAIN);
+    for (const query of [asked, `GET /v2/search?vector_store_id=${vectorStoreId}&query=zebra`]) {
+      const { certificate } = await dataOf(`${query}&certificate=true`);
+      assert.deepEqual(
+        [certificate?.domain_id, certificate?.verdict, certificate?.late, certificate?.certificate_hash],
+        [DOMAIN, "agrees", false, certificate_hash],
+      );
+      assert.ok(certificate_file?.endsWith(`/${certificate?.certificate}.json`));
+    }
+    const described = await dataOf("GET /v2/describe?format=json");
+    const told = described.domains.find(({ domain_id }) => domain_id === DOMAIN);
+    assert.deepEqual([told?.late, told?.certificate?.certificate_hash], [false, certificate_hash]);
   });
 
   it("narrows by source, path, type, date and attributes, and goes back in time", async () => {

@@ -87,7 +87,8 @@ async function peek(request: Request): Promise<{ readonly model: unknown; readon
       },
       cancel: (reason) => reader.cancel(reason),
     });
-    return { model: undefined, again: new Request(url, { method, headers, signal, body: rest, duplex: "half" }) };
+    const init = { method, headers, signal, body: rest, duplex: "half" as const };
+    return { model: undefined, again: new Request(url, init) };
   }
   const bytes = Buffer.concat(parts);
   return { model: modelIn(bytes.toString("utf8")), again: new Request(url, { method, headers, signal, body: bytes }) };

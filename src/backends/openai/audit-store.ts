@@ -1,8 +1,8 @@
-import type { DomainId, SourceId } from "../../contracts/ids.ts";
+import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { DocumentAudit, IndexAudit, IndexDifference, IndexLeftover } from "../../contracts/index-audit.ts";
-import type { DocumentFile } from "../../contracts/search-index.ts";
+import type { DocumentFile, IndexedRef } from "../../contracts/search-index.ts";
 import type { StoreSnapshot } from "./store-snapshot.ts";
-import { type StoreFile, toWireAttributes } from "./wire-codec.ts";
+import { readContentHash, readFileType, type StoreFile, toWireAttributes } from "./wire-codec.ts";
 
 const PAGE = 500;
 
@@ -11,8 +11,11 @@ export function openStoreAudit(
   snapshot: StoreSnapshot,
   { domainId, sourceId }: { readonly domainId: DomainId; readonly sourceId: SourceId },
 ): IndexAudit {
+  const preferred = new Map<ItemId, StoreFile>();
+  const currentOf = (itemId: ItemId): StoreFile | undefined =>
+    preferred.get(itemId) ?? snapshot.items.get(itemId)?.current;
   const check = async (file: DocumentFile): Promise<DocumentAudit> => {
-    const current = snapshot.items.get(file.itemId)?.current;
+    const current = currentOf(file.itemId);
     if (!current) return auditOf([{ part: "document", detail: "the vector store has no completed file of it" }]);
     const marks = { domainId, sourceId, itemId: file.itemId, sha256: file.sha256 };
     return auditOf(compareAttributes(current, toWireAttributes(marks, file.label), file));
@@ -21,10 +24,17 @@ export function openStoreAudit(
     basis: "files, states, attributes",
     check,
     checkStored: check,
+    prefer(itemId, fileId, sha256) {
+      const other = snapshot.items.get(itemId)?.strays.find((stray) => stray.fileId === fileId);
+      if (other?.status !== "completed" || readContentHash(other) !== sha256) return undefined;
+      preferred.set(itemId, other);
+      return refOf(itemId, other);
+    },
     async *leftovers() {
       const all: IndexLeftover[] = [];
-      for (const [itemId, { strays, ghosts }] of snapshot.items) {
-        for (const { fileId, status } of strays) {
+      for (const [itemId, { current, strays, ghosts }] of snapshot.items) {
+        const others = [...(current ? [current] : []), ...strays].filter((file) => file !== currentOf(itemId));
+        for (const { fileId, status } of others) {
           all.push({ itemId, fileId, detail: `the vector store has another file of it (${status})` });
         }
         for (const { fileId } of ghosts) {
@@ -34,6 +44,13 @@ export function openStoreAudit(
       for (let from = 0; from < all.length; from += PAGE) yield all.slice(from, from + PAGE);
     },
   };
+}
+
+/** What the index lists of an item. */
+export function refOf(itemId: ItemId, file: StoreFile): IndexedRef {
+  const [at, fileType] = [file.attachedAt, readFileType(file)];
+  const known = { itemId, fileId: file.fileId, sha256: readContentHash(file), uploadedAt: at, embeddedAt: at };
+  return fileType === undefined ? known : { ...known, fileType };
 }
 
 function auditOf(differences: readonly IndexDifference[]): DocumentAudit {

@@ -17,14 +17,14 @@ import type {
 import type { UploadJournal } from "../../contracts/uploads.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { openStoreAudit } from "./audit-store.ts";
+import { openStoreAudit, refOf } from "./audit-store.ts";
 import { embedFiles } from "./embed-files.ts";
 import { hasStatus } from "./service-error.ts";
 import { assertStoreExists, countStoreFiles, findStore, listStoreFiles, type Store } from "./store-files.ts";
 import { type StoreSnapshot, snapshotStore } from "./store-snapshot.ts";
 import { findReusableUploads } from "./uploads.ts";
 import { VectorStoreDraft } from "./vector-store-draft.ts";
-import { asObject, isOfDomain, readContentHash, readFileType, unexpected } from "./wire-codec.ts";
+import { asObject, isOfDomain, unexpected } from "./wire-codec.ts";
 
 /** One vector store at OpenAI or Azure OpenAI. It may also hold files of others, which are searched but never changed. */
 export class VectorStoreIndex implements Index {
@@ -60,16 +60,7 @@ export class VectorStoreIndex implements Index {
     const refs: IndexedRef[] = [];
     const { items } = await this.#snapshot(sourceId);
     for (const [itemId, { current }] of items) {
-      if (!current) continue;
-      const [at, fileType] = [current.attachedAt, readFileType(current)];
-      const known = {
-        itemId,
-        fileId: current.fileId,
-        sha256: readContentHash(current),
-        uploadedAt: at,
-        embeddedAt: at,
-      };
-      refs.push(fileType === undefined ? known : { ...known, fileType });
+      if (current) refs.push(refOf(itemId, current));
     }
     yield refs;
   }

@@ -27,6 +27,7 @@ import {
 import { asQueued, HostSemaphore, ITEM_TASK, isQueued, mayStillWait, sendItem, workOne } from "./item-queue.ts";
 import { findIdentity, syncMembers } from "./item-records.ts";
 import { type ItemRecords, purgeGone, purgeStray, removeItem } from "./remove-items.ts";
+import { asShown, listShown, type ShownParts, summarizeShown } from "./shown-items.ts";
 
 interface IngestParts {
   readonly registry: Registry;
@@ -37,6 +38,7 @@ interface IngestParts {
   readonly documents: WebDocuments;
   readonly images: WebImages;
   readonly domains: DomainStore;
+  readonly backend: ShownParts["backend"];
   readonly crawlerFolder: string;
   readonly rules: IdentityRules;
   readonly policy: CheckPolicy;
@@ -61,6 +63,7 @@ export function createIngest(given: IngestParts): Ingest {
     domainId && (await members.idsIn(domainId));
   const wet = { dryRun: false };
   const hosts = new HostSemaphore(parts.visitsPerHost ?? Number.POSITIVE_INFINITY);
+  const complete = new Map<DomainId, string>();
   const isTimeFor = { purgeGone: everyMs(HOUR_MS), purgeStray: everyMs(24 * HOUR_MS) };
   return {
     add: (request, options = wet) => addUrl(request, parts, options),
@@ -70,14 +73,19 @@ export function createIngest(given: IngestParts): Ingest {
     remove: (id, domainId, options = wet) => removeItem(id, domainId, parts, options),
     idOf: async (source, domainId = parts.defaultDomain) => (await findIdentity(source, { ...parts, domainId })).id,
     items: async ({ host, domainId, ...query }) =>
-      registry.list({ ...query, ...(host !== undefined && { host: hostOf(host) }), among: await among(domainId) }),
+      listShown({ ...query, ...(host !== undefined && { host: hostOf(host) }), among: await among(domainId) }, parts),
     async item(id) {
       const found = await registry.get(id);
-      if (!found) throw new NotFoundError(`Item '${id}' is not registered.`);
-      return { item: found.item, members: await members.of(id), images: await images.of(id) };
+      const [shown] = found ? await asShown([found.item], parts) : [];
+      if (!shown) throw new NotFoundError(`Item '${id}' is not registered.`);
+      return { ...shown, images: await images.of(id) };
     },
     images,
-    summary: async (domainId) => registry.summary(toUtcMicros(now()), await among(domainId)),
+    async summary(domainId) {
+      const summary = await summarizeShown(toUtcMicros(now()), await among(domainId), parts);
+      const heldBack = summary.heldBack.filter((one) => domainId === undefined || one.domainId === domainId);
+      return { ...summary, heldBack };
+    },
     async sweep(signal) {
       const queued = await sweepItems(parts, signal);
       const failures: string[] = [];
@@ -93,7 +101,7 @@ export function createIngest(given: IngestParts): Ingest {
       return queued;
     },
     workOne: (worker, signal) => workOne(worker, { ...parts, hosts }, signal),
-    behind: () => findBehind(parts),
+    behind: () => findBehind({ ...parts, complete }),
   };
 }
 
@@ -181,16 +189,21 @@ async function sweepItems(
 
 const WRITES_AT_ONCE = 8;
 
-interface BehindParts extends ItemRecords {
-  readonly domains: Pick<DomainStore, "get">;
+interface BehindParts extends ItemRecords, Pick<IngestParts, "backend"> {
+  readonly domains: Pick<DomainStore, "get" | "list">;
+  /** The state of each domain's index that had all documents of its registered addresses. */
+  readonly complete: Map<DomainId, string>;
 }
 
 /** Returns the sources to crawl. Web sites are crawled by schedule or request; only a requested page makes one due. */
 async function findBehind(parts: BehindParts): Promise<readonly Behind[]> {
   const { registry } = parts;
   const counts = new Map<string, Behind>();
+  const counted = new Set<string>();
   const count = ({ domainId, sourceId, itemId }: Member): void => {
     const key = JSON.stringify([domainId, sourceId]);
+    if (counted.has(`${key} ${itemId}`)) return;
+    counted.add(`${key} ${itemId}`);
     const { items, which } = counts.get(key) ?? { items: 0, which: "0" };
     counts.set(key, { domainId, sourceId, items: items + 1, which: withItem(which, itemId) });
   };
@@ -207,9 +220,41 @@ async function findBehind(parts: BehindParts): Promise<readonly Behind[]> {
     const known = await parts.members.ofMany(page.map(({ item }) => item.id));
     [...known.values()].flat().filter(hasTooMuch).forEach(count);
   }
+  for await (const member of findLost(parts)) count(member);
   const behind: Behind[] = [];
   for (const one of counts.values()) if (await exists(one, parts.domains)) behind.push(one);
   return behind;
+}
+
+/**
+ * Finds registered addresses that the ledger calls indexed, and whose document the newest generation does not have: removed over the
+ * wire, or lost with a store that was restored from a backup. Reads the documents only when the index has changed.
+ */
+async function* findLost({ domains, members, backend, complete }: BehindParts): AsyncGenerator<Member> {
+  if (backend.commits === "gradual") return;
+  for (const { domainId, vectorStoreId, sources } of (await domains.list()).domains) {
+    if (!vectorStoreId || !sources.some(({ sourceId }) => sourceId === REGISTERED_SOURCE)) continue;
+    const index = await backend.openIndex(vectorStoreId, domainId).catch(() => undefined);
+    const { generations } = index ?? {};
+    if (!index || !generations) continue;
+    const { newest } = await generations.state();
+    const { bySource } = await index.count();
+    const state = `${vectorStoreId} ${newest} ${bySource?.get(REGISTERED_SOURCE) ?? 0}`;
+    if (complete.get(domainId) === state) continue;
+    const held = new Map<ItemId, string>();
+    for await (const refs of index.holdings(REGISTERED_SOURCE))
+      for (const ref of refs) held.set(ref.itemId, ref.fileId);
+    let isComplete = true;
+    for await (const page of members.in(domainId, REGISTERED_SOURCE)) {
+      for (const member of page) {
+        const { itemId, lastIndexedDocId } = member;
+        if (lastIndexedDocId === "" || held.get(itemId) === lastIndexedDocId) continue;
+        isComplete = false;
+        yield member;
+      }
+    }
+    if (isComplete) complete.set(domainId, state);
+  }
 }
 
 function lacks(member: Member, item: IngestItem): boolean {

@@ -1,8 +1,9 @@
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
 import type { Member } from "../../contracts/members.ts";
-import type { IngestItem, IngestStatus, ItemPage, ItemQuery, RegistrySummary } from "../../contracts/registry.ts";
+import type { IngestItem, IngestStatus, ItemPage, ItemQuery } from "../../contracts/registry.ts";
 import type { StoredImage, WebImages } from "../../contracts/web.ts";
+import type { ShownSummary } from "./shown-items.ts";
 
 export { REGISTERED_SOURCE } from "../../contracts/domain.ts";
 
@@ -58,7 +59,7 @@ export interface Behind {
 
 export type WantedItem = { readonly id: ItemId } | { readonly source: string; readonly domainId?: DomainId };
 
-/** The operations of the registry for CLI, HTTP and pages. */
+/** The operations of the registry for CLI, HTTP and pages. Items are told as readers are shown them; see shown-items.ts. */
 export interface Ingest {
   /** Registers a URL; fetches nothing. BadInputError for an invalid or forbidden one. */
   add(request: AddRequest, options?: { readonly dryRun: boolean }): Promise<Registered>;
@@ -79,7 +80,8 @@ export interface Ingest {
   /** Throws NotFoundError. */
   item(id: ItemId): Promise<ItemView>;
   images: Pick<WebImages, "of" | "read">;
-  summary(domainId?: DomainId): Promise<RegistrySummary>;
+  /** With the domains whose readers are not shown what is indexed. */
+  summary(domainId?: DomainId): Promise<ShownSummary>;
   /**
    * Called by the timer: queues what is due and purges what has been gone long enough. Returns how many were queued. At
    * the end, throws RemoteError if something could not be deleted.

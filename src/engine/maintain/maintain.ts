@@ -95,7 +95,21 @@ async function unlessDeleted(domainId: DomainId, { request, parts, job }: Mainte
   }
 }
 
+const PLANS_KEPT_MS = 30 * 24 * 3600_000;
+
+/** Also removes plans whose dry run did not finish. */
+async function removeOldPlans({ domainId }: Domain, { parts, job, tally }: Maintenance): Promise<void> {
+  const before = new Date(parts.now().getTime() - PLANS_KEPT_MS).toISOString();
+  for (const plan of await parts.ledgers.plans.list(domainId)) {
+    if (plan.madeAt >= before) continue;
+    await job.checkpoint();
+    if (!job.dryRun) await parts.ledgers.plans.discard(plan);
+    tally.add({ kind: "plans", domain_id: domainId, source_id: "", what: plan.planId, bytes: 0 });
+  }
+}
+
 async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise<void> {
+  await removeOldPlans(domain, maintenance);
   const opened = await openIndex(domain, maintenance);
   const { parts, job } = maintenance;
   const retired = await findRetired(domain, parts);

@@ -11,6 +11,7 @@ export const FREED = {
   index_documents: "documents in the index that no manifest entry stands for",
   index_leftovers: "documents and texts in the index that no kept generation shows",
   uploads: "uploads that no vector store holds",
+  plans: "plans of dry runs that were kept long enough",
   jobs: "jobs that were kept long enough",
   reports: "reports that were kept long enough",
   temporary_files: "temporary files of killed processes",

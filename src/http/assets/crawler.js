@@ -33,8 +33,8 @@ function preview() {
   const address = `${location.origin}${step}?${new URLSearchParams(wishes)}`;
   form.querySelector("[data-part=address]").textContent = address;
   form.querySelector("[data-part=curl]").textContent = `curl -N '${address}&format=stream'`;
-  const dryRun = form.elements.namedItem("dry_run").checked;
-  form.querySelector("[data-part=go]").textContent = dryRun ? "Show the plan" : "Start";
+  const dryRun = form.elements.namedItem("plan").checked;
+  form.querySelector("[data-part=go]").textContent = dryRun ? "Make the plan" : "Start";
 }
 
 async function copy({ target }) {

@@ -63,7 +63,8 @@ class Watch {
     const url = new URL(job.endpoint, location.origin);
     const action = url.pathname.split("/").at(-1).replaceAll("_", " ");
     const about = url.searchParams.get("domain_id") ?? "";
-    const how = url.searchParams.get("dry_run") === "true" ? " (dry run)" : "";
+    const isDry = url.searchParams.get("dry_run") === "true" || url.searchParams.get("plan") === "store";
+    const how = isDry ? " (dry run)" : "";
     this.say("object", `${action} ${about}${how}`);
   }
 

@@ -33,7 +33,6 @@ async function startCrawl(form) {
 /** The address names the job from now on, so that a reload shows it again and its plan has a place. */
 function watchHere(jobId) {
   const here = new URL(location.href);
-  for (const name of ["offset", "sort", "filter", "change", "plan_step"]) here.searchParams.delete(name);
   here.searchParams.set("job_id", jobId);
   history.replaceState(history.state, "", here);
   watchJob(jobId, async () => {

@@ -52,6 +52,16 @@ export function countDifferences({ statement }: Certificate): number {
   return statement.sources.reduce((sum, one) => sum + (one.differences?.length ?? 0) + (one.differences_more ?? 0), 0);
 }
 
+/** The latest certificate of a domain, as an answer about its content names it; null without one. */
+export interface ProofJson extends CertificateJson {
+  readonly domain_id: string;
+  readonly late: boolean;
+}
+
+export function toProofJson(domainId: string, { latest, isLate }: CertificateStatus): ProofJson | null {
+  return latest ? { domain_id: domainId, late: isLate, ...toCertificateJson(latest) } : null;
+}
+
 export function toStatusJson(
   { domainId, maxAge = "" }: { readonly domainId: string; readonly maxAge?: string },
   { latest, quick, problem, ageMs, isLate }: CertificateStatus,

@@ -12,11 +12,11 @@ import {
   STEPS,
   type Step,
 } from "../../engine/crawl-request.ts";
+import { newPlanId } from "../../engine/stored-plans.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
 import { streamZip } from "../../lib/zip-writer.ts";
-import { CRAWL_ACTIONS, type CrawlerQuery, crawlerPage, PLAN_COLUMNS, PLANNED_KINDS } from "../pages/crawler-page.ts";
+import { CRAWL_ACTIONS, type CrawlerQuery, crawlerPage } from "../pages/crawler-page.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
-import { listing } from "../routing/listing.ts";
 import { type Arguments, dryRun, optional, required, withDefault } from "../routing/parameters.ts";
 import { domainId, jobId, oneOf, sourceId, trueOrFalse, vectorStoreId, wholeNumber } from "../routing/values.ts";
 
@@ -34,6 +34,10 @@ function queryFor(kinds: SourceKinds) {
     source_type: optional(oneOf(kinds.types), "The same by the key of the sources in domain.json; instead of scope."),
     source_id: optional(sourceId, "Only this source of the domain."),
     dry_run: dryRun,
+    plan: optional(
+      oneOf(["store"]),
+      "store makes it a dry run whose plan is kept: the answer names its plan_id, for /v2/crawler/apply.",
+    ),
     retry_batches: withDefault(
       wholeNumber(RETRY_BATCHES),
       DEFAULT_RETRY_BATCHES,
@@ -64,7 +68,8 @@ function queryFor(kinds: SourceKinds) {
   };
 }
 
-function destroys({ mode, confirm_deletes }: Arguments<Query>): boolean {
+function destroys({ mode, confirm_deletes, plan }: Arguments<Query>): boolean {
+  if (plan === "store") return false;
   return mode === "full" || confirm_deletes;
 }
 
@@ -120,14 +125,11 @@ function pageQueryFor(kinds: SourceKinds) {
     confirm_deletes: withDefault(trueOrFalse, false, "Whether to begin with confirming removals."),
     force: withDefault(trueOrFalse, false, "Whether to begin with making everything anew."),
     checksum: withDefault(trueOrFalse, false, "Whether to begin with reading every file."),
-    job_id: optional(jobId, "The job to watch; of a dry run, the plan is shown."),
-    plan_step: optional(oneOf(STEPS), "The step of the plan to show; without it, the first that would do something."),
-    change: optional(oneOf(PLANNED_KINDS), "Only this kind of changes of the plan."),
-    ...listing(PLAN_COLUMNS),
+    job_id: optional(jobId, "The job to watch; of a dry run, what it would do is shown."),
   };
 }
 
-/** Serves only the page. Its address holds the form's initial values, the job to watch, and the part of the plan to show. */
+/** Serves only the page. Its address holds the form's initial values, and the job to watch. */
 function crawlerRoot(app: App): Endpoint {
   return endpoint({
     path: "/v2/crawler",
@@ -136,14 +138,13 @@ function crawlerRoot(app: App): Endpoint {
     description: "The page to crawl from: shows the plan of a dry run, what is running, and how the domains stand.",
     changes: null,
     query: pageQueryFor(app.domains.kinds),
-    examples: ["?format=ui", "?format=ui&domain_id=DEMO&dry_run=true", "?format=ui&job_id=jb_42&change=removed"],
+    examples: ["?format=ui", "?format=ui&domain_id=DEMO&dry_run=true", "?format=ui&job_id=jb_42"],
     run: async () => ok({}),
     ui: (_answer, args, frame) => crawlerPage(app, readPageQuery(args), frame),
   });
 }
 
 function readPageQuery(args: Arguments<ReturnType<typeof pageQueryFor>>): CrawlerQuery {
-  const { limit, offset, sort, filter } = args;
   return {
     form: {
       domainId: args.domain_id ?? "",
@@ -158,7 +159,6 @@ function readPageQuery(args: Arguments<ReturnType<typeof pageQueryFor>>): Crawle
       checksum: args.checksum,
     },
     jobId: args.job_id,
-    plan: { change: args.change, step: args.plan_step, listing: { limit, offset, sort, filter } },
   };
 }
 
@@ -266,9 +266,10 @@ async function checkedJob(
     retryBatches: args.retry_batches,
     retryFailed: args.retry_failed,
     checksum: args.checksum || args.check_hashes,
+    ...(args.plan === "store" && { storePlan: newPlanId() }),
   });
   await app.checkCrawl(request);
-  const { start, work } = crawlJob(app, request, { dryRun: args.dry_run });
+  const { start, work } = crawlJob(app, request, { dryRun: args.dry_run || args.plan === "store" });
   return { start: { ...start, task: crawlTask(request) }, work };
 }
 

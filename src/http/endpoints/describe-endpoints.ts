@@ -1,7 +1,11 @@
 import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
+import type { DomainId } from "../../contracts/ids.ts";
 import { type Answer, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { type Envelope, plainFailure } from "../routing/envelope.ts";
+import { optional } from "../routing/parameters.ts";
+import { domainId } from "../routing/values.ts";
+import { type ProofJson, toProofJson } from "./certificate-codec.ts";
 
 /** What older clients read before their first query. */
 interface Description {
@@ -65,6 +69,17 @@ export function describeEndpoints(app: App): Endpoint[] {
       examples: ["?format=json", "?format=html"],
       run,
     }),
+    endpoint({
+      path: "/v2/describe",
+      methods: ["GET"],
+      formats: ["json", "html"],
+      description:
+        "Tells what can be searched here, and how far that is proved: each domain with its latest certificate, which says whether index and source said the same, and whether it is older than the domain allows.",
+      changes: null,
+      query: { domain_id: optional(domainId, "Only this domain.") },
+      examples: ["?format=json", "?domain_id=DEMO", "?format=html"],
+      run: ({ domain_id }) => describeWithProof(app, domain_id),
+    }),
   ];
 }
 
@@ -77,6 +92,31 @@ async function describe({ domains, config: { search } }: App): Promise<Answer<De
     domains: [...byName.values()],
     content_root: search.contentRoot,
   });
+}
+
+interface ProvedDescription extends Omit<Description, "domains"> {
+  readonly domains: readonly {
+    readonly domain_id: string;
+    readonly name: string;
+    readonly description: string;
+    readonly vector_store_id: string;
+    /** Without a certificate, too. */
+    readonly late: boolean;
+    readonly certificate: ProofJson | null;
+  }[];
+}
+
+async function describeWithProof(app: App, only: DomainId | undefined): Promise<Answer<ProvedDescription>> {
+  const { data } = await describe(app);
+  const { domains } = only === undefined ? await app.domains.list() : { domains: [await app.domains.get(only)] };
+  const shown = domains.filter(({ domainId: id }) => id === only || !id.startsWith("_"));
+  const proved = shown.map(async (domain) => {
+    const { domainId: domain_id, name, description, vectorStoreId: vector_store_id } = domain;
+    const status = await app.certificates.status(domain);
+    const certificate = toProofJson(domain_id, status);
+    return { domain_id, name, description, vector_store_id, late: status.isLate, certificate };
+  });
+  return ok({ ...data, domains: await Promise.all(proved) });
 }
 
 /** Hides the default store, which a query without a store uses anyway, and domains that begin with `_`, which are not for clients. */

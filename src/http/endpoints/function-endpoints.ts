@@ -5,11 +5,11 @@ import { openableUrl } from "../../app/openable-url.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../../contracts/ids.ts";
-import type { RegistrySummary } from "../../contracts/registry.ts";
 import type { AttributeFilter, SearchScope } from "../../contracts/search-index.ts";
 import type { SourceKind } from "../../contracts/source-kind.ts";
 import type { StoredImage } from "../../contracts/web.ts";
 import type { DomainStatus } from "../../engine/domain-status.ts";
+import type { GenerationsView } from "../../engine/generations.ts";
 import { type ItemView, REGISTERED_SOURCE, type Registered } from "../../engine/ingest/ingest.ts";
 import { sayUnregistered } from "../../engine/ingest/registered-addresses.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../../engine/query.ts";
@@ -20,7 +20,7 @@ import { bareEnvelope } from "../routing/envelope.ts";
 import { type Arguments, optional, required, withDefault } from "../routing/parameters.ts";
 import { domainId, json, oneOf, text, trueOrFalse, type Value, wholeNumber, words } from "../routing/values.ts";
 import { FILE_SOURCE, itemId, REBUILD_MODES, REBUILD_WORDS } from "./ingest-endpoints.ts";
-import { toImageJson, toRegisteredJson, toSummaryJson } from "./item-codec.ts";
+import { type SummaryJson, toImageJson, toRegisteredJson, toSummaryJson } from "./item-codec.ts";
 import { registryView } from "./registry-view.ts";
 
 const shared = { formats: ["json"], envelope: bareEnvelope } as const;
@@ -166,7 +166,7 @@ function searchStatus(app: App): Endpoint {
     path: "/api/SearchStatus",
     methods: ["GET"],
     description:
-      "Tells how a domain stands: its documents, its items by state, and of those looked at in the last day the share that changed (changeRate) and that failed (errorRate).",
+      "Tells how a domain stands: the generation that readers are shown and the newest one, its documents, its items by state, and of those looked at in the last day the share that changed (changeRate) and that failed (errorRate). An item is Indexed when readers are shown it as it was last seen.",
     changes: null,
     query: { domain_id: withDefault(domainId, app.config.web.defaultDomain, "The domain.") },
     examples: ["?domain_id=DEMO"],
@@ -183,44 +183,49 @@ async function readSearchStatus(app: App, domainId: DomainId): Promise<object> {
     if (error instanceof NotFoundError && domainId === app.config.web.defaultDomain) return undefined;
     throw error;
   });
-  const summary = await app.ingest.summary(domainId);
+  const { heldBack, ...summary } = toSummaryJson(await app.ingest.summary(domainId));
   const standing = domain && (await app.standing(domain));
   // Remote backends only search by words and vectors together.
   const isOwn = app.config.backend.kind === "embedded";
   const documentCount = standing?.documents ?? 0;
+  const generations = domain && (await readGenerations(app, domain));
+  const { shown = null, newest = null, pinned = false } = generations ?? {};
   return {
     indexName: domain?.vectorStoreName || domainId,
     domain_id: domainId,
     documentCount,
-    status: sayStatus(documentCount, summary),
-    lastUpdated: domain ? await lastUpdated(app, domain) : "",
+    status: heldBack.some((one) => one.newestGeneration > 0) ? "RolledBack" : sayStatus(documentCount, summary),
+    lastUpdated: generations?.kept.find(({ number }) => number === shown)?.committedAt ?? "",
+    shownGeneration: shown,
+    newestGeneration: newest,
+    pinned,
     persistentStorage: true,
     features: { keywordSearch: isOwn, vectorSearch: isOwn, hybridSearch: true, semanticSearch: false },
-    ...toSummaryJson(summary),
+    ...summary,
     error: standing?.error || sayLost(standing, summary),
   };
 }
 
 /** Reports documents that are not in the registry (it was lost, or never had them): they are found, but not updated. */
-function sayLost(standing: DomainStatus | undefined, { total }: RegistrySummary): string {
+function sayLost(standing: DomainStatus | undefined, { itemCount }: Pick<SummaryJson, "itemCount">): string {
   const { documents = 0 } = standing?.sources.find(({ sourceId }) => sourceId === REGISTERED_SOURCE) ?? {};
-  if (documents <= total) return "";
-  const { detail, remedy } = sayUnregistered(documents - total);
+  if (documents <= itemCount) return "";
+  const { detail, remedy } = sayUnregistered(documents - itemCount);
   return `${detail} ${remedy}`;
 }
 
-function sayStatus(documents: number, { byStatus }: RegistrySummary): "Empty" | "Updating" | "Ready" {
+function sayStatus(documents: number, { byStatus }: Pick<SummaryJson, "byStatus">): "Empty" | "Updating" | "Ready" {
   if (byStatus.Pending + byStatus.Crawled > 0) return "Updating";
   return documents === 0 ? "Empty" : "Ready";
 }
 
-/** Only the embedded index knows it; a store that does not exist yet has no generation. */
-async function lastUpdated(app: App, { domainId, vectorStoreId }: Domain): Promise<string> {
-  if (vectorStoreId === "") return "";
+/** undefined: only the embedded index has generations, and a store that does not exist yet has none. */
+async function readGenerations(app: App, { domainId, vectorStoreId }: Domain): Promise<GenerationsView | undefined> {
+  if (vectorStoreId === "") return undefined;
   try {
-    return (await app.generations(domainId)).kept[0]?.committedAt ?? "";
+    return await app.generations(domainId);
   } catch (error) {
-    if (error instanceof BadInputError || error instanceof NotFoundError) return "";
+    if (error instanceof BadInputError || error instanceof NotFoundError) return undefined;
     throw error;
   }
 }
@@ -262,6 +267,7 @@ const searchParameters = {
     json,
     'An object: {"fileTypes":["pdf"],"dateRange":{"start":"2026-01-01","end":"2026-01-31"},"sourceType":"url","sourceHost":"docs.example.com"}.',
   ),
+  generation: optional(wholeNumber({ from: 0, to: 999_999_999 }), "As of this generation of the domain."),
   nestImages: withDefault(trueOrFalse, false, "true attaches the pictures of each page to its result."),
   domain_id: optional(domainId, "The domain to search; without it, the one that registered addresses go to."),
 };
@@ -297,6 +303,7 @@ interface SearchRequest {
   readonly page: number;
   readonly pageSize: number;
   readonly filters: SearchFilters;
+  readonly generation: number | undefined;
   readonly nestImages: boolean;
   readonly domainId: SearchParameters["domain_id"];
 }
@@ -318,6 +325,7 @@ function readSearch(app: App, query: SearchParameters, body: Partial<SearchParam
     page,
     pageSize,
     filters: readFilters(given.filters),
+    generation: given.generation,
     nestImages: given.nestImages,
     domainId: given.domain_id,
   };
@@ -408,6 +416,7 @@ async function toQueryRequest(app: App, request: SearchRequest): Promise<QueryRe
     limit: MOST_RESULTS,
     scope: isRemote(app) ? filters.scope : { ...filters.scope, ...ofHost(domain.sources, filters.sourceHost) },
     ...(using && { using }),
+    ...(request.generation !== undefined && { generation: request.generation }),
     ...(filters.sourceType && { filter: ofKind(domain.sources, filters.sourceType, app) }),
   };
 }

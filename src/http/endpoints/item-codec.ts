@@ -1,10 +1,12 @@
 import type { Member } from "../../contracts/members.ts";
-import type { IngestItem, RegistrySummary } from "../../contracts/registry.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
 import type { StoredImage } from "../../contracts/web.ts";
 import type { ItemView, Registered } from "../../engine/ingest/ingest.ts";
+import type { ShownSummary } from "../../engine/ingest/shown-items.ts";
 import { httpDateToUtc } from "../../lib/time.ts";
 
 export type ItemJson = ReturnType<typeof toItemJson>;
+export type SummaryJson = ReturnType<typeof toSummaryJson>;
 export type ItemViewJson = ReturnType<typeof toItemViewJson>;
 
 /** Formats a row of IngestItems with the names of the specification, flattened as in its example. */
@@ -88,8 +90,8 @@ export function toRegisteredJson(registered: Registered) {
   return note === "" ? fields : { ...fields, note };
 }
 
-/** Rates are shares of the items checked in the last day: 0 to 1. */
-export function toSummaryJson(summary: RegistrySummary) {
+/** Rates are shares of the items checked in the last day: 0 to 1. `heldBack`: the domains that show an earlier generation. */
+export function toSummaryJson(summary: ShownSummary) {
   const { total, byStatus, due, oldestDue, oldestChecked, checkedLastDay, changedLastDay, failedLastDay } = summary;
   const share = (count: number): number =>
     checkedLastDay === 0 ? 0 : Math.min(1, Math.round((count / checkedLastDay) * 10_000) / 10_000);
@@ -104,5 +106,10 @@ export function toSummaryJson(summary: RegistrySummary) {
     checkedLastDay,
     changedLastDay,
     failedLastDay,
+    heldBack: summary.heldBack.map(({ domainId, shown, newest }) => ({
+      domain_id: domainId,
+      shownGeneration: shown,
+      newestGeneration: newest,
+    })),
   };
 }

@@ -17,11 +17,13 @@ import {
   oneOf,
   sourceId,
   text,
+  trueOrFalse,
   type Value,
   vectorStoreId,
   wholeNumber,
   words,
 } from "../routing/values.ts";
+import { type ProofJson, toProofJson } from "./certificate-codec.ts";
 
 /** Values are separated by commas, so that one parameter holds all of them. */
 const list: Value<readonly string[]> = {
@@ -64,6 +66,11 @@ const query = {
   filters: optional(json, 'Attribute filters as the OpenAI protocol has them: {"type":"eq","key":"…","value":"…"}.'),
   generation: optional(wholeNumber({ from: 0, to: 999_999_999 }), "As of this generation of the domain."),
   using: withDefault(oneOf(["both", "text", "vectors"]), "both", "What to go by."),
+  certificate: withDefault(
+    trueOrFalse,
+    false,
+    "true also names the latest certificate of the domain: whether index and source said the same, and when.",
+  ),
 };
 
 export function searchEndpoints(app: App): Endpoint[] {
@@ -86,7 +93,7 @@ export function searchEndpoints(app: App): Endpoint[] {
       run: (args, call) => (call.format === "ui" ? answerOnPage(app, args, call) : answer(app, args, call)),
       envelope: {
         ...resultEnvelope,
-        answer: (result) => resultEnvelope.answer({ ...result, data: toJson(result.data as QueryAnswer) }),
+        answer: (result) => resultEnvelope.answer({ ...result, data: toJson(result.data as ProvedAnswer) }),
       },
       html: ({ data }, _args, frame) => queryPage(data, frame),
       ui: async ({ data, error }, args, frame) => {
@@ -99,9 +106,21 @@ export function searchEndpoints(app: App): Endpoint[] {
 
 export type SearchArguments = Arguments<typeof query>;
 
-async function answer(app: App, args: SearchArguments, call: Call): Promise<Answer<QueryAnswer>> {
+interface ProvedAnswer extends QueryAnswer {
+  /** null: the domain has none, or the store belongs to no domain. Absent unless asked for. */
+  readonly certificate?: ProofJson | null;
+}
+
+async function answer(app: App, args: SearchArguments, call: Call): Promise<Answer<ProvedAnswer>> {
   if (args.query.trim() === "") throw new BadInputError("Missing 'query'.");
-  return ok(withOpenableUrls(await app.query(requestOf(args), call), call));
+  const found = withOpenableUrls(await app.query(requestOf(args), call), call);
+  if (!args.certificate) return ok(found);
+  const { domains } = await app.domains.list();
+  const domain = domains.find(({ domainId, vectorStoreId }) =>
+    args.domain_id === undefined ? vectorStoreId === found.vectorStoreId : domainId === args.domain_id,
+  );
+  const status = domain && (await app.certificates.status(domain));
+  return ok({ ...found, certificate: domain && status ? toProofJson(domain.domainId, status) : null });
 }
 
 const NO_ANSWER = { query: "", vectorStoreId: "" as VectorStoreId, sources: [] };
@@ -156,8 +175,9 @@ function scopeOf(args: SearchArguments): SearchScope {
   };
 }
 
-function toJson({ query: queryText, vectorStoreId: store, sources, notes = [] }: QueryAnswer): object {
-  return { query: queryText, vector_store_id: store, notes, results: sources.map(toResultJson) };
+function toJson({ query: queryText, vectorStoreId: store, sources, notes = [], certificate }: ProvedAnswer): object {
+  const proof = certificate === undefined ? {} : { certificate };
+  return { query: queryText, vector_store_id: store, notes, ...proof, results: sources.map(toResultJson) };
 }
 
 /** The same fields wherever results are JSON. */

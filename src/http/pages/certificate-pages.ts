@@ -101,6 +101,16 @@ export function sayLate(maxAge: string, ageMs: number | undefined): string {
     : `Its last certificate is ${sayDuration(ageMs)} old, and may be ${maxAge} old at most.`;
 }
 
+/** For the figures of a domain: what its last verifications found, and when. */
+export function verifiedFigures(domainId: string, certificates: CertificateStatus | undefined): Html | "" {
+  if (!certificates) return "";
+  const figure = (title: string, kept: KeptCertificate | undefined): Html | "" =>
+    kept
+      ? html`<div><dt>${title}</dt><dd><a href="${certificatesAddress(domainId)}">${kept.isSound ? kept.certificate.statement.verdict : "altered"}</a>, ${shownTime(kept.certificate.statement.finished_utc)}</dd></div>`
+      : "";
+  return html`${figure("Verified", certificates.latest)}${figure("Verified quickly", certificates.quick)}`;
+}
+
 function pill(verdict: Verdict): Html {
   return html`<span class="pill ${VERDICT_TONES[verdict] ?? "warn"}">${verdict}</span>`;
 }
@@ -296,7 +306,7 @@ function behindList(behind: SourceVerification["behind"], more: number): Html {
 }
 
 function facts(statement: CertificateStatement, hash: string, fingerprint: string): Html {
-  const { started_utc, finished_utc, generation, versions, previous, download, quick } = statement;
+  const { started_utc, finished_utc, versions, previous, download, quick } = statement;
   const depth = quick
     ? "quick: the last crawl's listing, presence, samples"
     : download
@@ -306,7 +316,7 @@ function facts(statement: CertificateStatement, hash: string, fingerprint: strin
     ["Began", shownTime(started_utc)],
     ["Ended", shownTime(finished_utc)],
     ["Looked at", depth],
-    ["Generation", String(generation)],
+    ["Generation", sayGeneration(statement)],
     ["Made by", `lockstep ${versions.lockstep}, Node ${versions.node}`],
     ["Signed by", html`<code>${fingerprint}</code>`],
     ["Its hash", html`<code>${hash}</code>`],
@@ -314,6 +324,11 @@ function facts(statement: CertificateStatement, hash: string, fingerprint: strin
   ];
   return html`<dl class="figures certificate-facts">${rows.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 <p class="quiet">Anybody can check it, without this server: <code>lockstep verify --check FILE --key ${fingerprint}</code></p>`;
+}
+
+/** While a domain is rolled back, readers are shown another one than was looked at. */
+function sayGeneration({ generation, shown_generation = generation }: CertificateStatement): string {
+  return shown_generation === generation ? String(generation) : `${generation}; readers were shown ${shown_generation}`;
 }
 
 function certificateTable(data: CertificatesJson, frame: Frame): Html {

@@ -18,6 +18,8 @@ export interface CrawlSummary {
   readonly held: number;
   /** Rows that the source counts but does not show to the app. */
   readonly hiddenRows: number;
+  /** Changes that the applied plan does not have, or that are not as planned: left alone. */
+  readonly left: number;
   /** "" if there is none. */
   readonly reportId: string;
 }
@@ -54,8 +56,14 @@ export function summarizeCrawl(job: JobRecord, kinds: SourceKinds): CrawlSummary
     empty: Math.max(process.empty, embed.empty),
     held: Math.max(download.held, embed.held),
     hiddenRows: data.sources.reduce((sum, source) => sum + (Number(source?.hidden_rows) || 0), 0),
+    left: data.sources.reduce((sum, source) => sum + countLeft(source), 0),
     reportId: typeof data.report_id === "string" ? data.report_id : "",
   };
+}
+
+function countLeft(source: Partial<SourceResult> | null): number {
+  const { not_as_planned: named = [], not_as_planned_more: more = 0 } = source?.kept_to_plan ?? {};
+  return named.length + more;
 }
 
 /** Returns "3 added, 1 removed", or that nothing changed. */
@@ -65,7 +73,8 @@ export function sayCounts(summary: CrawlSummary): string {
     .filter(([, count]) => count > 0)
     .map(([name, count]) => `${count} ${name}`);
   const hidden = summary.hiddenRows > 0 ? `; ${plural(summary.hiddenRows, "row")} not shown to the app` : "";
-  const counts = `${parts.length > 0 ? parts.join(", ") : "nothing changed"}${hidden}`;
+  const left = summary.left > 0 ? `; ${summary.left} not as planned, and left alone` : "";
+  const counts = `${parts.length > 0 ? parts.join(", ") : "nothing changed"}${left}${hidden}`;
   return summary.dryRun ? `dry run: ${counts}` : counts;
 }
 

@@ -1,59 +1,68 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
+import { NotFoundError } from "../../contracts/errors.ts";
 import type { JobId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
-import {
-  CRAWL_MODES,
-  type CrawlMode,
-  type CrawlResult,
-  type PlannedChange,
-  type SourceResult,
-  STEPS,
-  type Step,
-} from "../../engine/crawl-request.ts";
-import { type Listing, takePart } from "../routing/listing.ts";
+import { CRAWL_MODES, type CrawlMode, type CrawlResult, type SourceResult, STEPS } from "../../engine/crawl-request.ts";
+import { encodeEstimate, type PlanView, parsePlanId } from "../../engine/stored-plans.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
-import { shownName, shownTime } from "./display.ts";
+import { shownTime } from "./display.ts";
 import { type DomainView, healthOfView } from "./domain-card.ts";
 import { crawlerAddress, sayNoCrawl } from "./domain-health.ts";
 import { gatherHome } from "./home-page.ts";
 import { jobAddress, jobConsole, runningJobs, type WatchedJob, watchedJob } from "./job-fragments.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
-import { addressWith, type Column, PAGE_ROWS, pagedTable } from "./paged-table.ts";
+import {
+  applyForm,
+  type ChangeCount,
+  countChanges,
+  PLANNED_KINDS,
+  planAddress,
+  planCounts,
+  planFigures,
+} from "./plan-pages.ts";
 
 export interface CrawlerQuery {
   readonly form: CrawlFormValues;
   /** The job shown in the console. */
   readonly jobId: JobId | undefined;
-  readonly plan: PlanQuery;
 }
 
 /** Renders `/v2/crawler`: starts a crawl, shows the plan of a dry run, the console, and the state of all domains. */
-export async function crawlerPage(
-  app: App,
-  { form, jobId, plan: planQuery }: CrawlerQuery,
-  frame: Frame,
-): Promise<Awaited<Html>> {
+export async function crawlerPage(app: App, { form, jobId }: CrawlerQuery, frame: Frame): Promise<Awaited<Html>> {
   const [model, watched] = await Promise.all([gatherHome(app), watchedJob(app, jobId)]);
+  const stored = watched && (await storedPlan(app, watched.job));
   const domains = model.allDomains;
   const values = { ...form, domainId: form.domainId || watched?.job.object || (domains[0]?.domainId ?? "") };
   return layout({
     title: "Crawler · lockstep",
     frame,
     modules: ["crawler.js", "live-jobs.js"],
-    body: html`<div class="page-head"><h1>Crawler</h1><p class="lede">A crawl brings a domain in step with its sources: it downloads what changed, turns it into documents, and embeds them. A dry run shows the plan and changes nothing.</p></div>
+    body: html`<div class="page-head"><h1>Crawler</h1><p class="lede">A crawl brings a domain in step with its sources: it downloads what changed, turns it into documents, and embeds them. A dry run makes a plan and changes nothing else; the plan can be looked at and applied later. <a href="/v2/crawler/plans?format=ui">All plans</a></p></div>
 ${domains.length === 0 ? noDomains(frame) : mayChange(frame, "operate") ? crawlForm(domains, values, frame) : readOnlyNotice()}
-${plan(watched, planQuery, frame)}
+${plan(watched, stored, frame)}
 ${jobConsole(watched, frame)}
 ${runningJobs(model.running, frame, watched?.job.jobId)}
 ${domains.length === 0 ? "" : domainStates(model.domains)}`,
   });
 }
 
+/** undefined: it stored none, or it was deleted since. */
+async function storedPlan({ plans }: App, job: JobRecord): Promise<PlanView | undefined> {
+  const { plan_id: planId, dry_run: isDry } = (job.result?.data ?? {}) as Partial<CrawlResult>;
+  if (!isDry || planId === undefined || parsePlanId(planId) === undefined) return undefined;
+  try {
+    return await plans.view(planId);
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
 /** Without a plan, renders an empty section, which the script fills later. */
-function plan(watched: WatchedJob | undefined, values: PlanQuery, frame: Frame): Html {
-  const shown = watched ? crawlPlan(watched.job, values, frame) : "";
+function plan(watched: WatchedJob | undefined, stored: PlanView | undefined, frame: Frame): Html {
+  const shown = watched ? plannedChanges(watched.job, stored, frame) : "";
   return shown === "" ? html`<section id="plan" data-refresh hidden></section>` : shown;
 }
 
@@ -135,13 +144,13 @@ export function crawlForm(domains: readonly Domain[], values: CrawlFormValues, f
 <label class="field"><span>Source</span><select name="source_id" data-part="source"><option value="">All sources</option>${sourceChoices(domains, values)}</select></label>
 </div>
 <div class="checks">
-${check("dry_run", "Dry run: only show the plan", values.dryRun)}
-${check("retry_failed", "Try failed files again", values.retryFailed)}
-${check("confirm_deletes", "Confirm removals that are held", values.confirmDeletes)}
-${check("checksum", "Read every file, changed or not", values.checksum)}
-${check("force", "Make everything anew, known or not (full mode)", values.force)}
+${check("plan", "store", "Dry run: only make the plan", values.dryRun)}
+${check("retry_failed", "true", "Try failed files again", values.retryFailed)}
+${check("confirm_deletes", "true", "Confirm removals that are held", values.confirmDeletes)}
+${check("checksum", "true", "Read every file, changed or not", values.checksum)}
+${check("force", "true", "Make everything anew, known or not (full mode)", values.force)}
 </div>
-<div class="form-end"><button class="primary" data-part="go">${values.dryRun ? "Show the plan" : "Start"}</button>
+<div class="form-end"><button class="primary" data-part="go">${values.dryRun ? "Make the plan" : "Start"}</button>
 <noscript>${CRAWL_ACTIONS.slice(1).map((action) => html`<button formaction="${actionAddress(action)}">${ACTION_NAMES[action]}</button> `)}</noscript>
 <p class="form-error" role="alert" hidden></p></div>
 ${preview(values, frame)}
@@ -159,8 +168,8 @@ function option(value: string, words: string, chosen: string): Html {
   return html`<option value="${value}" ${value === chosen ? "selected" : ""}>${words}</option>`;
 }
 
-function check(name: string, words: string, checked: boolean): Html {
-  return html`<label class="check"><input type="checkbox" name="${name}" value="true" ${checked ? "checked" : ""}> <span>${words}</span></label>`;
+function check(name: string, value: string, words: string, checked: boolean): Html {
+  return html`<label class="check"><input type="checkbox" name="${name}" value="${value}" ${checked ? "checked" : ""}> <span>${words}</span></label>`;
 }
 
 /** Shows the address that the button calls, for scripts and schedulers. */
@@ -176,7 +185,7 @@ function preview(values: CrawlFormValues, { url }: Frame): Html {
 function requestOf(values: CrawlFormValues): string {
   const params = new URLSearchParams({ domain_id: values.domainId, mode: values.mode, scope: values.scope });
   if (values.sourceId) params.set("source_id", values.sourceId);
-  if (values.dryRun) params.set("dry_run", "true");
+  if (values.dryRun) params.set("plan", "store");
   if (values.retryFailed) params.set("retry_failed", "true");
   if (values.confirmDeletes) params.set("confirm_deletes", "true");
   if (values.checksum) params.set("checksum", "true");
@@ -187,118 +196,44 @@ function actionAddress(action: CrawlAction): string {
   return `/v2/crawler/${action}`;
 }
 
-export const PLANNED_KINDS = ["added", "changed", "moved", "removed", "held", "skipped", "failed"] as const;
-export type PlannedKind = (typeof PLANNED_KINDS)[number];
-export const PLAN_COLUMNS = ["change", "source", "path", "reason"] as const;
-
-const TONES: Record<PlannedKind, string> = {
-  added: "good",
-  changed: "busy",
-  moved: "busy",
-  removed: "bad",
-  held: "warn",
-  skipped: "idle",
-  failed: "bad",
-};
-
-interface PlanRow extends PlannedChange {
-  readonly source: string;
-}
-
-/** The part of a plan to show. */
-export interface PlanQuery {
-  readonly change: PlannedKind | undefined;
-  /** undefined: the first step that would change something. */
-  readonly step: Step | undefined;
-  readonly listing: Listing;
-}
-
 /**
- * Returns "" unless the job is a dry run that ended with a plan. Shows one step at a time: all steps process the same documents, and users
- * count documents.
+ * Shows what a dry run would do, unless the job is none or has not ended with a plan. A stored plan can be looked at item by item, and applied;
+ * of others the job has only counts.
  */
-export function crawlPlan(job: JobRecord, { change, listing, ...values }: PlanQuery, frame: Frame): Html | "" {
+function plannedChanges(job: JobRecord, stored: PlanView | undefined, frame: Frame): Html | "" {
   const result = job.result?.data as Partial<CrawlResult> | null | undefined;
   if (result?.dry_run !== true || !Array.isArray(result.sources)) return "";
   const sources: readonly SourceResult[] = result.sources;
-  const rows = sources.flatMap((source) =>
-    (source.planned ?? []).map((row): PlanRow => ({ ...row, source: source.source_id })),
-  );
-  const steps = STEPS.filter((step) => rows.some((row) => row.step === step));
-  const step = values.step ?? steps[0];
-  const wanted = rows.filter((row) => row.step === step && (change === undefined || row.change === change));
-  const { rows: shown, page } = takePart(wanted, { ...listing, limit: listing.limit ?? PAGE_ROWS });
-  const more = sources.reduce((sum, source) => sum + (source.planned_more ?? 0), 0);
-  return html`<section id="plan" data-refresh aria-labelledby="plan-title">
-<div class="section-head"><h2 id="plan-title">What ${job.jobId} would do</h2>${rows.length > 0 && isRepeatable(job) && mayChange(frame, "operate") ? doIt(job) : ""}</div>
-<div class="stack">
+  const counts = stored ? countChanges(stored) : countResults(sources);
+  const [first] = counts;
+  const whole = stored && planAddress(stored.plan.planId);
+  return html`<section id="plan" class="stack" data-refresh aria-labelledby="plan-title">
+<div class="section-head"><h2 id="plan-title">What ${job.jobId} would do</h2>${whole ? html`<a class="button small" href="${whole}">Look at the whole plan</a>` : ""}</div>
 ${job.result?.ok ? "" : html`<p class="notice warn">${job.result?.error ?? ""}</p>`}
 ${sources.filter(({ error }) => error !== "").map(({ source_id, error }) => html`<p class="notice bad"><span><strong><bdi>${source_id}</bdi></strong>: ${error}</span></p>`)}
-${steps.length > 1 ? stepLinks(steps, step, frame) : ""}
-${step ? counts(sources, step, change, frame) : ""}
-${more > 0 ? html`<p class="quiet">${more} more changes are only in the log of the job: the plan lists the first of each source.</p>` : ""}
-${
-  rows.length === 0
-    ? html`<p class="empty"><strong>Nothing would change.</strong>The domain is in step with its sources.</p>`
-    : pagedTable({
-        id: "plan-table",
-        caption: "Planned changes",
-        columns: COLUMNS,
-        rows: shown,
-        listing,
-        page,
-        empty: "Nothing of that kind.",
-        frame,
-      })
-}
-</div></section>`;
+${first ? planCounts({ counts }, first.step, (change) => (whole ? `${whole}&change=${change}` : jobAddress(job.jobId))) : html`<p class="empty"><strong>Nothing would change.</strong>The domain is in step with its sources.</p>`}
+${stored ? planFigures({ estimate: encodeEstimate(stored) }) : ""}
+${stored ? applyForm({ plan_id: stored.plan.planId, completed_utc: stored.plan.completedAt, counts }, frame) : first ? notStored(job, frame) : ""}
+</section>`;
 }
 
-const COLUMNS: readonly Column<PlanRow>[] = [
-  {
-    sort: "change",
-    title: "Change",
-    cell: ({ change }) => html`<span class="pill ${TONES[change] ?? ""}">${change}</span>`,
-  },
-  { sort: "source", title: "Source", cell: ({ source }) => html`<bdi>${source}</bdi>` },
-  { sort: "path", title: "Item", cell: ({ path, name }) => html`<bdi>${shownName(path || name)}</bdi>` },
-  { sort: "reason", title: "Why", cell: ({ reason }) => html`<bdi>${reason}</bdi>` },
-];
-
-const STEP_NAMES: Record<Step, string> = { download: "Download", process: "Process", embed: "Embed" };
-
-function stepLinks(steps: readonly Step[], chosen: Step | undefined, frame: Frame): Html {
-  return html`<nav class="plan-steps" aria-label="Steps of the plan">${steps.map((step) => {
-    const address = addressWith(frame, { plan_step: step, change: "", offset: "" });
-    return html`<a class="button small" href="${address}" ${step === chosen ? html`aria-current="true"` : ""}>${STEP_NAMES[step]}</a>`;
-  })}</nav>`;
+function countResults(sources: readonly SourceResult[]): readonly ChangeCount[] {
+  return STEPS.flatMap((step) =>
+    PLANNED_KINDS.flatMap((change) => {
+      const items = sources.reduce((sum, source) => sum + (source[step]?.[change] ?? 0), 0);
+      return items > 0 ? [{ step, change, items }] : [];
+    }),
+  );
 }
 
-/** Shows how many changes of each kind the step counted, listed or not. A click filters the table by the kind; a second click shows all. */
-function counts(sources: readonly SourceResult[], step: Step, chosen: PlannedKind | undefined, frame: Frame): Html {
-  const kinds = PLANNED_KINDS.map((kind) => ({
-    kind,
-    count: sources.reduce((sum, source) => sum + (source[step]?.[kind] ?? 0), 0),
-  }));
-  return html`<ul class="plan-counts">${kinds
-    .filter(({ count }) => count > 0)
-    .map(({ kind, count }) => {
-      const address = addressWith(frame, { change: kind === chosen ? "" : kind, offset: "" });
-      return html`<li><a class="${TONES[kind]}" href="${address}" ${kind === chosen ? html`aria-current="true"` : ""}><strong>${count}</strong> ${kind}</a></li>`;
-    })}</ul>`;
-}
-
-/** A dry run from a terminal has no address that could be called again. */
-function isRepeatable({ endpoint }: JobRecord): boolean {
-  return endpoint.startsWith("/v2/crawler/");
-}
-
-/** Repeats the same request without `dry_run`. */
-function doIt(job: JobRecord): Html {
+/** A dry run that did not store its plan, or whose plan was deleted. From a terminal, it has no address to repeat. */
+function notStored(job: JobRecord, frame: Frame): Html {
+  const words = html`<p class="quiet">Its plan was not stored, so only <a href="${jobAddress(job.jobId)}">its log</a> names every item.</p>`;
+  if (!job.endpoint.startsWith("/v2/crawler/") || !mayChange(frame, "operate")) return words;
   const url = new URL(job.endpoint, "http://localhost");
-  url.searchParams.delete("dry_run");
-  url.searchParams.delete("format");
-  return html`<form action="${url.pathname}" method="get" data-crawl>
-${[...url.searchParams].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<input type="hidden" name="format" value="html">
-<button class="primary">Do it</button><p class="form-error" role="alert" hidden></p></form>`;
+  for (const name of ["dry_run", "format", "plan"]) url.searchParams.delete(name);
+  const fields = [...url.searchParams, ["plan", "store"], ["format", "html"]] as const;
+  return html`${words}<form action="${url.pathname}" method="get" data-crawl>
+${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<button>Plan again, and store it</button><p class="form-error" role="alert" hidden></p></form>`;
 }

@@ -3,8 +3,8 @@ import type { Domain } from "../../contracts/domain.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { DomainStatus } from "../../engine/domain-status.ts";
-import type { CertificateStatus, KeptCertificate } from "../../engine/kept-certificates.ts";
-import { certificatesAddress } from "./certificate-pages.ts";
+import type { CertificateStatus } from "../../engine/kept-certificates.ts";
+import { verifiedFigures } from "./certificate-pages.ts";
 import { crawlChart } from "./crawl-chart.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownTime } from "./display.ts";
@@ -68,16 +68,6 @@ ${verifiedFigures(domain.domainId, view.certificates)}
 ${last ? html`<p class="outcome">${outcome(last, view.kinds)}</p>` : ""}
 ${crawlChart(name, crawls, view.kinds)}
 </div>`;
-}
-
-/** What the last verifications found, and how long ago. */
-export function verifiedFigures(domainId: string, certificates: CertificateStatus | undefined): Html | "" {
-  if (!certificates) return "";
-  const figure = (title: string, kept: KeptCertificate | undefined): Html | "" =>
-    kept
-      ? html`<div><dt>${title}</dt><dd><a href="${certificatesAddress(domainId)}">${kept.isSound ? kept.certificate.statement.verdict : "altered"}</a>, ${shownTime(kept.certificate.statement.finished_utc)}</dd></div>`
-      : "";
-  return html`${figure("Verified", certificates.latest)}${figure("Verified quickly", certificates.quick)}`;
 }
 
 function outcome(last: JobRecord, kinds: SourceKinds): Html {

@@ -79,7 +79,7 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
       wayOut: { words: "Look at the job", href: jobAddress(last.jobId) },
     };
   }
-  if (last.result?.ok) return undefined;
+  if (last.result?.ok) return healthOfPlan(domainId, summarizeCrawl(last, kinds)?.left ?? 0);
   const reason = last.result?.error ?? "The last crawl left no result.";
   const { held = 0, failed = 0, reportId = "" } = summarizeCrawl(last, kinds) ?? {};
   const log = { words: "Read the log", href: jobAddress(last.jobId) };
@@ -95,6 +95,13 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
         },
       }
     : { tone: "bad", word: "needs attention", reason, wayOut: failed > 0 && reportId !== "" ? report : log };
+}
+
+/** A plan that was applied left what was not as planned to the next crawl. */
+function healthOfPlan(domainId: string, left: number): Health | undefined {
+  if (left === 0) return undefined;
+  const reason = `${plural(left, "change was", "changes were")} not as planned when a plan was applied, and left to the next crawl.`;
+  return { tone: "warn", word: "behind", reason, wayOut: { words: "Crawl it", href: crawlerAddress(domainId) } };
 }
 
 /** Jobs keep the old name of a renamed domain and are removed after a while: if the domain has documents, it was crawled. */

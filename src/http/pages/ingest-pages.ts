@@ -4,6 +4,7 @@ import type { Domain } from "../../contracts/domain.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import { INGEST_STATUSES, type IngestStatus, type RegistrySummary } from "../../contracts/registry.ts";
 import { REGISTERED_SOURCE } from "../../engine/ingest/ingest.ts";
+import type { HeldBack, ShownSummary } from "../../engine/ingest/shown-items.ts";
 import { plural, sayBytes } from "../../lib/text.ts";
 import type { ItemsQuery } from "../endpoints/ingest-endpoints.ts";
 import type { ItemJson, ItemViewJson } from "../endpoints/item-codec.ts";
@@ -44,14 +45,16 @@ interface Shown {
   readonly data: readonly ItemJson[];
   readonly page: Answer<unknown>["page"];
   readonly args: ItemsQuery;
-  readonly summary: RegistrySummary;
+  readonly summary: ShownSummary;
   readonly domains: readonly Domain[];
 }
 
 function registry({ data, page, args, summary, domains }: Shown, frame: Frame): Html {
-  const unsettled = summary.byStatus.Pending + summary.byStatus.Crawled + summary.due > 0;
+  const isHeldBack = summary.heldBack.length > 0;
+  const unsettled = summary.byStatus.Pending + (isHeldBack ? 0 : summary.byStatus.Crawled) + summary.due > 0;
   return html`<section id="registry" class="stack" data-refresh ${unsettled ? "data-unsettled" : ""} aria-label="Registry">
 ${standing(summary)}
+${summary.heldBack.map((one) => html`<p class="notice warn"><span>${sayHeldBack(one)}</span></p>`)}
 ${statusChips(summary, args, frame)}
 ${pagedTable({
   id: "items",
@@ -75,6 +78,12 @@ function standing({ due, oldestDue, checkedLastDay, changedLastDay, failedLastDa
       : `In the last 24 hours ${plural(checkedLastDay, "address was", "addresses were")} looked at: ${changedLastDay} changed, ${failedLastDay} failed.`;
   const waiting = due === 0 ? "Nothing is due." : html`${plural(due, "is", "are")} due, since ${shownTime(oldestDue)}.`;
   return html`<p class="quiet">${lastDay} ${waiting}</p>`;
+}
+
+function sayHeldBack({ domainId, shown, newest }: HeldBack): Html {
+  if (newest === 0) return html`The vector store of <code>${domainId}</code> is gone: nothing of it is indexed.`;
+  const address = `/v2/domains/generations?${new URLSearchParams({ domain_id: domainId, format: "html" })}`;
+  return html`<code>${domainId}</code> is rolled back to <a href="${address}">generation ${shown} of ${newest}</a>: what came later counts as crawled until it is released.`;
 }
 
 /** A click filters the table by the state; a second click shows all. */
@@ -262,7 +271,7 @@ export const STATUS_WORDS: Readonly<
   Record<IngestStatus, { readonly tone: string; readonly word: string; readonly meaning: string }>
 > = {
   Pending: { tone: "busy", word: "Pending", meaning: "It was not fetched yet." },
-  Crawled: { tone: "busy", word: "Crawled", meaning: "Its document is here; the index does not have it yet." },
+  Crawled: { tone: "busy", word: "Crawled", meaning: "Its document is here; readers are not shown it yet." },
   Indexed: { tone: "good", word: "Indexed", meaning: "Search finds it as it was last seen." },
   Error: {
     tone: "bad",

@@ -5,6 +5,7 @@ import { NotFoundError } from "../../contracts/errors.ts";
 import type { JobId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
+import { type CrawlResult, STEPS } from "../../engine/crawl-request.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownTime } from "./display.ts";
 import { type Frame, type Html, mayChange } from "./layout.ts";
@@ -167,9 +168,12 @@ export function isWorkOn(domainId: string, { action, object }: JobRecord): boole
   return object === domainId && action !== WATCH_ACTION;
 }
 
-/** The crawls that charts and health use: dry runs change nothing. */
+/** The crawls that charts and health use: dry runs change nothing. A plan of all steps that was applied is one. */
 export function isEndedCrawl(job: JobRecord): boolean {
-  return job.action === "crawl" && !isActive(job) && !job.dryRun;
+  if (isActive(job) || job.dryRun) return false;
+  if (job.action !== "apply") return job.action === "crawl";
+  const { steps } = (job.result?.data ?? {}) as Partial<CrawlResult>;
+  return Array.isArray(steps) && steps.length === STEPS.length;
 }
 
 /** Returns the state in words that do not need the colour: a completed job may still have failed. */

@@ -185,7 +185,8 @@ export class PageFetcher {
 
   /** The record does not tell everything about a refusal, so a refused target is requested again if a document depends on it. */
   #isFresh({ id, registered }: ResolvedUrl, hops: readonly RedirectHop[]): boolean {
-    if (!registered || !this.#options.isFresh?.(id)) return false;
+    // The record of an item tells nothing of its visit in a dry run, which stored nothing: it is requested again.
+    if (!registered || this.#options.dryRun || !this.#options.isFresh?.(id)) return false;
     return registered.item.status !== "OutOfScope" || !hops.some(({ resolved }) => hasDocument(resolved.item));
   }
 

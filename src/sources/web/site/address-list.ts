@@ -176,18 +176,19 @@ function alternates(text: string): string[] {
   return [...found];
 }
 
-const ADDRESS_LINE = /^https?:\/\/\S{1,2048}$/i;
+const ADDRESS_LINE = /^(?:https?:\/\/|\/(?!\/))\S{1,2048}$/i;
 
-/** Parses a text sitemap: one URL per line and nothing else. */
+/** Parses a text sitemap: one URL per line. Skips comments, and other lines as long as they are fewer than the URLs. */
 function addressLines(text: string): string[] | undefined {
   const found: string[] = [];
+  let others = 0;
   for (const line of text.replace(/^\ufeff/, "").split(/\r\n?|\n/)) {
     const address = line.trim();
-    if (address === "") continue;
-    if (!ADDRESS_LINE.test(address)) return undefined;
-    if (found.push(address) > MAX_ADDRESSES) break;
+    if (address === "" || address.startsWith("#")) continue;
+    if (!ADDRESS_LINE.test(address)) others += 1;
+    else if (found.push(address) > MAX_ADDRESSES) break;
   }
-  return found.length > 0 ? found : undefined;
+  return found.length > others ? found : undefined;
 }
 
 const xml = later<typeof import("fast-xml-parser")>("fast-xml-parser");

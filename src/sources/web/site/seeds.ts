@@ -45,8 +45,8 @@ export class SeedReader {
     this.#signal = signal;
   }
 
-  /** Reads a list and those it names. Returns the kind of the first one. */
-  async read(url: string, seeds: Seeds): Promise<AddressList["kind"]> {
+  /** Reads a list and those it names. Returns the kind of the first one. `isNamed`: the site says that there is one. */
+  async read(url: string, seeds: Seeds, { isNamed = false } = {}): Promise<AddressList["kind"]> {
     const waiting = [url];
     let first: AddressList["kind"] | undefined;
     for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
@@ -58,6 +58,9 @@ export class SeedReader {
       this.#read.add(at);
       const list = await this.#readList(at);
       first ??= list.kind;
+      if (list.kind === "none" && (isNamed || at !== url)) {
+        this.#tools.log(`WARNING: the sitemap ${at} is skipped, and pages that only it names: ${list.reason}.`);
+      }
       if (list.kind === "failed") seeds.onProblem(`${at} could not be read: ${list.reason}`);
       if (list.known?.isCut)
         seeds.onProblem(`${at} names more than ${MAX_ADDRESSES} addresses (the rest is skipped), or is truncated`);
@@ -99,7 +102,8 @@ export class SeedReader {
   /** Reads what the start hosts offer without a link: sitemaps and `llms.txt`. */
   async discover(starts: readonly string[], seeds: Seeds): Promise<void> {
     for (const origin of new Set(starts.map((url) => new URL(url).origin))) {
-      for (const url of [...(await this.#named(origin, seeds)), `${origin}/sitemap.xml`]) await this.read(url, seeds);
+      for (const url of await this.#named(origin, seeds)) await this.read(url, seeds, { isNamed: true });
+      await this.read(`${origin}/sitemap.xml`, seeds);
       await this.#readText(`${origin}/llms.txt`, seeds);
     }
   }

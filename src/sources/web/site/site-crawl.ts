@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { BlockedItems } from "../../../contracts/erasure.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
-import type { Registry } from "../../../contracts/registry.ts";
+import type { IngestItem, Registry } from "../../../contracts/registry.ts";
 import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
 import type { Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
@@ -42,6 +42,7 @@ export class SiteCrawl {
   readonly #tools: WebTools;
   readonly #memory: SiteMemory;
   readonly #scope: SiteScope;
+  readonly #signal: AbortSignal;
   readonly #frontier: Frontier;
   readonly #members: SiteMembers;
   readonly #seeds: SeedReader;
@@ -62,6 +63,10 @@ export class SiteCrawl {
   /** Why something may be missing from the listing. */
   readonly #problems: string[] = [];
   readonly #startProblems: string[] = [];
+  /** Start URLs with neither text nor links: pages made by scripts that are not run, or a failure of the site. */
+  readonly #emptyStarts: string[] = [];
+  /** Something beside the start URLs was found: by a link, a sitemap, a feed. */
+  #hasFound = false;
   /** Links of some page are unknown, so it is unknown which items are unlinked. */
   #isBlind: boolean;
   /** A start URL is disallowed by robots.txt: members are visited one by one to see which else are. */
@@ -78,6 +83,7 @@ export class SiteCrawl {
     this.#members = beginning.members;
     this.#blocked = beginning.blocked;
     this.#scope = new SiteScope(config);
+    this.#signal = signal;
     this.#isBlind = beginning.memory.isBlind;
     this.#limits = new CrawlLimits(config);
     this.#calendars = new Calendars(config);
@@ -224,7 +230,7 @@ export class SiteCrawl {
     const worth = this.#calendars.linksOf({ ...page, outcome: visit.outcome, links, undated });
     await this.#follow(worth, depth + 1, this.#visitor.variants.isDuplicate(page.id) ? new Map() : undefined);
     await this.#readFeeds({ depth, feeds: read.flatMap((page) => page.feeds) });
-    if (depth === 0) await this.#judgeStart(page, visit);
+    if (depth === 0) await this.#judgeStart(page, visit, links);
     if (!wasDeferred(visit)) return this.#listed(visit);
     this.#breaker.countSkipped(url, withoutPeriod(visit.reason));
     return [];
@@ -262,14 +268,22 @@ export class SiteCrawl {
     });
   }
 
-  async #judgeStart(page: WaitingPage, { outcome, item, links, reason }: Visit): Promise<void> {
+  async #judgeStart(page: WaitingPage, { outcome, item, links, reason }: Visit, own: readonly string[]): Promise<void> {
     if (!this.#config.startUrls.includes(page.url)) return;
+    if (isPresent(outcome) && own.length === 0 && (await this.#isEmpty(item))) this.#emptyStarts.push(page.url);
     const mayBeList = outcome === "refused" && /xml|json/.test(item.content.mimeType);
     const isList = mayBeList && (await this.#seeds.read(page.url, this.#seedsAt(0, this.#startProblems))) === "list";
     // A start page with `noindex` was read, too: its links count.
     if (isList || isPresent(outcome) || links.size > 0) return;
     this.#startProblems.push(`${page.url}: ${withoutPeriod(reason)}`);
     this.#isForbidden ||= outcome === "refused" && !item.http.robotsAllowed;
+  }
+
+  /** Whether a page has no text but its title. */
+  async #isEmpty(item: IngestItem): Promise<boolean> {
+    if (item.content.documentType !== "md") return false;
+    const document = await this.#tools.visitor.document(item, this.#signal);
+    return document !== undefined && Buffer.from(document).toString().replace(/^# .*/, "").trim() === "";
   }
 
   #seedsAt(depth: number, problems = this.#problems): Seeds {
@@ -296,7 +310,11 @@ export class SiteCrawl {
   #add(url: string, depth: number, listed = ""): void {
     const id = this.#frontier.identify(url);
     if (!id) return;
-    if (this.#blocked?.hasItem(id)) return this.#blocked.skipItem(id);
+    this.#hasFound ||= depth > 0;
+    if (this.#blocked?.hasItem(id)) {
+      this.#blocked.skipItem(id);
+      return;
+    }
     this.#members.noteLinked(id);
     if (this.#frontier.hasSeen(id)) return;
     if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth, listed });
@@ -309,6 +327,12 @@ export class SiteCrawl {
   /** Visits members that no page links to. */
   async *#visitUnlinked(): AsyncGenerator<readonly Listed[]> {
     const left = [...this.#members.ids()].filter((id) => !this.#visited.has(id) && !this.#undecided.has(id));
+    const isDead = !this.#hasFound && this.#emptyStarts.length === this.#config.startUrls.length;
+    if (isDead && left.length > 0) {
+      this.#problems.push(
+        `${this.#emptyStarts.join(", ")}: there is nothing to read and no link, so the other pages were not looked for`,
+      );
+    }
     yield* visitUnlinked(left, (next) => this.#handOver(next), {
       members: this.#members,
       registry: this.#tools.registry,

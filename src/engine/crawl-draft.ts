@@ -1,0 +1,61 @@
+import { CancelledError, explain } from "../contracts/errors.ts";
+import type { Lease } from "../contracts/lease.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import type { IndexTarget } from "./index-target.ts";
+import type { DomainCrawl } from "./run-context.ts";
+import { leaseUnlessHeld, waitForLease } from "./with-ledger.ts";
+
+/** Held by a crawl as long as it may write to its draft: other crawls leave that alone. */
+function draftLease(generationId: string): string {
+  return `draft/${generationId}`;
+}
+
+/**
+ * Opens the draft that all sources of a crawl fill. Nothing if each source is to become visible when it is in: in the first crawl of a
+ * domain, on request, in a new store that nobody reads yet, and where commits are gradual.
+ */
+export async function openTogether(
+  { index, swap, crawl: name = "" }: IndexTarget,
+  { domain, request, job }: Omit<DomainCrawl, "target">,
+  parts: EngineParts,
+): Promise<{ readonly together?: NonNullable<IndexTarget["together"]>; readonly lease?: Lease }> {
+  if (!index.crawlDrafts || swap) return {};
+  const isFirst = (await index.sources()).size === 0;
+  if (isFirst || request.visibility === "source") {
+    const why = isFirst ? "The first crawl" : "visibility=source";
+    if (domain.sources.length > 1) job.log(`${why}: each source becomes visible when it is in.`);
+    return {};
+  }
+  const together = await index.crawlDrafts.open(name);
+  return { together, lease: await waitForLease(parts, domain.domainId, draftLease(together.generationId), job) };
+}
+
+/**
+ * Deletes drafts of crawls that were killed or cancelled. Only when a crawl of the whole domain is done: it has reused their texts and
+ * vectors by then.
+ */
+export async function sweepDeadDrafts(
+  { index, together }: IndexTarget,
+  { domain, request, job }: Pick<DomainCrawl, "domain" | "request" | "job">,
+  parts: EngineParts,
+): Promise<void> {
+  const isWhole = request.scope === "all" && request.sourceId === undefined && !request.gathered;
+  if (!index.crawlDrafts || !isWhole || request.approvedPlan !== undefined) return;
+  const dead: string[] = [];
+  const leases: Lease[] = [];
+  try {
+    for (const id of await index.crawlDrafts.listOpen()) {
+      const lease =
+        id === together?.generationId ? undefined : await leaseUnlessHeld(parts, domain.domainId, draftLease(id), job);
+      if (!lease) continue;
+      leases.push(lease);
+      dead.push(id);
+    }
+    if (dead.length > 0) await index.crawlDrafts.sweep(dead);
+  } catch (error) {
+    if (error instanceof CancelledError || job.signal.aborted) throw error;
+    job.log(`WARNING: what a crawl that was ended left in the index could not be deleted: ${explain(error)}`);
+  } finally {
+    for (const lease of leases) await lease.release();
+  }
+}
