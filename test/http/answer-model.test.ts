@@ -101,7 +101,9 @@ describe("language models of this machine", () => {
     const other = await openChatStage({}, settings, { localServers: servers });
     t.after(() => other.close());
     const { json } = await ask(other.url, "GET /v2/answers?format=json");
-    assert.deepEqual(json["data"], { model: "scribe", base_url: `${service.url}/v1`, from: "settings", found: [] });
+    assert.deepEqual(json["data"], [
+      { model: "scribe", server: "settings", base_url: `${service.url}/v1`, writes: true },
+    ]);
     const refused = await ask(other.url, "POST /v2/answers/choose?server=Ollama&model=llama3.2:3b");
     assert.equal(refused.status, 400);
     assert.match(String(refused.json["error"]), /The settings say which model writes answers/);

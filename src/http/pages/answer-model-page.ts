@@ -34,8 +34,8 @@ export function foundModels(found: readonly FoundModel[]): Html {
     return html`<p class="quiet">Ollama and LM Studio are found here when they run on this machine, at their default ports.</p>`;
   }
   return html`<p>Found on this machine:</p>
-<ul class="plain stack">${found.map(
+<div class="row-actions">${found.map(
     ({ server, model }) =>
-      html`<li><form class="inline" action="/v2/answers/choose?${new URLSearchParams({ server, model, format: "html" })}" method="post"><button>Let <bdi>${shownName(model)}</bdi> write (${server})</button></form></li>`,
-  )}</ul>`;
+      html`<form class="inline" action="/v2/answers/choose?${new URLSearchParams({ server, model, format: "html" })}" method="post"><button><span>Let <bdi>${shownName(model)}</bdi> write (${server})</span></button></form>`,
+  )}</div>`;
 }

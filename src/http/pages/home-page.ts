@@ -69,7 +69,7 @@ function searchBox(domains: readonly Domain[]): Html {
 function httpInterface(endpoints: readonly Endpoint[]): Html {
   return html`<details class="panel http-interface"><summary>HTTP interface</summary>
 <div class="stack">
-<p class="quiet">Everything on these pages is an address that scripts can call, too. <a href="/v2">As text</a> · <a href="/openapi.json">OpenAPI document</a></p>
+<p class="quiet">Everything on these pages is an address that scripts can call, too. <a href="/v2">As text</a> · <a href="/openapi.json">OpenAPI document</a> · <a href="/v2/answers?format=html">Chat clients, and who writes their answers</a></p>
 ${endpointTable(endpoints)}
 </div></details>`;
 }
