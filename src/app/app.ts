@@ -25,6 +25,7 @@ import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
+import type { SearchableDocuments } from "../engine/searchable-documents.ts";
 import type { Plans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
@@ -56,6 +57,12 @@ export interface App {
   readonly ingest: Ingest;
   /** Files without ids, and the stored texts of their versions. */
   readonly documents: Documents;
+  /** What readers see, of every kind of source. `read` throws BusyError as `query` does. */
+  readonly searchableDocuments: Omit<SearchableDocuments, "read"> & {
+    read(
+      ...request: [...Parameters<SearchableDocuments["read"]>, asking?: Asking]
+    ): ReturnType<SearchableDocuments["read"]>;
+  };
   /**
    * Vector stores that are being built for the domain, or were replaced and are not deleted yet. Empty if the domain's ledger is damaged.
    */

@@ -29,6 +29,7 @@ import { migrate } from "../engine/migrate/migrate.ts";
 import { describeHits, query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
+import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
 import { createPlans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify-domain.ts";
@@ -174,6 +175,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       return ingest();
     },
     documents: createDocuments(parts),
+    searchableDocuments: openSearchableDocuments(parts, searching),
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
@@ -275,6 +277,11 @@ function searchVerbs(
     explainDocument: (request, asking = {}) =>
       searching(asking, () => explainDocument({ ...request, signal: asking.signal }, parts)),
   };
+}
+
+function openSearchableDocuments(parts: SearchableParts, searching: Searching): App["searchableDocuments"] {
+  const shown = createSearchableDocuments(parts);
+  return { ...shown, read: (key, range, asking = {}) => searching(asking, () => shown.read(key, range)) };
 }
 
 function noneIfDamaged(error: unknown): readonly [] {

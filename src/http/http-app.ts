@@ -25,6 +25,7 @@ import { mountWire } from "./endpoints/wire-endpoints.ts";
 import type { HttpEnv } from "./http-env.ts";
 import { describeProduct, type ProductFacts } from "./http-env.ts";
 import { inventoryEndpoints } from "./inventory/inventory-endpoints.ts";
+import { mountMcp } from "./mcp/mount-mcp.ts";
 import { refuseSlowed, requireAuthentication } from "./middleware/authenticate.ts";
 import { type Authenticator, createAuthenticator } from "./middleware/authenticator.ts";
 import { checkHost, refuseMalformed, securityHeaders } from "./middleware/check-request.ts";
@@ -43,6 +44,10 @@ export interface HttpOptions {
   /** Host names this server answers to, beside the loopback ones. */
   readonly hosts?: readonly string[];
   readonly keepAliveMs?: number;
+  /** Aborted when the server stops: streams that are ended in words get their last ones. */
+  readonly closing?: AbortSignal;
+  /** How often changes of documents are looked for while somebody subscribes to them. */
+  readonly lookEveryMs?: number;
   /** Receives failures of the server, one line each, with the stack if they were unexpected. Default: standard error. */
   readonly log?: (line: string) => void;
 }
@@ -76,6 +81,7 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
     logError,
   });
   mountWire(http, app, logError);
+  mountMcp(http, app, { logError, closing: options.closing, lookEveryMs: options.lookEveryMs });
   http.notFound((c) =>
     c.json(refusalBody(c.req.path, 404, `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`), 404),
   );

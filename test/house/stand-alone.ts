@@ -8,6 +8,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   "a step or verb of the engine, with promises of its own": [
     "app/examine-with.ts",
     "engine/archive-crawl.ts",
+    "engine/crawl-draft.ts",
     "engine/download.ts",
     "engine/embed.ts",
     "engine/fetch-items.ts",
@@ -83,9 +84,12 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "http/inventory/assistants.ts",
     "http/inventory/files.ts",
     "http/inventory/responses.ts",
+    "http/mcp/document-changes.ts",
+    "http/mcp/mcp-resources.ts",
+    "http/mcp/mcp-server.ts",
     "http/routing/confirm-first.ts",
   ],
-  "a command of the command line": ["cli/sandbox.ts"],
+  "a command of the command line": ["cli/sandbox.ts", "cli/serve.ts"],
   "data, not code": ["extract/language-samples.ts"],
   "one part of the crawl of a web site: its limits, its traps, its visits": [
     "sources/web/site/crawl-limits.ts",

@@ -174,6 +174,14 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         ledgers: openTestLedgers(join(folder, "crawler")),
         busyWith: busyWith(createJobStore(jobsFolder)),
       }),
+    searchableDocuments: {
+      list: async () => ({ documents: [], next: undefined, notes: [] }),
+      read: async () => {
+        throw new NotFoundError("There is no such document.");
+      },
+      versionOf: async () => undefined,
+      revision: async () => "",
+    },
     documents: createDocuments({
       domains,
       crawlerFolder: join(folder, "crawler"),

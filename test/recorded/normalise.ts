@@ -1,6 +1,6 @@
 import type { ActClock } from "./act-clock.ts";
 
-/** What says nothing about the product: processes, machines, and sizes of files that hold addresses and times. */
+/** What says nothing about the product: processes, machines, UUIDs of generations, and sizes of files that hold addresses and times. */
 const MASKED = new Set([
   "pid",
   "host",
@@ -11,8 +11,13 @@ const MASKED = new Set([
   "uptime_seconds",
   "key",
   "map_files_version",
+  "generationId",
+  "generation_id",
+  "shownId",
+  "newestId",
 ]);
-const MASKED_IN_TEXT = /"(pid|host|birth|stamp|node|map_files_version)": ?("[^"]*"|\d+)/g;
+const MASKED_IN_TEXT =
+  /"(pid|host|birth|stamp|node|map_files_version|generationId|generation_id|shownId|newestId)": ?("[^"]*"|\d+)/g;
 /** What the doctor tells of the machine. */
 const MACHINE: readonly [RegExp, string][] = [
   [/\d+ [KMGT]B are free/g, "<some> GB are free"],
