@@ -37,6 +37,7 @@ import type { JobRunner } from "../jobs/job-runner.ts";
 import type { JobStore } from "../jobs/job-store.ts";
 import type { ReportStore } from "../reports/report-store.ts";
 import type { Access } from "../security/access.ts";
+import type { AnswerModels } from "./answer-model.ts";
 import type { Config } from "./config.ts";
 import type { WorkerOptions } from "./run-worker.ts";
 import type { Schedule } from "./schedule.ts";
@@ -52,6 +53,8 @@ export interface App {
   readonly audit: AuditLog;
   /** Everything the backend holds, also what other clients put there. */
   readonly inventory: Inventory;
+  /** Who writes answers. */
+  readonly answerModels: AnswerModels;
   readonly schedule: Schedule;
   /** Addresses that were registered one by one, and the state of every web page. */
   readonly ingest: Ingest;

@@ -52,6 +52,7 @@ import { createReportStore, type ReportStore } from "../reports/report-store.ts"
 import type { Access } from "../security/access.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import { openAccess } from "../security/open-access.ts";
+import { type LocalServer, openAnswerModels, readChosenModel } from "./answer-model.ts";
 import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
@@ -75,6 +76,8 @@ import { WATCH_ACTION } from "./watch.ts";
 export type ComposePace = Pace & {
   /** Reads only, as the doctor does: stores nothing about what it finds. */
   readonly readOnly?: boolean;
+  /** Where language models of this machine are looked for. */
+  readonly localServers?: readonly LocalServer[];
   readonly web?: WebPace;
   /** Additional kinds of sources. */
   readonly kinds?: readonly SourceKind[];
@@ -111,19 +114,23 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     earlierMembers: () => web.registry.earlierMembers,
     archivedMaps: (source) => findArchivedMaps(reports, source),
   });
-  const opened = await openBackend(config, {
-    indexFolder: folder("index"),
-    extractor,
-    responseLog,
-    searching,
-    uploads: ledgers.uploads,
-    domainModels: createDomainModels({
-      domains,
-      query: (...asked) => app.query(...asked),
-      describeHits: (store, hits) => describeHits(store, hits, parts),
-    }),
-    ...pace,
-  });
+  const chosenModel = config.answers.model ?? (await readChosenModel(folder("index")));
+  const opened = await openBackend(
+    { ...config, answers: { ...config.answers, model: chosenModel } },
+    {
+      indexFolder: folder("index"),
+      extractor,
+      responseLog,
+      searching,
+      uploads: ledgers.uploads,
+      domainModels: createDomainModels({
+        domains,
+        query: (...asked) => app.query(...asked),
+        describeHits: (store, hits) => describeHits(store, hits, parts),
+      }),
+      ...pace,
+    },
+  );
   const { backend, facts } = opened;
   let inventory: App["inventory"] | undefined;
   const sharepoint = openSharePoint(config, pace);
@@ -160,6 +167,12 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       inventory ??= createInventory({ client: opened.client(), clientFor: opened.client, responseLog });
       return inventory;
     },
+    answerModels: openAnswerModels({
+      config,
+      folder: folder("index"),
+      use: opened.writeWith,
+      servers: pace.localServers,
+    }),
     get ingest() {
       return ingest();
     },

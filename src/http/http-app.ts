@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import type { App } from "../app/app.ts";
 import { explain } from "../contracts/errors.ts";
 import { logLine } from "../lib/text.ts";
+import { answerEndpoints } from "./endpoints/answer-endpoints.ts";
 import { auditEndpoints } from "./endpoints/audit-endpoints.ts";
 import { crawlEndpoints } from "./endpoints/crawl-endpoints.ts";
 import { describeEndpoints } from "./endpoints/describe-endpoints.ts";
@@ -103,6 +104,7 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...reportEndpoints(app),
     ...queryEndpoints(app),
     ...searchEndpoints(app),
+    ...answerEndpoints(app),
     ...generationEndpoints(app),
     ...documentEndpoints(app),
     ...maintenanceEndpoints(app),
@@ -133,8 +135,9 @@ function mountHealth(http: Hono<HttpEnv>, authenticator: Authenticator, { versio
 function mountHome(http: Hono<HttpEnv>, app: App, product: ProductFacts, endpoints: readonly Endpoint[]): void {
   http.get("/", async (c) => {
     const url = new URL(c.req.url);
-    const frame = { product, principal: c.get("principal"), url };
-    return c.html(await homePage(await gatherHome(app), frame, endpoints));
+    const principal = c.get("principal");
+    const frame = { product, principal, url };
+    return c.html(await homePage(await gatherHome(app, principal), frame, endpoints));
   });
 }
 

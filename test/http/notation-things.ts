@@ -202,6 +202,8 @@ export function thingsOf(
       needs: ["domain_id", "query", "document"],
       act: async () => ({ domain_id: DOMAIN, query: "hotels", document: "Handbook.md" }),
     },
+    "/v2/answers": {},
+    "/v2/answers/choose": { act: async () => ({ model: "" }) },
     "/v2/audit": {},
     "/v2/documents": {
       idName: "document",

@@ -49,6 +49,8 @@ export const ADDITIONS = [
   "- A(jh): `/v2/documents/lift_hold?domain_id={id}&source_id={id}&item={id}`",
   "- L(jh): `/v2/documents/difference?domain_id={id}&document={path}&from={id}&to={id}` - What changed in it",
   "- L(jh): `/v2/documents/sections?domain_id={id}&document={path}&generation={number}` - Its sections, as the index has them",
+  "- L(jh): `/v2/answers` - Which language model writes answers",
+  "- A(jh): `/v2/answers/choose?server={name}&model={name}&dry_run=false`",
   "- L(jh): `/v2/domains/generations?domain_id={id}` - What readers of a domain saw after each commit",
   "- L(jh): `/v2/domains/generations/difference?domain_id={id}&from={number}&to={number}`",
   "- A(jh): `/v2/domains/generations/rollback?domain_id={id}&generation={number}&dry_run=false`",

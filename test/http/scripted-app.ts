@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
+import { openAnswerModels } from "../../src/app/answer-model.ts";
 import type { App } from "../../src/app/app.ts";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { readConfig } from "../../src/app/config.ts";
@@ -115,6 +116,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       adminKey: config.access.adminKey.reveal(),
     }),
     audit: createAuditLog(join(folder, "audit")),
+    answerModels: openAnswerModels({ config, folder: join(folder, "index"), use: async () => undefined, servers: [] }),
     inventory: createInventory({ client, clientFor: () => client, responseLog: log }),
     get ingest() {
       return script.ingest;
