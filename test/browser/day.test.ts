@@ -52,7 +52,7 @@ describe("an admin's day in a browser", () => {
     await page.locator("#plan").getByText("Travel.docx").first().waitFor();
     assert.equal((await stage.world.app.domains.get(HR)).vectorStoreId, "");
     await stage.world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
-    await page.locator("#plan").getByRole("button", { name: "Do it" }).click();
+    await page.locator("#plan").getByRole("button", { name: "Apply this plan" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
     await inState("paused");
     await page.getByRole("button", { name: "Resume" }).click();

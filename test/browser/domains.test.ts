@@ -43,8 +43,8 @@ describe("domains in a browser", () => {
     const { page } = visited;
     await page.getByRole("link", { name: "New domain" }).click();
     const form = page.locator("[data-domain-editor]");
-    await fill(form, { Name: "Handbook", Description: "Travel <b>and</b> leave" });
     await unfold(form);
+    await fill(form, { Name: "Handbook", Description: "Travel <b>and</b> leave" });
     assert.equal(await form.getByLabel("Domain id").inputValue(), "HANDBOOK");
     await form.getByRole("button", { name: "Add document library" }).click();
     const library = form.locator("[data-part=rows] [data-source-row=file_sources]");
@@ -237,7 +237,7 @@ describe("domains in a browser", () => {
     const plan = page.locator("#plan");
     await plan.getByText("Coast notes/gulls.md").first().waitFor();
     assert.equal(await plan.getByText("draft.tmp.md").count(), 0);
-    await plan.getByRole("button", { name: "Do it" }).click();
+    await plan.getByRole("button", { name: "Apply this plan" }).click();
     await page.locator("#standings tr").filter({ hasText: "Drive" }).getByText("in step").waitFor();
     await page.goto(`${stage.url}/v2/search?format=ui&domain_id=DRIVE&query=herring+gull`);
     const result = page.locator(".result");
