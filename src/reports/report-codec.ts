@@ -79,6 +79,7 @@ function sourceJson(source: ArchivedSource, present: ReadonlySet<string>, mapsIn
     source_id: source.sourceId,
     complete: source.complete,
     ...(source.hidden && { items_hidden: source.hidden }),
+    ...(source.leftOut && { items_left_out: { ...source.leftOut } }),
     error: source.error,
     items_total: source.total,
     items_added: source.added,

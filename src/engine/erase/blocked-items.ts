@@ -120,10 +120,11 @@ export function withoutErased(
     if (sighting.form === "row") rows.add(sighting.listItemId);
     return false;
   };
-  const { id, hiddenRows, feed, table } = source;
+  const { id, hiddenRows, leftOut, feed, table } = source;
   return {
     id,
     ...(hiddenRows && { hiddenRows: () => hiddenRows.call(source) }),
+    ...(leftOut && { leftOut: () => leftOut.call(source) }),
     skipped: () => blocked?.skipped ?? [],
     async *list(signal): Listing {
       blocked = await open();

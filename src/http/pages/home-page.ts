@@ -94,14 +94,12 @@ function row({ methods, path, formats, description, changes, role }: Endpoint): 
 </tr>`;
 }
 
-const STEPS = html`<ol class="steps"><li><strong>Create a domain</strong> and name its first library below.</li><li><strong>Crawl it</strong>; a dry run shows beforehand what would happen.</li><li><strong>Search it</strong>, here or from any program that speaks OpenAI's protocol.</li></ol>`;
-
 /** Shown while there are no domains. */
 function firstSteps(model: HomeModel, frame: Frame): Html {
   return html`<section class="panel welcome">
-<h1>Keep a knowledge base in step with its sources</h1>
-<p class="lede">A domain is one knowledge base: a vector store, and the SharePoint libraries, lists and pages, the web sites and the folders it is filled from. A crawl fills it; every further one brings in what changed and takes out what is gone.</p>
-${mayChange(frame, "admin") ? html`${STEPS}${domainEditor(frame.product.kinds)}${fromTerminal(frame)}` : html`<p class="notice">Only administrators can create domains.</p>`}
+<h1>What should people be able to ask about?</h1>
+<p class="lede">Choose where it is. A crawl reads it and makes it searchable; every further one brings in what changed and takes out what is gone.</p>
+${mayChange(frame, "admin") ? html`${domainEditor(frame.product.kinds)}${fromTerminal(frame)}` : html`<p class="notice">Only administrators can create domains.</p>`}
 </section>
 ${model.running.shown.length > 0 ? runningJobs(model.running, frame) : ""}
 ${model.jobs.length > 0 ? recentJobs(model.jobs, frame.product.kinds) : ""}`;
