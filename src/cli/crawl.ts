@@ -13,12 +13,9 @@ import {
   RETRY_BATCHES,
   STEPS,
   type Step,
-<<<<<<< HEAD
+  sayLeftOut,
   VISIBILITIES,
   type Visibility,
-=======
-  sayLeftOut,
->>>>>>> w-new
 } from "../engine/crawl-request.ts";
 
 import { parsePlanId } from "../engine/stored-plans.ts";
