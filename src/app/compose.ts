@@ -18,6 +18,8 @@ import { createDocuments } from "../engine/documents.ts";
 import { createDomainStatuses } from "../engine/domain-status.ts";
 import type { EngineParts, RetentionRules } from "../engine/engine-parts.ts";
 import { blockedIn, withoutErased } from "../engine/erase/blocked-items.ts";
+import { erase } from "../engine/erase/erase.ts";
+import { allowErased, liftHold, setHold } from "../engine/erase/holds.ts";
 import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
@@ -50,12 +52,13 @@ import { createReportStore, type ReportStore } from "../reports/report-store.ts"
 import type { Access } from "../security/access.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import { openAccess } from "../security/open-access.ts";
-import { openSigner } from "../security/signing-key.ts";
+import { type LocalServer, openAnswerModels, readChosenModel } from "./answer-model.ts";
 import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
 import type { Config } from "./config.ts";
 import { createDomainModels } from "./domain-models.ts";
+import { openErasing } from "./erasing.ts";
 import { examineWith } from "./examine-with.ts";
 import { crawlJob, crawlTask } from "./jobs.ts";
 import { openBackend } from "./open-backend.ts";
@@ -73,6 +76,8 @@ import { WATCH_ACTION } from "./watch.ts";
 export type ComposePace = Pace & {
   /** Reads only, as the doctor does: stores nothing about what it finds. */
   readonly readOnly?: boolean;
+  /** Where language models of this machine are looked for. */
+  readonly localServers?: readonly LocalServer[];
   readonly web?: WebPace;
   /** Additional kinds of sources. */
   readonly kinds?: readonly SourceKind[];
@@ -109,19 +114,23 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     earlierMembers: () => web.registry.earlierMembers,
     archivedMaps: (source) => findArchivedMaps(reports, source),
   });
-  const opened = await openBackend(config, {
-    indexFolder: folder("index"),
-    extractor,
-    responseLog,
-    searching,
-    uploads: ledgers.uploads,
-    domainModels: createDomainModels({
-      domains,
-      query: (...asked) => app.query(...asked),
-      describeHits: (store, hits) => describeHits(store, hits, parts),
-    }),
-    ...pace,
-  });
+  const chosenModel = config.answers.model ?? (await readChosenModel(folder("index")));
+  const opened = await openBackend(
+    { ...config, answers: { ...config.answers, model: chosenModel } },
+    {
+      indexFolder: folder("index"),
+      extractor,
+      responseLog,
+      searching,
+      uploads: ledgers.uploads,
+      domainModels: createDomainModels({
+        domains,
+        query: (...asked) => app.query(...asked),
+        describeHits: (store, hits) => describeHits(store, hits, parts),
+      }),
+      ...pace,
+    },
+  );
   const { backend, facts } = opened;
   let inventory: App["inventory"] | undefined;
   const sharepoint = openSharePoint(config, pace);
@@ -137,7 +146,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
-  const signer = openSigner(folder("security"));
+  const { signer } = parts.erasing;
   const crawlInJob: App["crawl"] = (request, job) =>
     logWaits(sharepoint, job, async () => {
       const { approvedPlan } = request;
@@ -158,6 +167,12 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       inventory ??= createInventory({ client: opened.client(), clientFor: opened.client, responseLog });
       return inventory;
     },
+    answerModels: openAnswerModels({
+      config,
+      folder: folder("index"),
+      use: opened.writeWith,
+      servers: pace.localServers,
+    }),
     get ingest() {
       return ingest();
     },
@@ -176,6 +191,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     verify: (request, options, job) =>
       logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
     certificates: createCertificates(parts),
+    ...erasureVerbs(parts),
     ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createDomainStatuses(parts),
@@ -232,6 +248,7 @@ function openIngest(
       documents: web.documents,
       images: web.images,
       domains,
+      erasures: openErasureStore(storageFolder(storagePath, "domains")),
       backend,
       crawlerFolder: storageFolder(storagePath, "crawler"),
       rules: web.rules,
@@ -253,6 +270,21 @@ async function verify(
   job: JobContext,
 ): Promise<VerifyResult> {
   return repair ? await repairDomain(request, parts, job) : (await verifyDomain(request, parts, job)).result;
+}
+
+type ErasureVerb = "erase" | "erasures" | "allowErased" | "setHold" | "liftHold";
+
+function erasureVerbs(parts: EngineParts): Pick<App, ErasureVerb> {
+  return {
+    erase: (request, job) => erase(request, parts, job),
+    async erasures(domainId) {
+      await parts.domains.get(domainId);
+      return await parts.erasures.read(domainId);
+    },
+    allowErased: (domainId, item) => allowErased(domainId, item, parts),
+    setHold: (request) => setHold(request, parts, new AbortController()),
+    liftHold: (domainId, wanted) => liftHold(domainId, wanted, parts),
+  };
 }
 
 function searchVerbs(
@@ -457,6 +489,7 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
       return withoutErased(run.config.kind.open(run, { ...options, blocked }), run, blocked, erasures, options);
     },
     erasures,
+    erasing: openErasing(config, domains),
     extractor: trees.extractor,
     retention: retentionRules(config),
     now: trees.now,

@@ -13,9 +13,11 @@ import {
   RETRY_BATCHES,
   STEPS,
   type Step,
+  sayLeftOut,
   VISIBILITIES,
   type Visibility,
 } from "../engine/crawl-request.ts";
+
 import { parsePlanId } from "../engine/stored-plans.ts";
 import { sumUp } from "../engine/tally.ts";
 import { pathExists } from "../lib/file-system.ts";
@@ -176,6 +178,7 @@ function sumUpSources(data: unknown, steps: readonly Step[]): string {
     }
     const parts = shownSteps.map((step) => `${SUBJECTS[step]} ${sumUp(source[step])}`);
     if (source.hidden_rows) parts.push(`${plural(source.hidden_rows, "row")} not shown to the app`);
+    if (source.left_out) parts.push(sayLeftOut(source.left_out));
     return `${source.source_id}: ${parts.join("; ")}\n`;
   });
   return lines.join("") + (report_id ? `Report ${report_id}\n` : "");

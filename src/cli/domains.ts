@@ -9,12 +9,11 @@ import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import { formatDomain } from "../domains/domain-codec.ts";
 import { parseDomainInput } from "../domains/domain-input.ts";
 import { type JsonObject, parseJsonObject } from "../lib/json-object.ts";
-import { plural } from "../lib/text.ts";
+import { plainText, plural } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { runJob } from "./run-job.ts";
-import { plainText } from "./terminal-text.ts";
 
 const FIELDS: Readonly<Record<string, string>> = {
   name: "name",

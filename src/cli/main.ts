@@ -84,6 +84,14 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
     summary: "Proves that source, mirror and index of a domain say the same, or says where not; checks certificates.",
     load: async () => (await import("./verify.ts")).verifyCommand,
   },
+  erase: {
+    summary: "Removes documents from everywhere, blocks them from being crawled again, and signs a receipt.",
+    load: async () => (await import("./erase.ts")).eraseCommand,
+  },
+  holds: {
+    summary: "Lists, sets and lifts holds: what is held can be neither erased nor purged.",
+    load: async () => (await import("./holds.ts")).holdsCommand,
+  },
   documents: {
     summary: "Lists the files of folders and the like, tells everything about one, or prints what it said.",
     load: async () => (await import("./documents.ts")).documentsCommand,

@@ -12,13 +12,12 @@ import type { DomainId } from "../contracts/ids.ts";
 import { parseDomainInput } from "../domains/domain-input.ts";
 import { crawlRequest, STEPS } from "../engine/crawl-request.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { plural } from "../lib/text.ts";
+import { plainText, plural } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Command } from "./command.ts";
 import { followJob, showJob } from "./job-view.ts";
 import { openApp, untilStopped } from "./open-app.ts";
 import { runServer } from "./serve.ts";
-import { plainText } from "./terminal-text.ts";
 
 export const tryCommand: Command = {
   name: "try",

@@ -27,9 +27,16 @@ export interface TreePage {
   /** Entries that could not be read. */
   readonly unreadable: readonly UnreadableEntry[];
   /** Left out by a rule (too large, a link out of the root), with the reason. Not gone: explain reports the reason. */
-  readonly skipped: readonly { readonly path: string; readonly reason: string }[];
+  readonly skipped: readonly SkippedFile[];
   /** Present if this page is the whole folder. */
   readonly whole?: WholeFolder;
+}
+
+export interface SkippedFile {
+  readonly path: string;
+  readonly reason: string;
+  /** It is larger than the source takes. */
+  readonly isTooLarge?: true;
 }
 
 /** `what`, if known: an unreadable link, or file of an unwanted type, matters only if a document was there. */

@@ -1,4 +1,5 @@
 import type { DomainId, JobId } from "./ids.ts";
+import type { LeftOut } from "./source.ts";
 
 /** `crawls/2026-01-15_14-25-00_DEMO_all_full`: folder and name of the zip file, without extension. */
 export type ReportId = string & { readonly brand: "ReportId" };
@@ -35,6 +36,8 @@ export interface ArchivedSource {
   readonly failed: number;
   /** Rows that the source counts but does not list. */
   readonly hidden?: number;
+  /** Files that are no documents, by reason; undefined if there are none, or if it is unknown. */
+  readonly leftOut?: LeftOut;
   /**
    * Map files: name in the archive (`01_files/docs/files_map.csv`), and absolute path or content. A missing file is
    * left out.

@@ -40,6 +40,8 @@ export interface KindWords {
   /** In a count: "2 libraries". */
   readonly noun: string;
   readonly nouns: string;
+  /** What it is or where it lies, in a few words, for whoever chooses a kind. */
+  readonly place: string;
   /** Name of the scope that crawls only this kind: "Files". */
   readonly scope: string;
   /** Description of its array in a domain, for the endpoints. */

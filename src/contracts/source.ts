@@ -87,6 +87,16 @@ export type Fetched =
   | { readonly status: "gone" }
   | { readonly status: "refused"; readonly reason: string };
 
+/** How many files of a source are no documents, by reason. */
+export interface LeftOut {
+  /** Of a type that is not accepted. */
+  readonly type: number;
+  /** Larger than the source takes. */
+  readonly size: number;
+  /** Links, files with impossible names and the like. */
+  readonly other: number;
+}
+
 export interface Source {
   readonly id: SourceId;
   /**
@@ -103,6 +113,11 @@ export interface Source {
   readonly hiddenRows?: () => number;
   /** Erased items that it met and did not list: their keys and why. Call it after list() or since() has ended. */
   readonly skipped?: () => readonly { readonly key: string; readonly reason: string }[];
+  /**
+   * For sources that leave out files before they list them: how many. Call it after list() or since() has ended;
+   * undefined if it did not look everywhere.
+   */
+  readonly leftOut?: () => LeftOut | undefined;
   /** For sources with a change feed. */
   readonly feed?: ChangeFeed;
   /**

@@ -56,6 +56,7 @@ async function archived(source: SourceResult, { domainId }: CrawlRequest, parts:
     sourceId: source.source_id,
     complete: source.complete,
     hidden: source.hidden_rows ?? 0,
+    ...(source.left_out && { leftOut: source.left_out }),
     error: source.error,
     total: counts.added + counts.changed + counts.moved + counts.unchanged + counts.skipped + counts.failed,
     added: counts.added,

@@ -1,4 +1,5 @@
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+import type { LeftOut } from "../contracts/source.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
 
 /** In order. A crawl is all three steps and a report. */
@@ -108,6 +109,8 @@ export interface SourceResult {
   readonly complete: boolean;
   /** Rows that the source counts but does not list, as of the last complete listing; left out if there are none. */
   readonly hidden_rows?: number;
+  /** Files that are no documents, by reason; left out if there are none, or if this run did not look everywhere. */
+  readonly left_out?: LeftOut;
   /** Why the source was skipped or is incomplete, or "". */
   readonly error: string;
   readonly download: StepCounts;
@@ -160,4 +163,19 @@ export interface CrawlResult {
   readonly report_id: string;
   /** The plan that a dry run stored, or that a run kept to. */
   readonly plan_id?: string;
+}
+
+export function countLeftOut({ type, size, other }: LeftOut): number {
+  return type + size + other;
+}
+
+/** Returns "153 left out: 151 of other types, 2 too large"; "" for none. Results of other releases may lack some. */
+export function sayLeftOut({ type = 0, size = 0, other = 0 }: Partial<LeftOut>): string {
+  const parts = [
+    [type, "of other types"],
+    [size, "too large"],
+    [other, "for other reasons"],
+  ] as const;
+  const said = parts.filter(([count]) => count > 0).map(([count, words]) => `${count} ${words}`);
+  return said.length === 0 ? "" : `${type + size + other} left out: ${said.join(", ")}`;
 }

@@ -9,7 +9,7 @@ import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import { openRunPlan } from "./approval.ts";
 import type { StagedPlan } from "./commit-plan.ts";
-import type { SourceResult, Step, StepCounts } from "./crawl-request.ts";
+import { countLeftOut, type SourceResult, type Step, type StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { type Downloaded, download } from "./download.ts";
 import { dryConverter, drySource } from "./dry-run.ts";
@@ -244,7 +244,11 @@ class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   readonly problems: string[] = [];
   readonly #crawl: SourceCrawl;
-  #listing: Pick<ListingResult, "complete" | "hiddenRows"> = { complete: false, hiddenRows: 0 };
+  #listing: Pick<ListingResult, "complete" | "hiddenRows" | "leftOut"> = {
+    complete: false,
+    hiddenRows: 0,
+    leftOut: undefined,
+  };
 
   constructor(crawl: SourceCrawl) {
     this.#crawl = crawl;
@@ -275,12 +279,13 @@ class StepResults {
 
   async sum(): Promise<SourceResult> {
     const { run, job, plan, approval } = this.#crawl;
-    const { complete, hiddenRows } = this.#listing;
+    const { complete, hiddenRows, leftOut } = this.#listing;
     return {
       source_id: run.config.sourceId,
       source_type: run.config.sourceType,
       complete,
       ...(hiddenRows > 0 && { hidden_rows: hiddenRows }),
+      ...(leftOut && countLeftOut(leftOut) > 0 && { left_out: leftOut }),
       ...this.counts,
       error: this.problems.join("; "),
       ...(job.dryRun && (await planResult(plan))),

@@ -42,7 +42,7 @@ export async function download(step: DownloadStep, parts: EngineParts): Promise<
   if (counts.failed > 0)
     problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
   noteListing(scan, plan, { undone: stuck + counts.held + (plan.left ?? 0), hiddenRows }, ledger);
-  return { counts, problems, listing: listingResult(plan, hiddenRows) };
+  return { counts, problems, listing: { ...listingResult(plan, hiddenRows), leftOut: source.leftOut?.() } };
 }
 
 function isIdle({ size: { removed, moved, fetched, staying, strayed } }: DownloadPlan): boolean {
@@ -120,7 +120,10 @@ async function outcomeOf({ detected, items }: DownloadPlan, ledger: Ledger): Pro
   return { complete: detected.completeness === "complete", stillHeld };
 }
 
-function listingResult({ detected, items, left = 0 }: DownloadPlan, hiddenRows: number): ListingResult {
+function listingResult(
+  { detected, items, left = 0 }: DownloadPlan,
+  hiddenRows: number,
+): Omit<ListingResult, "leftOut"> {
   const complete = detected.completeness === "complete";
   const sawAll = complete && detected.unreadable.length === 0 && detected.heldBecause === "" && left === 0;
   return { complete, sawAll, listed: detected.listed, hiddenRows, plan: items };

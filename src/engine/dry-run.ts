@@ -14,12 +14,13 @@ import type { IndexTarget } from "./index-target.ts";
 
 /** Lists like the source and fetches nothing: size, time and perhaps hash of the bytes are known from the listing. */
 export function drySource(source: Source): Source {
-  const { id, table, hiddenRows, skipped, feed } = source;
+  const { id, table, hiddenRows, skipped, leftOut, feed } = source;
   return {
     id,
     ...(table && { table }),
     ...(hiddenRows && { hiddenRows: () => hiddenRows.call(source) }),
     ...(skipped && { skipped: () => skipped.call(source) }),
+    ...(leftOut && { leftOut: () => leftOut.call(source) }),
     ...(feed && { feed }),
     list: (signal) => source.list(signal),
     conclude: async (outcome) => await source.conclude?.(outcome),

@@ -20,6 +20,7 @@ import { forEachConcurrent } from "../lib/concurrency.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { identifyUrl, USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { sayUnfinished } from "./erase/blocked-items.ts";
 import { folderOfRun } from "./with-ledger.ts";
 
 /** Maximum number of results. */
@@ -78,7 +79,10 @@ export interface QueryAnswer {
   readonly notes?: readonly string[];
 }
 
-type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "defaultVectorStoreId" | "crawlerFolder">;
+type QueryParts = Pick<
+  EngineParts,
+  "domains" | "backend" | "ledgers" | "defaultVectorStoreId" | "erasures" | "crawlerFolder"
+>;
 
 /** A store to search. */
 interface Searched {
@@ -139,6 +143,8 @@ async function searchOne(
   if (request.generation !== undefined && !index.generations) {
     throw new BadInputError("This backend keeps no generations to search as of; only the embedded index does.");
   }
+  const unfinished = domain ? await sayUnfinished(domain.domainId, parts.erasures) : "";
+  if (unfinished !== "") notes.add(unfinished);
   if (!request.text.trim()) return [];
   const sources = await searchFolded(index, request, domain, parts, notes);
   return await withFreshness(sources, { index, domain, generation: request.generation }, parts, notes);

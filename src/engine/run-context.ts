@@ -3,7 +3,7 @@ import type { Domain } from "../contracts/domain.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Plan, PlanDraft, StoredPlan } from "../contracts/plan.ts";
-import type { Source } from "../contracts/source.ts";
+import type { LeftOut, Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { Approval } from "./approval.ts";
@@ -69,6 +69,8 @@ export interface ListingResult {
   readonly listed: number;
   /** Rows that the source counts but does not list. */
   readonly hiddenRows: number;
+  /** undefined if unknown. */
+  readonly leftOut: LeftOut | undefined;
   /** The changes to the mirror, done or (in a dry run) planned. */
   readonly plan: Plan;
 }

@@ -2,12 +2,14 @@ import { Hono } from "hono";
 import type { App } from "../app/app.ts";
 import { explain } from "../contracts/errors.ts";
 import { logLine } from "../lib/text.ts";
+import { answerEndpoints } from "./endpoints/answer-endpoints.ts";
 import { auditEndpoints } from "./endpoints/audit-endpoints.ts";
 import { crawlEndpoints } from "./endpoints/crawl-endpoints.ts";
 import { describeEndpoints } from "./endpoints/describe-endpoints.ts";
 import { doctorEndpoints } from "./endpoints/doctor-endpoints.ts";
 import { documentEndpoints } from "./endpoints/document-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
+import { eraseEndpoints } from "./endpoints/erase-endpoints.ts";
 import { explainEndpoints } from "./endpoints/explain-endpoints.ts";
 import { functionEndpoints } from "./endpoints/function-endpoints.ts";
 import { generationEndpoints } from "./endpoints/generation-endpoints.ts";
@@ -102,10 +104,12 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...reportEndpoints(app),
     ...queryEndpoints(app),
     ...searchEndpoints(app),
+    ...answerEndpoints(app),
     ...generationEndpoints(app),
     ...documentEndpoints(app),
     ...maintenanceEndpoints(app),
     ...verifyEndpoints(app),
+    ...eraseEndpoints(app),
     ...inventoryEndpoints(app),
     ...describeEndpoints(app),
     ...explainEndpoints(app),
@@ -131,8 +135,9 @@ function mountHealth(http: Hono<HttpEnv>, authenticator: Authenticator, { versio
 function mountHome(http: Hono<HttpEnv>, app: App, product: ProductFacts, endpoints: readonly Endpoint[]): void {
   http.get("/", async (c) => {
     const url = new URL(c.req.url);
-    const frame = { product, principal: c.get("principal"), url };
-    return c.html(await homePage(await gatherHome(app), frame, endpoints));
+    const principal = c.get("principal");
+    const frame = { product, principal, url };
+    return c.html(await homePage(await gatherHome(app, principal), frame, endpoints));
   });
 }
 

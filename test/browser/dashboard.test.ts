@@ -1,10 +1,13 @@
 // The dashboard crawls, shows honestly whether a domain is in step, and helps a newcomer.
 import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";
 import { DOMAIN } from "../engine/world.ts";
 import { BrowserStage } from "./browser-stage.ts";
-import { assertAccessible, expectRefusal, leave } from "./visit.ts";
+import { assertAccessible, assertForEverybody, expectRefusal, leave } from "./visit.ts";
 
 describe("the dashboard in a browser", () => {
   let stage: BrowserStage;
@@ -153,27 +156,45 @@ describe("the dashboard in a browser", () => {
     await leave(visited);
   });
 
-  it("tells a newcomer the first steps and creates the first domain", async () => {
+  it("takes a newcomer from a kind of source to the first question", async () => {
     await stage.world.app.domains.remove(
       (await stage.world.app.domains.list()).domains[0]?.domainId ?? assert.fail("no domain"),
     );
+    const folder = await mkdtemp(join(tmpdir(), "lockstep-first-"));
+    after(() => rm(folder, { recursive: true, force: true }));
+    const handbook = join(folder, "Staff handbook");
+    await mkdir(handbook);
+    await writeFile(join(handbook, "leave.md"), "# Leave\n\nEverybody has 28 days of leave.\n");
     const visited = await stage.visit("/");
     const { page } = visited;
-    await assertAccessible(page);
-    await page.getByLabel("Name", { exact: true }).fill("A <b>second</b> one");
-    await page.getByLabel("Domain id").fill("SECOND");
-    await page.getByRole("button", { name: "Add document library" }).click();
-    const library = page.locator("[data-part=rows] [data-source-row]");
-    await library.getByLabel("Source id").fill("contracts");
-    await library.getByLabel("Site address").fill(stage.world.sandbox.siteUrl);
-    await library.getByLabel("Library").fill("Contracts");
-    await page.getByRole("button", { name: "Create domain" }).click();
-    await page.getByRole("alert").getByText("sharepoint_url_part").waitFor();
+    await assertForEverybody(page);
+    await page.getByRole("button", { name: "Create and crawl" }).waitFor();
+    assert.equal(await page.getByLabel("Domain id").isVisible(), false, "ids are folded away");
+    await page.getByRole("button", { name: "Add list" }).click();
+    await page.getByRole("button", { name: "Add folder" }).click();
+    const row = page.locator("[data-part=rows] [data-source-row]");
+    assert.equal(await row.count(), 1, "the other kind was not meant");
+    await row.getByLabel("Folder", { exact: true }).fill("Staff handbook");
+    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "Staff handbook");
+    await page.getByRole("button", { name: "Create and crawl" }).click();
+    const alert = page.getByRole("alert");
+    await alert.getByText("'Folder' must be an absolute path").waitFor();
+    assert.doesNotMatch(await alert.innerText(), /folder_sources|root/);
     await expectRefusal(visited);
-    await library.getByLabel("Library").fill("/Contracts");
-    await page.getByRole("button", { name: "Create domain" }).click();
-    await page.getByRole("heading", { name: "A <b>second</b> one", level: 1 }).waitFor();
-    assert.equal((await stage.world.app.domains.list()).domains[0]?.sources[0]?.sourceId, "contracts");
+    await row.getByLabel("Folder", { exact: true }).fill(handbook);
+    await alert.waitFor({ state: "hidden" });
+    assert.equal((await stage.world.app.domains.list()).domains.length, 0, "asking made nothing");
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Create and crawl" }).click();
+    await page.getByText("1 document of Staff handbook is searchable now.").waitFor();
+    await assertForEverybody(page);
+    const [domain] = (await stage.world.app.domains.list()).domains;
+    assert.deepEqual([domain?.domainId, domain?.sources[0]?.sourceId], ["STAFF_HANDBOOK", "staff-handbook"]);
+    await page.getByRole("link", { name: "Ask something" }).click();
+    await page.waitForURL(/\/v2\/search\?format=ui&domain_id=STAFF_HANDBOOK/);
+    await page.getByRole("searchbox").first().fill("days of leave");
+    await page.getByRole("searchbox").first().press("Enter");
+    await page.locator(".result").getByText("leave.md").first().waitFor();
     await leave(visited);
   });
 });

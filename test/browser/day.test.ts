@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import { BrowserStage } from "./browser-stage.ts";
-import { assertAccessible, leave, type Visit } from "./visit.ts";
+import { assertAccessible, leave, unfold, type Visit } from "./visit.ts";
 
 const HR = parseDomainId("HR");
 
@@ -30,14 +30,16 @@ describe("an admin's day in a browser", () => {
     await page.getByRole("link", { name: "New domain" }).click();
     const form = page.locator("[data-domain-editor]");
     await form.getByLabel("Name", { exact: true }).fill("People");
+    await unfold(form);
     await form.getByLabel("Domain id").fill(HR);
     await form.getByRole("button", { name: "Add document library" }).click();
     const source = form.locator("[data-part=rows] [data-source-row=file_sources]");
+    await unfold(source);
     await source.getByLabel("Source id").fill("docs");
     await source.getByLabel("Site address").fill(stage.world.sandbox.siteUrl);
     await source.getByLabel("Library, or a folder in it").fill("/Shared Documents");
     await source.locator(".finding.good").waitFor();
-    await form.getByRole("button", { name: "Create domain" }).click();
+    await form.getByRole("button", { name: "Create without crawling" }).click();
     await page.getByRole("heading", { name: "People", level: 1 }).waitFor();
     await assertAccessible(page);
   });
@@ -46,11 +48,11 @@ describe("an admin's day in a browser", () => {
     await go("Crawler");
     await page.locator("select[name=domain_id]").selectOption(HR);
     await page.getByLabel("Dry run").check();
-    await page.getByRole("button", { name: "Show the plan" }).click();
+    await page.getByRole("button", { name: "Make the plan" }).click();
     await page.locator("#plan").getByText("Travel.docx").first().waitFor();
     assert.equal((await stage.world.app.domains.get(HR)).vectorStoreId, "");
     await stage.world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
-    await page.locator("#plan").getByRole("button", { name: "Do it" }).click();
+    await page.locator("#plan").getByRole("button", { name: "Apply this plan" }).click();
     await page.getByRole("button", { name: "Pause" }).click();
     await inState("paused");
     await page.getByRole("button", { name: "Resume" }).click();

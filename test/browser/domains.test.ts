@@ -9,7 +9,7 @@ import { NotFoundError } from "../../src/contracts/errors.ts";
 import { parseDomainId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import { formatSource } from "../../src/domains/source-codec.ts";
 import { BrowserStage } from "./browser-stage.ts";
-import { assertAccessible, assertForEverybody, assertStacked, expectRefusal, leave } from "./visit.ts";
+import { assertAccessible, assertForEverybody, assertStacked, expectRefusal, leave, unfold } from "./visit.ts";
 
 const LIST = "/v2/domains?format=ui";
 const HANDBOOK = parseDomainId("HANDBOOK");
@@ -43,10 +43,12 @@ describe("domains in a browser", () => {
     const { page } = visited;
     await page.getByRole("link", { name: "New domain" }).click();
     const form = page.locator("[data-domain-editor]");
+    await unfold(form);
     await fill(form, { Name: "Handbook", Description: "Travel <b>and</b> leave" });
     assert.equal(await form.getByLabel("Domain id").inputValue(), "HANDBOOK");
     await form.getByRole("button", { name: "Add document library" }).click();
     const library = form.locator("[data-part=rows] [data-source-row=file_sources]");
+    await unfold(library);
     await fill(library, { "Source id": "docs", "Site address": stage.world.sandbox.siteUrl });
     await library.getByText("There is:").waitFor();
     assert.equal(await library.locator(".finding.bad").count(), 0, "what was not typed yet is no mistake");
@@ -64,16 +66,16 @@ describe("domains in a browser", () => {
     assert.equal(await library.locator(".finding.bad").count(), 0);
     await form.getByRole("button", { name: "Add list" }).click();
     const list = form.locator("[data-part=rows] [data-source-row=list_sources]");
+    await unfold(list);
     await fill(list, {
       "Source id": "suppliers",
       "Site address": stage.world.sandbox.siteUrl,
       "Title of the list": "Suppliers",
     });
     await list.locator(".finding.good").waitFor();
-    await list.getByText("Limits on removals").click();
     await list.getByLabel("Items").fill("3");
     await assertAccessible(page);
-    await form.getByRole("button", { name: "Create domain" }).click();
+    await form.getByRole("button", { name: "Create without crawling" }).click();
     await page.getByRole("heading", { name: "Handbook", level: 1 }).waitFor();
     const { sources, description } = await stage.world.app.domains.get(HANDBOOK);
     assert.equal(description, "Travel <b>and</b> leave");
@@ -100,7 +102,7 @@ describe("domains in a browser", () => {
     const form = page.locator("[data-domain-editor=HANDBOOK]");
     const schedule = form.getByLabel("Crawl by itself");
     await schedule.fill("every day");
-    await form.getByText(/'schedule'/).waitFor();
+    await form.getByText(/'Crawl by itself'/).waitFor();
     await expectRefusal(visited);
     await schedule.fill("0 2 * * *");
     await form.getByText(/^Next: /).waitFor();
@@ -208,6 +210,7 @@ describe("domains in a browser", () => {
     await fill(form, { Name: "Drive" });
     await form.getByRole("button", { name: "Add folder" }).click();
     const row = form.locator("[data-part=rows] [data-source-row=folder_sources]");
+    await unfold(row);
     await fill(row, { "Source id": "drive", Folder: join(folder, "nowhere") });
     await row.locator(".finding.bad").waitFor();
     await fill(row, { Folder: folder, "Take only": "Coast notes/**\n*.md", "Leave out": "*.tmp.*" });
@@ -215,6 +218,7 @@ describe("domains in a browser", () => {
     assert.equal(await row.locator(".finding.bad").count(), 0);
     await form.getByRole("button", { name: "Add web site" }).click();
     const site = form.locator("[data-part=rows] [data-source-row=web_sources]");
+    await unfold(site);
     const asked = page.waitForRequest((request) => request.url().includes("web_sources"));
     await fill(site, { "Take only": "/guide/** /news/**", "Start addresses": "http://127.0.0.1:9/" });
     const wanted = new URL((await asked).url()).searchParams.get("include");
@@ -222,18 +226,18 @@ describe("domains in a browser", () => {
     await site.locator(".finding.bad").first().waitFor();
     await site.getByRole("button", { name: "Remove" }).click();
     await assertAccessible(page);
-    await form.getByRole("button", { name: "Create domain" }).click();
+    await form.getByRole("button", { name: "Create without crawling" }).click();
     await page.getByRole("heading", { name: "Drive", level: 1 }).waitFor();
     const [source] = (await stage.world.app.domains.get(DRIVE)).sources;
     const { root, include, exclude } = source ? formatSource(source) : {};
     assert.deepEqual([root, include, exclude], [folder, ["Coast notes/**", "*.md"], ["*.tmp.*"]]);
     await page.getByRole("link", { name: "Crawl", exact: true }).click();
     await page.getByLabel("Dry run").check();
-    await page.getByRole("button", { name: "Show the plan" }).click();
+    await page.getByRole("button", { name: "Make the plan" }).click();
     const plan = page.locator("#plan");
     await plan.getByText("Coast notes/gulls.md").first().waitFor();
     assert.equal(await plan.getByText("draft.tmp.md").count(), 0);
-    await plan.getByRole("button", { name: "Do it" }).click();
+    await plan.getByRole("button", { name: "Apply this plan" }).click();
     await page.locator("#standings tr").filter({ hasText: "Drive" }).getByText("in step").waitFor();
     await page.goto(`${stage.url}/v2/search?format=ui&domain_id=DRIVE&query=herring+gull`);
     const result = page.locator(".result");

@@ -7,7 +7,7 @@ import { formatSource } from "../../src/domains/source-codec.ts";
 import { type SandboxSite, startCompanySite } from "../../src/sandbox/site/start-site.ts";
 import { type OpenServer, openServer } from "../http/open-server.ts";
 import { openBrowser } from "./open-browser.ts";
-import { assertAccessible, assertStacked, expectRefusal, leave, visit } from "./visit.ts";
+import { assertAccessible, assertStacked, expectRefusal, leave, unfold, visit } from "./visit.ts";
 
 const TABLE = "/v2/ingest/items?format=ui";
 
@@ -102,13 +102,14 @@ describe("the registry in a browser", () => {
     await form.getByLabel("Name", { exact: true }).fill("Help centre");
     await form.getByRole("button", { name: "Add web site" }).click();
     const row = form.locator("[data-part=rows] [data-source-row=web_sources]");
+    await unfold(form);
     await row.getByLabel("Source id").fill("help");
     await row.getByLabel("Start addresses").fill(`${site.origin}/\n${site.origin}/trial`);
     await row.locator(".finding.good").waitFor();
     await row.getByLabel("Take only").fill("/guides/**\n**/*.{pdf,docx}");
     await row.getByLabel("Depth").fill("3");
     await assertAccessible(page);
-    await form.getByRole("button", { name: "Create domain" }).click();
+    await form.getByRole("button", { name: "Create without crawling" }).click();
     await page.waitForURL(/domains\/get\?domain_id=HELP_CENTRE/);
     const [source] = (await server.app.domains.get(parseDomainId("HELP_CENTRE"))).sources;
     const { start_urls, include, max_depth } = source ? formatSource(source) : {};

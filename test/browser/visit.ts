@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 
 /** A page, and everything that would be wrong with it whatever the test looks at. */
 export interface Visit {
@@ -102,4 +102,11 @@ export async function assertStacked(page: Page): Promise<void> {
     .locator(".scroll-x:has(> table.rows)")
     .evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel));
   assert.deepEqual(wide, [], page.url());
+}
+
+/** Opens whatever is folded away in it. */
+export async function unfold(place: Locator): Promise<void> {
+  await place.evaluate((element) => {
+    for (const folded of (element as unknown as ParentNode).querySelectorAll("details")) folded.open = true;
+  });
 }

@@ -42,6 +42,20 @@ describe("a file without an id keeps its identity", () => {
     assert.equal((await stage.manifest()).length, 1);
   });
 
+  story("what is left out is counted by reason, in every crawl", async (stage) => {
+    await stage.write("plan.md", prose("narwhal"));
+    for (const name of ["a.exe", "b.exe", "c.bin"]) await stage.write(name, "no document");
+    await symlink("plan.md", join(stage.root, "same.md"));
+    for (const crawl of ["first", "next"]) {
+      const { source } = await stage.crawl();
+      assert.deepEqual(source.left_out, { type: 3, size: 0, other: 1 }, crawl);
+      assert.equal(source.error, "", "that is no failure");
+    }
+    await rm(join(stage.root, "same.md"));
+    for (const name of ["a.exe", "b.exe", "c.bin"]) await rm(join(stage.root, name));
+    assert.equal((await stage.crawl()).source.left_out, undefined);
+  });
+
   story("moved with its whole folder", async (stage) => {
     for (const name of ["a", "b", "c"]) await stage.write(`old/deep/${name}.md`, prose(`otter ${name}`));
     await stage.crawl();

@@ -36,6 +36,7 @@ export function createToyKind(shelves: ToyShelves): SourceKind<ToySourceConfig> 
       name: "Toy shelf",
       noun: "toy shelf",
       nouns: "toy shelves",
+      place: "toys on a shelf",
       scope: "Toy shelves",
       array: "Toy shelves: an array of {source_id, shelf}.",
     },

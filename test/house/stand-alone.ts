@@ -3,7 +3,11 @@
  * thing that can be named, read and tested without its importer.
  */
 export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
-  "names concrete parts and opens them, for compose.ts": ["app/claim-database-folder.ts", "app/open-backend.ts"],
+  "names concrete parts and opens them, for compose.ts": [
+    "app/claim-database-folder.ts",
+    "app/erasing.ts",
+    "app/open-backend.ts",
+  ],
   "one implementation of a contract, over the verbs of the product": ["app/domain-models.ts"],
   "a step or verb of the engine, with promises of its own": [
     "app/examine-with.ts",
@@ -11,6 +15,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "engine/crawl-draft.ts",
     "engine/download.ts",
     "engine/embed.ts",
+    "engine/erase/places.ts",
     "engine/fetch-items.ts",
     "engine/ingest/add-item.ts",
     "engine/migrate/backup.ts",
@@ -26,10 +31,8 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "http/routing/openapi.ts",
     "index/parse-sections.ts",
     "index/postgres/store-tables.ts",
-    "index/sqlite/store-tables.ts",
     "jobs/job-tail.ts",
     "ledger/ledger-tables.ts",
-    "reports/write-archive.ts",
     "sources/sharepoint/lists/list-row.ts",
     "sources/sharepoint/pages/page-codec.ts",
   ],
@@ -38,6 +41,8 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "backends/openai/vector-store-draft.ts",
     "backends/openai/vector-store-index.ts",
     "index/audit-document.ts",
+    "index/erase-documents.ts",
+    "ledger/erased-traces.ts",
     "index/embedded-draft.ts",
     "index/embedding/http-embedder.ts",
     "index/embedding/ngram-embedder.ts",
@@ -89,7 +94,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "http/mcp/mcp-server.ts",
     "http/routing/confirm-first.ts",
   ],
-  "a command of the command line": ["cli/sandbox.ts"],
+  "a command of the command line": ["cli/sandbox.ts", "cli/serve.ts"],
   "data, not code": ["extract/language-samples.ts"],
   "one part of the crawl of a web site: its limits, its traps, its visits": [
     "sources/web/site/crawl-limits.ts",

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ErasureStore } from "../../contracts/erasure.ts";
 import { ConflictError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
@@ -38,6 +39,8 @@ interface IngestParts {
   readonly documents: WebDocuments;
   readonly images: WebImages;
   readonly domains: DomainStore;
+  /** Erased addresses are not registered again. */
+  readonly erasures: Pick<ErasureStore, "read">;
   readonly backend: ShownParts["backend"];
   readonly crawlerFolder: string;
   readonly rules: IdentityRules;

@@ -1,6 +1,7 @@
 import { announce } from "./enhance.js";
-import { take } from "./forms.js";
-import { editSources, readSources } from "./source-editor.js";
+import { showError, take } from "./forms.js";
+import { editSources, readSources, sourceWords } from "./source-editor.js";
+import { startJob } from "./start-job.js";
 
 const TYPING_PAUSE_MS = 400;
 
@@ -11,7 +12,10 @@ for (const form of document.querySelectorAll("[data-domain-editor]")) {
   before.set(form, readDomain(form));
   editSources(form.querySelector("[data-source-editor]"));
   previewSchedule(form);
-  if (!form.dataset.domainEditor) suggestId(form.elements);
+  if (!form.dataset.domainEditor) suggestNames(form);
+  form.querySelector("[data-create-only]")?.addEventListener("click", () => form.requestSubmit());
+  for (const folded of form.querySelectorAll("[data-folds]")) folded.open = false;
+  form.dataset.ready = "";
   // A field that is folded away cannot say what is wrong with it.
   form.addEventListener("invalid", ({ target }) => target.closest("details")?.setAttribute("open", ""), true);
 }
@@ -26,7 +30,25 @@ function readDomain(form) {
 }
 
 /** Of a change only what is another than before: the vector store, for one, may have been created by a crawl meanwhile. */
-async function save(form) {
+async function save(form, button) {
+  const crawls = button?.value === "crawl";
+  if (crawls && !form.querySelector("[data-part=rows] [data-source-row]"))
+    throw new Error("Choose where it is first: one of the kinds above.");
+  const { domain, answer } = await keepRight(form, () => write(form));
+  const id = answer.data?.domain_id ?? domain.domain_id;
+  announce("Saved.");
+  if (!crawls) return location.assign(domainPage(id));
+  const params = new URLSearchParams({ domain_id: id, mode: "incremental", format: "stream" });
+  // The domain is there: what is in the way of a crawl is told on its page.
+  const jobId = await startJob(`/v2/crawler/crawl?${params}`).catch(() => undefined);
+  location.assign(jobId ? `/v2/jobs/get?job_id=${jobId}&format=html` : domainPage(id));
+}
+
+function domainPage(id) {
+  return `/v2/domains/get?domain_id=${encodeURIComponent(id)}&format=html`;
+}
+
+async function write(form, dryRun = "", signal = undefined) {
   const id = form.dataset.domainEditor;
   const domain = readDomain(form);
   const earlier = id ? before.get(form) : {};
@@ -34,16 +56,64 @@ async function save(form) {
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(earlier[name]),
   );
   const address = id
-    ? `/v2/domains/update?domain_id=${encodeURIComponent(id)}&format=json`
-    : "/v2/domains/create?format=json";
-  await send(id ? "PUT" : "POST", address, Object.fromEntries(changed));
-  announce("Saved.");
-  location.assign(`/v2/domains/get?domain_id=${encodeURIComponent(domain.domain_id)}&format=html`);
+    ? `/v2/domains/update?domain_id=${encodeURIComponent(id)}&format=json${dryRun}`
+    : `/v2/domains/create?format=json${dryRun}`;
+  return { domain, answer: await send(id ? "PUT" : "POST", address, Object.fromEntries(changed), signal) };
 }
 
-async function send(method, address, body) {
+/** By form: what goes on asking whether it is right now, after it was refused. */
+const refused = new WeakMap();
+
+/** What the server refuses is said in the form's own words, and goes when it is right. */
+async function keepRight(form, action) {
+  refused.get(form)?.abort();
+  try {
+    return await action();
+  } catch (error) {
+    const stop = new AbortController();
+    refused.set(form, stop);
+    let timer;
+    let asking;
+    const askAgain = async () => {
+      asking?.abort();
+      asking = new AbortController();
+      try {
+        await write(form, "&dry_run=true", AbortSignal.any([asking.signal, stop.signal]));
+        if (stop.signal.aborted) return;
+        stop.abort();
+        showError(form, "");
+      } catch (again) {
+        if (again.name !== "AbortError") showError(form, inWords(form, again.message));
+      }
+    };
+    const soon = () => {
+      clearTimeout(timer);
+      timer = setTimeout(askAgain, TYPING_PAUSE_MS);
+    };
+    form.addEventListener("input", soon, { signal: stop.signal });
+    stop.signal.addEventListener("abort", () => clearTimeout(timer));
+    throw new Error(inWords(form, error.message));
+  }
+}
+
+/** The names of the endpoint's fields become the labels of the form's. */
+function inWords(form, text) {
+  return sourceWords(form.querySelector("[data-source-editor]"), text)
+    .replaceAll(/'(\w+)'/g, (quoted, name) => (labelOf(form, name) ? `'${labelOf(form, name)}'` : quoted))
+    .replaceAll(/Missing required field: (\w+)\./g, (said, name) =>
+      labelOf(form, name) ? `'${labelOf(form, name)}' must be filled in.` : said,
+    );
+}
+
+function labelOf(form, name) {
+  const input = form.elements.namedItem(name);
+  return input?.closest?.("label")?.querySelector("span")?.textContent;
+}
+
+async function send(method, address, body, signal) {
   const response = await fetch(address, {
     method,
+    signal,
     ...(body && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
   });
   const answer = await response.json().catch(() => ({}));
@@ -51,18 +121,27 @@ async function send(method, address, body) {
   return answer;
 }
 
-/** A new domain gets its id from its name, until somebody gives it another. */
-function suggestId({ name, domain_id: id }) {
-  let suggested = "";
-  name.addEventListener("input", () => {
-    if (id.value !== suggested) return;
+/** A new domain is called after its first source, and its id after its name, until somebody says otherwise. */
+function suggestNames(form) {
+  const { name, domain_id: id } = form.elements;
+  let suggestedName = "";
+  let suggestedId = "";
+  const suggestId = () => {
+    if (id.value !== suggestedId) return;
     const plain = name.value.normalize("NFKD").replaceAll(/\p{M}/gu, "");
-    suggested = plain
+    suggestedId = plain
       .toUpperCase()
       .replaceAll(/[^A-Z0-9]+/g, "_")
       .replaceAll(/^_|_$/g, "")
       .slice(0, 64);
-    id.value = suggested;
+    id.value = suggestedId;
+  };
+  name.addEventListener("input", suggestId);
+  form.addEventListener("placed", ({ detail }) => {
+    if (name.value !== suggestedName) return;
+    suggestedName = detail;
+    name.value = detail;
+    suggestId();
   });
 }
 
@@ -93,7 +172,7 @@ async function nextRuns(schedule, signal) {
       signal,
     });
     const { error, data } = await response.json();
-    if (!response.ok) return error;
+    if (!response.ok) return inWords(document.querySelector("[data-domain-editor]"), error);
     const format = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
     return data.next_run_utc ? `Next: ${format.format(new Date(data.next_run_utc))}` : "";
   } catch (error) {

@@ -12,6 +12,8 @@ const PLACES = [
   ["start_urls", "Looking at the site"],
   ["root", "Looking at the folder"],
   ["container_url", "Looking at the container"],
+  ["bucket", "Looking at the bucket"],
+  ["repository", "Looking at the repository"],
 ];
 
 /** By row: the pause in typing that is waited for, and the question that is under way. */
@@ -31,6 +33,7 @@ export function editSources(editor) {
     const row = target.closest("[data-source-row]");
     if (!row) return;
     if (target.dataset.field === "source_id") row.querySelector("[data-part=title]").textContent = target.value;
+    else if (target === placeOf(row)) suggestId(editor, row);
     checkSoon(row);
   });
 }
@@ -63,11 +66,69 @@ function linesOf(input) {
 }
 
 function add(editor, rows, kind) {
+  // Whoever chooses another kind before saying where it is has changed their mind.
+  if (editor.querySelector(".tiles")) {
+    for (const row of [...rows.children]) if (placeOf(row).value.trim() === "") row.remove();
+  }
   const template = editor.querySelector(`template[data-kind=${kind}]`);
   rows.append(template.content.cloneNode(true));
   const row = rows.lastElementChild;
-  row.querySelector("[data-field]").focus();
+  suggestId(editor, row);
+  placeOf(row).focus();
   count(editor, rows);
+}
+
+/** The field that says where the source is. */
+function placeOf(row) {
+  return row.querySelector("[data-part=place] [data-field]");
+}
+
+/** By row: the id that was made of where it is. */
+const suggestedIds = new WeakMap();
+
+/** A source is called after where it is, until somebody gives it another id; so is the domain, after its first. */
+function suggestId(editor, row) {
+  const name = lastName(placeOf(row).value);
+  const input = fieldOf(row, "source_id");
+  if (row === row.parentElement.firstElementChild && name)
+    row.dispatchEvent(new CustomEvent("placed", { bubbles: true, detail: name }));
+  if (input.value !== "" && input.value !== suggestedIds.get(row)) return;
+  const taken = [...editor.querySelectorAll("[data-part=rows] [data-field=source_id]")]
+    .filter((other) => other !== input)
+    .map(({ value }) => value);
+  const plain = (name || row.dataset.noun).normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();
+  const id =
+    plain
+      .replaceAll(/[^a-z0-9]+/g, "-")
+      .replaceAll(/^-|-$/g, "")
+      .slice(0, 60) || "source";
+  let free = id;
+  for (let at = 2; taken.includes(free); at++) free = `${id}-${at}`;
+  input.value = free;
+  suggestedIds.set(row, free);
+  row.querySelector("[data-part=title]").textContent = free;
+}
+
+/** "Handbook" of /srv/Handbook, "example.org" of https://example.org/. */
+function lastName(place) {
+  const [first = ""] = place.trim().split(/\s+(?=https?:)|\n/);
+  const [path = ""] = first.replace(/^\w+:\/\//, "").split(/[?#]/);
+  return (
+    path
+      .split(/[\\/]/)
+      .findLast((part) => part !== "" && part !== "~")
+      ?.replace(/\.git$/, "") ?? ""
+  );
+}
+
+/** `folder_sources[0].root`, as the endpoint says, is a field of the first row of its kind. */
+export function sourceWords(editor, text) {
+  return text.replaceAll(/'?\b(\w+_sources)\[(\d+)\](?:\.(\w+))?'?/g, (said, kind, at, field) => {
+    const row = editor.querySelectorAll(`[data-part=rows] [data-source-row=${CSS.escape(kind)}]`)[Number(at)];
+    if (!row) return said;
+    const label = field && labelOf(fieldOf(row, field));
+    return label ? `'${label}'` : `The ${row.dataset.noun} '${fieldOf(row, "source_id").value}'`;
+  });
 }
 
 function duplicate(row) {
@@ -161,7 +222,7 @@ function fieldOf(row, name) {
 
 /** Fields are called what the form calls them, not what the endpoint does. */
 function inWords(row, text) {
-  return text.replace(/'(\w+)'/g, (quoted, name) => {
+  return text.replaceAll(/'(\w+)'/g, (quoted, name) => {
     const label = labelOf(fieldOf(row, name));
     return label ? `'${label}'` : quoted;
   });

@@ -1,6 +1,13 @@
 import type { JobRecord } from "../../contracts/job.ts";
+import type { LeftOut } from "../../contracts/source.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
-import { type CrawlResult, failedOf, type SourceResult, type StepCounts } from "../../engine/crawl-request.ts";
+import {
+  type CrawlResult,
+  failedOf,
+  type SourceResult,
+  type StepCounts,
+  sayLeftOut,
+} from "../../engine/crawl-request.ts";
 import { plural } from "../../lib/text.ts";
 
 export interface CrawlSummary {
@@ -18,6 +25,8 @@ export interface CrawlSummary {
   readonly held: number;
   /** Rows that the source counts but does not show to the app. */
   readonly hiddenRows: number;
+  /** Files that are no documents, by reason. */
+  readonly leftOut: LeftOut;
   /** Changes that the applied plan does not have, or that are not as planned: left alone. */
   readonly left: number;
   /** "" if there is none. */
@@ -56,9 +65,18 @@ export function summarizeCrawl(job: JobRecord, kinds: SourceKinds): CrawlSummary
     empty: Math.max(process.empty, embed.empty),
     held: Math.max(download.held, embed.held),
     hiddenRows: data.sources.reduce((sum, source) => sum + (Number(source?.hidden_rows) || 0), 0),
+    leftOut: addUpLeftOut(data.sources),
     left: data.sources.reduce((sum, source) => sum + countLeft(source), 0),
     reportId: typeof data.report_id === "string" ? data.report_id : "",
   };
+}
+
+function addUpLeftOut(sources: readonly (Partial<SourceResult> | null)[]): LeftOut {
+  const sum = { type: 0, size: 0, other: 0 };
+  for (const source of sources) {
+    for (const reason of ["type", "size", "other"] as const) sum[reason] += Number(source?.left_out?.[reason]) || 0;
+  }
+  return sum;
 }
 
 function countLeft(source: Partial<SourceResult> | null): number {
@@ -74,7 +92,8 @@ export function sayCounts(summary: CrawlSummary): string {
     .map(([name, count]) => `${count} ${name}`);
   const hidden = summary.hiddenRows > 0 ? `; ${plural(summary.hiddenRows, "row")} not shown to the app` : "";
   const left = summary.left > 0 ? `; ${summary.left} not as planned, and left alone` : "";
-  const counts = `${parts.length > 0 ? parts.join(", ") : "nothing changed"}${left}${hidden}`;
+  const leftOut = sayLeftOut(summary.leftOut);
+  const counts = `${parts.length > 0 ? parts.join(", ") : "nothing changed"}${left}${hidden}${leftOut && `; ${leftOut}`}`;
   return summary.dryRun ? `dry run: ${counts}` : counts;
 }
 

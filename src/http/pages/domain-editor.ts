@@ -11,26 +11,47 @@ interface Edited {
   readonly nextRunAt: string;
 }
 
-/** With its script, sources are rows that are checked while the user types; without it, they are the JSON that the endpoint accepts. */
+/**
+ * With its script, sources are rows that are checked while the user types; without it, they are the JSON that the endpoint accepts. A new
+ * domain needs a kind of source and where it is: the script suggests names and ids from that.
+ */
 export function domainEditor(kinds: SourceKinds, edited?: Edited): Html {
   const domain = edited?.domain;
   const id = domain?.domainId ?? "";
+  const name = field("name", "Name", "What people call it.", {
+    value: domain?.name,
+    required: true,
+    placeholder: "Employee handbook",
+  });
   return html`<form class="domain-editor stack" action="/v2/domains/create?format=html" method="post" data-domain-editor="${id}">
-<div class="fields">
-${field("name", "Name", "What people call it.", { value: domain?.name, required: true, placeholder: "Employee handbook" })}
-${field("domain_id", "Domain id", domain ? RENAME_HINT : "Letters, digits, _ and -; becomes a folder name.", { value: id, required: true, placeholder: "HANDBOOK", pattern: "[A-Za-z0-9_\\-]{1,64}" })}
+${domain ? html`<div class="fields">${name}${identityFields(edited)}</div>${storeFields(domain)}` : ""}
+${sourceEditor(domain?.sources ?? [], kinds, { isNew: !domain })}
+${
+  domain
+    ? html`<noscript><p class="notice warn">Changing a domain needs scripts here, or <code>PUT /v2/domains/update</code>.</p></noscript>
+<div class="form-end"><button class="primary" data-scripted hidden>Save</button><p class="form-error" role="alert" hidden></p></div>`
+    : html`<div class="fields">${name}</div>
+${withoutScript()}
+<details class="advanced" open data-folds><summary>Advanced</summary><div class="stack"><div class="fields">${identityFields()}</div>${storeFields()}
+<p data-scripted hidden><button type="button" class="small" data-create-only>Create without crawling</button></p></div></details>
+<div class="form-end"><button class="primary" value="crawl" data-scripted hidden>Create and crawl</button><noscript><button class="primary">Create domain</button></noscript><p class="form-error" role="alert" hidden></p></div>`
+}
+</form>`;
+}
+
+function identityFields(edited?: Edited): Html {
+  const domain = edited?.domain;
+  return html`${field("domain_id", "Domain id", domain ? RENAME_HINT : "Letters, digits, _ and -; becomes a folder name.", { value: domain?.domainId, required: true, placeholder: "HANDBOOK", pattern: "[A-Za-z0-9_\\-]{1,64}" })}
 ${field("description", "Description", "What it holds, in a sentence.", { value: domain?.description, placeholder: "Travel, expenses, leave" })}
 ${scheduleField(edited)}
-${field("max_age", "Verified at least every", "Hours or days, 36h or 7d: the domain is late when its last certificate is older; empty: no limit.", { value: domain?.maxAge, placeholder: "7d", pattern: "[1-9]\\d*[hd]" })}
-</div>
-<details><summary>Vector store</summary><div class="fields">
+${field("max_age", "Verified at least every", "Hours or days, 36h or 7d: the domain is late when its last certificate is older; empty: no limit.", { value: domain?.maxAge, placeholder: "7d", pattern: "[1-9]\\d*[hd]" })}`;
+}
+
+function storeFields(domain?: Domain): Html {
+  return html`<details><summary>Vector store</summary><div class="fields">
 ${field("vector_store_name", "Name of the vector store", "The next crawl creates it under this name when there is none; empty: the domain id.", { value: domain?.vectorStoreName })}
 ${field("vector_store_id", "Id of the vector store", "An existing one to fill. Empty: the next crawl creates one and embeds everything again.", { value: domain?.vectorStoreId })}
-</div></details>
-${sourceEditor(domain?.sources ?? [], kinds)}
-${domain ? html`<noscript><p class="notice warn">Changing a domain needs scripts here, or <code>PUT /v2/domains/update</code>.</p></noscript>` : withoutScript()}
-<div class="form-end"><button class="primary" ${domain ? html`data-scripted hidden` : ""}>${domain ? "Save" : "Create domain"}</button><p class="form-error" role="alert" hidden></p></div>
-</form>`;
+</div></details>`;
 }
 
 const RENAME_HINT =
@@ -80,14 +101,28 @@ function withoutScript(): Html {
 }
 
 /** Renders rows of sources. Their inputs have no form names: the script reads them, and checks them while the user types. */
-function sourceEditor(sources: readonly SourceConfig[], kinds: SourceKinds): Html {
+function sourceEditor(
+  sources: readonly SourceConfig[],
+  kinds: SourceKinds,
+  { isNew }: { readonly isNew: boolean },
+): Html {
   return html`<section class="source-editor stack" data-source-editor data-scripted hidden aria-labelledby="sources-title">
-<div class="section-head"><h3 id="sources-title">Sources</h3>
-<div class="actions">${kinds.all.map(({ type, words }) => html`<button type="button" class="small" data-add="${type}">Add ${inSentence(words)}</button>`)}</div></div>
-<p class="quiet" data-part="no-sources" ${sources.length > 0 ? "hidden" : ""}>No sources yet: a crawl would find nothing. Add the first one.</p>
-<div class="stack" data-part="rows">${sources.map((source) => sourceRow(source.kind, { ...formatSource(source), ...limitsOf(source) }))}</div>
-${kinds.all.map((kind) => html`<template data-kind="${kind.type}">${sourceRow(kind, {})}</template>`)}
+<div class="section-head"><h3 id="sources-title">${isNew ? "Where is it?" : "Sources"}</h3>
+${isNew ? "" : html`<div class="actions">${kinds.all.map(({ type, words }) => html`<button type="button" class="small" data-add="${type}">Add ${inSentence(words)}</button>`)}</div>`}</div>
+${isNew ? html`<div class="tiles">${tileOrder(kinds).map(tile)}</div>` : ""}
+<p class="quiet" data-part="no-sources" ${sources.length > 0 || isNew ? "hidden" : ""}>No sources yet: a crawl would find nothing. Add the first one.</p>
+<div class="stack" data-part="rows">${sources.map((source) => sourceRow(source.kind, { ...formatSource(source), ...limitsOf(source) }, { isNew: false }))}</div>
+${kinds.all.map((kind) => html`<template data-kind="${kind.type}">${sourceRow(kind, {}, { isNew: true })}</template>`)}
 </section>`;
+}
+
+/** What works without a registered app comes first. */
+function tileOrder({ all }: SourceKinds): readonly SourceKind[] {
+  return all.toSorted((a, b) => Number(a.abilities.needsSignIn) - Number(b.abilities.needsSignIn));
+}
+
+function tile({ type, words }: SourceKind): Html {
+  return html`<button type="button" class="tile" data-add="${type}"><span class="visually-hidden">Add </span><strong>${words.name}</strong><small>${words.place}</small></button>`;
 }
 
 function limitsOf({ limits }: SourceConfig): Record<string, unknown> {
@@ -98,14 +133,30 @@ function limitsOf({ limits }: SourceConfig): Record<string, unknown> {
   };
 }
 
-function sourceRow({ type, words, fields }: SourceKind, source: Readonly<Record<string, unknown>>): Html {
-  return html`<fieldset class="source-row" data-source-row="${type}">
+function sourceRow(
+  { type, words, fields }: SourceKind,
+  source: Readonly<Record<string, unknown>>,
+  { isNew }: { readonly isNew: boolean },
+): Html {
+  const [place, ...others] = fields;
+  const needed = others.filter(isNeeded);
+  const advanced = others.filter((field) => !isNeeded(field));
+  const shown = (all: readonly Shown[]): Html[] => all.map((field) => fieldOf(field, source[field.name]));
+  return html`<fieldset class="source-row" data-source-row="${type}" data-noun="${inSentence(words)}">
 <legend>${words.name} <bdi class="quiet" data-part="title">${textOf(source["source_id"])}</bdi></legend>
-<div class="fields">${[ID, ...fields].map((field) => fieldOf(field, source[field.name]))}</div>
+<div class="fields" data-part="place">${shown(place ? [place, ...needed] : needed)}</div>
 <div class="source-check" data-part="check" role="status"></div>
+<details class="source-more" ${isNew ? "" : "open"}><summary>Advanced settings of the source</summary><div class="stack">
+<div class="fields">${shown([ID, ...advanced])}</div>
 <details class="source-limits"><summary>Limits on removals</summary>${limitFields(source)}</details>
-<div class="row-actions"><button type="button" class="small" data-duplicate>Duplicate</button><button type="button" class="small danger" data-remove>Remove</button></div>
+<div class="row-actions"><button type="button" class="small" data-duplicate>Duplicate</button></div></div></details>
+<div class="row-actions"><button type="button" class="small danger" data-remove>Remove</button></div>
 </fieldset>`;
+}
+
+/** Others have a default. */
+function isNeeded({ optional, type }: SourceField): boolean {
+  return !optional && type !== "number" && type !== "flag";
 }
 
 type Shown = Omit<SourceField, "described">;

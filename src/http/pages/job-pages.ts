@@ -5,6 +5,7 @@ import type { JobId } from "../../contracts/ids.ts";
 import { JOB_STATES, type JobRecord, type JobState, type Result } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { CrawlResult, SourceResult } from "../../engine/crawl-request.ts";
+import { plural } from "../../lib/text.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
@@ -13,6 +14,7 @@ import {
   controlForm,
   duration,
   isActive,
+  isEndedCrawl,
   jobAddress,
   jobConsole,
   jobName,
@@ -146,9 +148,29 @@ export async function jobPage(app: App, json: Readonly<Record<string, unknown>>,
     frame,
     body: html`<div class="page-head"><h1>${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions" id="job-actions" data-refresh>${jobActions(job, frame)}</div></div>
 <div id="job-stalled" data-refresh ${job.stalled ? "" : "hidden"}><p class="notice warn" role="alert"><span><strong>This job has stalled.</strong> It has sent no heartbeat since ${shownTime(job.lastModifiedAt)}; its process is probably gone. Force cancel ends it here and now.</span></p></div>
+${await searchableNow(app, job)}
 ${jobConsole({ job, log: await app.jobs.lastLog(job.jobId) }, frame)}
 ${facts(job, frame.product.kinds)}`,
   });
+}
+
+/** What came of a crawl for whoever wants to ask: empty until it has ended. */
+async function searchableNow(app: App, job: JobRecord): Promise<Awaited<Html>> {
+  const empty = html`<section id="searchable" data-refresh hidden></section>`;
+  if (!isEndedCrawl(job)) return empty;
+  const { domains } = await app.domains.list();
+  const domain = domains.find(({ domainId }) => domainId === job.object);
+  const documents = domain && (await app.standing(domain).catch(() => undefined))?.documents;
+  if (!domain || documents === undefined || documents === null) return empty;
+  const name = html`<bdi>${domain.name || domain.domainId}</bdi>`;
+  const sources = `/v2/domains/get?domain_id=${encodeURIComponent(domain.domainId)}&format=html`;
+  return html`<section id="searchable" class="panel stack" data-refresh aria-label="What is searchable now">
+${
+  documents === 0
+    ? html`<p><strong>Nothing is searchable in ${name} yet.</strong> The log says what was left out or failed.</p><p><a class="button" href="${sources}">Look at its sources</a></p>`
+    : html`<p><strong>${plural(documents, "document")} of ${name} ${documents === 1 ? "is" : "are"} searchable now.</strong></p><p><a class="button primary" href="/v2/search?format=ui&amp;domain_id=${encodeURIComponent(domain.domainId)}">Ask something</a></p>`
+}
+</section>`;
 }
 
 function jobActions(job: JobRecord, frame: Frame): Html {

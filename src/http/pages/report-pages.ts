@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
+import { sayLeftOut } from "../../engine/crawl-request.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { plural, sayBytes } from "../../lib/text.ts";
 import { isErrorColumn } from "../../reports/table-window.ts";
@@ -148,12 +149,18 @@ ${COUNTS.map((name) => html`<td class="end" data-label="${countTitle(name)}"><di
 function outcomeOf(source: Readonly<JsonObject>): Html {
   const error = textOf(source["error"]);
   const problem = problemOf(source, error);
-  return html`<span class="pill ${problem ? "bad" : "good"}">${problem || "ok"}</span> ${sayItems(source)}${sayHidden(source)}${error ? html`<br><bdi class="error">${error}</bdi>` : ""}`;
+  return html`<span class="pill ${problem ? "bad" : "good"}">${problem || "ok"}</span> ${sayItems(source)}${sayHidden(source)}${leftOutOf(source)}${error ? html`<br><bdi class="error">${error}</bdi>` : ""}`;
 }
 
 function sayHidden(source: Readonly<JsonObject>): string {
   const rows = Number(source["items_hidden"] ?? 0);
   return rows > 0 ? `, ${plural(rows, "row")} not shown to the app` : "";
+}
+
+function leftOutOf(source: Readonly<JsonObject>): string {
+  const leftOut = source["items_left_out"];
+  const said = isJsonObject(leftOut) ? sayLeftOut(leftOut) : "";
+  return said && `, ${said}`;
 }
 
 /** Returns "" if the report mentions no problem. */

@@ -165,7 +165,7 @@ async function stream(
   if (one.stream) return respondStream(await one.stream(args, call), call.endpoint, parts, gone);
   if (!one.job) throw new Error(`stream ${one.path}: it declares 'stream' but neither stream nor job`);
   const { start, work } = await one.job(args, call);
-  const { jobId } = await parts.runner.start({ ...start, endpoint: call.endpoint }, work);
+  const { jobId } = await parts.runner.start({ endpoint: call.endpoint, ...start }, work);
   // The rest is in the job's own file.
   await record.write({ ok: true, error: "" });
   return respondStream(parts.jobs.follow(jobId, { signal: call.signal }), call.endpoint, parts, gone);

@@ -33,6 +33,7 @@ export function createBlobKind(access: () => BlobAccess, toolsOf: TreeToolsOf): 
       name: "Blob container",
       noun: "blob container",
       nouns: "blob containers",
+      place: "files in Azure Storage",
       scope: "Blob containers",
       array:
         "Containers of Azure Blob Storage: an array of {source_id, container_url, prefix, include, exclude, credential, hidden, max_file_mb}; the last six may be left out. credential is the name of an environment variable.",

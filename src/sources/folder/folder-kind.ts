@@ -35,6 +35,7 @@ export function createFolderKind(access: () => FolderAccess, toolsOf: TreeToolsO
       name: "Folder",
       noun: "folder",
       nouns: "folders",
+      place: "on this machine, or a mounted share",
       scope: "Folders",
       array:
         "Folders: an array of {source_id, root, include, exclude, gitignore, ignore_inodes, hidden, max_file_mb}; the last six may be left out.",

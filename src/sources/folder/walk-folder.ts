@@ -3,7 +3,7 @@ import { lstat, open, readdir, readFile, realpath, stat } from "node:fs/promises
 import { join } from "node:path";
 import type { Ignore } from "ignore";
 import ignore from "ignore";
-import type { TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
+import type { SkippedFile, TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
 import type { Completeness } from "../../contracts/source.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
@@ -109,7 +109,7 @@ async function readFolder(
       if (typeof found === "string") page.cannotRead(name, found, "file");
       else if (!found.isFile()) page.cannotRead(name, "it is no longer a file", "file");
       else if (found.size > options.maxFileBytes) {
-        page.addSkipped(name, `It has ${found.size} bytes; the limit is ${options.maxFileBytes}.`);
+        page.addTooLarge(name, `It has ${found.size} bytes; the limit is ${options.maxFileBytes}.`);
       } else page.add(name, found);
     });
     return page;
@@ -197,7 +197,7 @@ class FolderPage {
   readonly #files: TreeFile[] = [];
   readonly folders: string[] = [];
   readonly unreadable: UnreadableEntry[] = [];
-  readonly skipped: { readonly path: string; readonly reason: string }[] = [];
+  readonly skipped: SkippedFile[] = [];
 
   /** `device`: undefined if the folder could not be read. `seenAtMs`: time before the first file was examined. */
   constructor(folder: string, device: number | undefined, seenAtMs: number, { ignoreInodes = false } = {}) {
@@ -224,6 +224,10 @@ class FolderPage {
 
   addSkipped(name: string, reason: string): void {
     this.skipped.push({ path: this.pathOf(name), reason });
+  }
+
+  addTooLarge(name: string, reason: string): void {
+    this.skipped.push({ path: this.pathOf(name), reason, isTooLarge: true });
   }
 
   cannotRead(name: string, reason: string, what?: UnreadableEntry["what"]): void {

@@ -1,7 +1,7 @@
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
-import type { FileTree, TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
+import type { FileTree, SkippedFile, TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
 import { limitBytes } from "../../lib/text.ts";
@@ -143,13 +143,13 @@ function createPaging(
   return async (entries) => {
     const files: TreeFile[] = [];
     const unreadable: UnreadableEntry[] = [];
-    const skipped: { path: string; reason: string }[] = [];
+    const skipped: SkippedFile[] = [];
     for (const entry of entries) {
       const path = decoder.decode(entry.path);
       if (!isIncluded(path)) continue;
       try {
         const reason = findReason(entry, path, config) ?? ((await isPointer(entry, clone, signal)) ? IS_POINTER : "");
-        if (reason) skipped.push({ path, reason });
+        if (reason) skipped.push({ path, reason, ...(isLarge(entry, config) && { isTooLarge: true }) });
         else files.push({ path, size: entry.size ?? 0, modifiedAtMs, stamp: entry.id, node: "" });
       } catch (error) {
         if (!(error instanceof MissingObjectError)) throw error;
@@ -169,8 +169,11 @@ function findReason({ mode, size, path: bytes }: TreeEntry, path: string, config
   if (!Buffer.from(path).equals(bytes)) return "Its name is not valid UTF-8.";
   // Such paths are only made by hand, to write outside of a working tree.
   if (path.split("/").some((part) => part === "" || part === "." || part === "..")) return "Its path is invalid.";
-  const isLarge = size !== undefined && size > config.maxFileBytes;
-  return isLarge ? `It has ${size} bytes; the limit is ${config.maxFileBytes}.` : undefined;
+  return isLarge({ size }, config) ? `It has ${size} bytes; the limit is ${config.maxFileBytes}.` : undefined;
+}
+
+function isLarge({ size }: Pick<TreeEntry, "size">, { maxFileBytes }: GitTreeConfig): boolean {
+  return size !== undefined && size > maxFileBytes;
 }
 
 /** Whether it is a pointer of Git LFS. Throws if the object is missing, also when git does not know its size. */

@@ -39,6 +39,7 @@ export function createGitKind(access: () => GitAccess, toolsOf: TreeToolsOf): So
       name: "Git repository",
       noun: "Git repository",
       nouns: "Git repositories",
+      place: "the files of one branch",
       scope: "Git repositories",
       array:
         "Git repositories: an array of {source_id, repository, branch, include, exclude, credential, hidden, max_file_mb}; the last six may be left out. credential is the name of an environment variable.",

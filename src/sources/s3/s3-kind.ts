@@ -33,6 +33,7 @@ export function createS3Kind(
       name: "S3 bucket",
       noun: "S3 bucket",
       nouns: "S3 buckets",
+      place: "files in S3, MinIO and the like",
       scope: "S3 buckets",
       array:
         "Buckets of S3 or of what is compatible with it: an array of {source_id, bucket, prefix, endpoint, region, include, exclude, credential, hidden, max_file_mb}; the last eight may be left out. credential is the name of an environment variable.",

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError, explain, RemoteError } from "../../contracts/errors.ts";
-import type { FileTree, TreeFile, TreePage } from "../../contracts/file-tree.ts";
+import type { FileTree, SkippedFile, TreeFile, TreePage } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import type { Unreadable } from "../../contracts/source.ts";
 import { limitBytes, plural } from "../../lib/text.ts";
@@ -130,13 +130,13 @@ function createPaging(rules: ObjectRules, root: string): (objects: readonly Stor
   return (objects) => {
     const files: TreeFile[] = [];
     const unreadable: Unreadable[] = [];
-    const skipped: { path: string; reason: string }[] = [];
+    const skipped: SkippedFile[] = [];
     for (const { name, size, modifiedAtMs, etag, unreadable: reason } of objects) {
       const path = name.slice(root.length);
       if (!isIncluded(path)) continue;
       if (reason) unreadable.push({ kind: "unreadable", path, reason });
       else if (size > rules.maxFileBytes) {
-        skipped.push({ path, reason: `It has ${size} bytes; the limit is ${rules.maxFileBytes}.` });
+        skipped.push({ path, reason: `It has ${size} bytes; the limit is ${rules.maxFileBytes}.`, isTooLarge: true });
       } else files.push({ path, size, modifiedAtMs, stamp: etag, node: "" });
     }
     return { folder: "", files, unreadable, skipped };

@@ -6,6 +6,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { ListedFile, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
 import type {
   ChangesSince,
+  LeftOut,
   Listing,
   ListingOutcome,
   RememberedItem,
@@ -70,6 +71,7 @@ export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Sour
         signal,
       );
     },
+    leftOut: () => scan.leftOut,
     conclude: (outcome) => scan.conclude(outcome),
     async close() {
       await tools.tree.close?.();
@@ -87,6 +89,7 @@ interface FinishedScan extends ScanResult {
   readonly cursor: string;
   /** Only some folders were scanned. */
   readonly isPartial: boolean;
+  readonly leftOut: LeftOut;
 }
 
 /** Where stamps are not reliable, every run reads one hundredth of the files, in rotation. */
@@ -140,6 +143,10 @@ class TreeScan {
     if (this.#finished) await concludeScan(this.#finished, outcome, this.#tools);
   }
 
+  get leftOut(): LeftOut | undefined {
+    return this.#finished?.isPartial ? undefined : this.#finished?.leftOut;
+  }
+
   /** Of two concurrent listings, one scans: two scans would give each new file two documents. */
   async #scanOnce(signal: AbortSignal): Promise<FinishedScan> {
     const previous = (this.#running ?? Promise.resolve()).catch(() => undefined);
@@ -173,7 +180,14 @@ class TreeScan {
     const recalled = partial ? [] : await recallLostEntries(diff, this.#tools);
     const result = await identifyFiles(diff, recalled, { ...this.#tools, erased: blocked }, signal);
     const cursor = (result.isUnchanged && before) || this.cursor;
-    this.#finished = { ...result, root, turn: partial ? last : next, cursor, isPartial: partial !== undefined };
+    this.#finished = {
+      ...result,
+      root,
+      turn: partial ? last : next,
+      cursor,
+      isPartial: partial !== undefined,
+      leftOut: diff.skipped.counts,
+    };
     return this.#finished;
   }
 }

@@ -1,8 +1,8 @@
 import type { BlockedItems } from "../../contracts/erasure.ts";
-import type { FileTree, TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
+import type { FileTree, SkippedFile, TreeFile, TreePage, UnreadableEntry } from "../../contracts/file-tree.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { KnownFile, Manifest, ManifestEntry } from "../../contracts/manifest.ts";
-import type { Completeness, Unreadable } from "../../contracts/source.ts";
+import type { Completeness, LeftOut, Unreadable } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { plural } from "../../lib/text.ts";
 import { TimeSlice } from "../../lib/time-slice.ts";
@@ -358,10 +358,17 @@ class SkippedFiles {
   readonly #examples: { readonly path: string; readonly reason: string }[] = [];
   readonly #types = new Map<string, number>();
   #count = 0;
+  #tooLarge = 0;
 
-  add(skipped: readonly { readonly path: string; readonly reason: string }[]): void {
+  add(skipped: readonly SkippedFile[]): void {
     this.#count += skipped.length;
+    this.#tooLarge += skipped.filter(({ isTooLarge }) => isTooLarge).length;
     this.#examples.push(...skipped.slice(0, MAX_NAMED - this.#examples.length));
+  }
+
+  get counts(): LeftOut {
+    const type = [...this.#types.values()].reduce((sum, count) => sum + count, 0);
+    return { type, size: this.#tooLarge, other: this.#count - this.#tooLarge };
   }
 
   addType(type: string): void {

@@ -35,6 +35,7 @@ export function createWebKind(toolsOf: ToolsOf): SourceKind<WebSourceConfig> {
       name: "Web site",
       noun: "web site",
       nouns: "web sites",
+      place: "pages, found by following links",
       scope: "Web sites",
       array:
         "Web sites: an array of {source_id, start_urls, include, exclude, max_depth, max_pages, images}; the last five may be left out.",
