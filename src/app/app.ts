@@ -2,6 +2,7 @@ import type { AuditLog } from "../contracts/audit.ts";
 import type { Asking, Wire } from "../contracts/backend.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import type { OtherStore } from "../contracts/domain-state.ts";
+import type { ErasureRecords, Hold } from "../contracts/erasure.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
@@ -15,6 +16,8 @@ import type { Deletion } from "../engine/delete-domain.ts";
 import type { PlacedFinding } from "../engine/doctor.ts";
 import type { Documents } from "../engine/documents.ts";
 import type { DomainStatus } from "../engine/domain-status.ts";
+import type { EraseRequest, EraseResult } from "../engine/erase/erase.ts";
+import type { HoldRequest } from "../engine/erase/holds.ts";
 import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
 import type { GenerationsView } from "../engine/generations.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
@@ -25,6 +28,7 @@ import type { MapFile } from "../engine/map-files.ts";
 import type { MigrateRequest, MigrateResult } from "../engine/migrate/migrate.ts";
 import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
+import type { SearchableDocuments } from "../engine/searchable-documents.ts";
 import type { Plans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
@@ -33,6 +37,7 @@ import type { JobRunner } from "../jobs/job-runner.ts";
 import type { JobStore } from "../jobs/job-store.ts";
 import type { ReportStore } from "../reports/report-store.ts";
 import type { Access } from "../security/access.ts";
+import type { AnswerModels } from "./answer-model.ts";
 import type { Config } from "./config.ts";
 import type { WorkerOptions } from "./run-worker.ts";
 import type { Schedule } from "./schedule.ts";
@@ -48,11 +53,19 @@ export interface App {
   readonly audit: AuditLog;
   /** Everything the backend holds, also what other clients put there. */
   readonly inventory: Inventory;
+  /** Who writes answers. */
+  readonly answerModels: AnswerModels;
   readonly schedule: Schedule;
   /** Addresses that were registered one by one, and the state of every web page. */
   readonly ingest: Ingest;
   /** Files without ids, and the stored texts of their versions. */
   readonly documents: Documents;
+  /** What readers see, of every kind of source. `read` throws BusyError as `query` does. */
+  readonly searchableDocuments: Omit<SearchableDocuments, "read"> & {
+    read(
+      ...request: [...Parameters<SearchableDocuments["read"]>, asking?: Asking]
+    ): ReturnType<SearchableDocuments["read"]>;
+  };
   /**
    * Vector stores that are being built for the domain, or were replaced and are not deleted yet. Empty if the domain's ledger is damaged.
    */
@@ -71,6 +84,15 @@ export interface App {
   maintain(request: MaintenanceRequest, job: JobContext): Promise<MaintenanceResult>;
   /** Must run inside a job. Compares everything again and signs the findings; with `repair`, repairs them and compares once more. */
   verify(request: VerifyRequest, options: { readonly repair: boolean }, job: JobContext): Promise<VerifyResult>;
+  /** Must run inside a job. Removes documents from everywhere, blocks them, and signs a receipt. */
+  erase(request: EraseRequest, job: JobContext): Promise<EraseResult>;
+  /** What was erased and is blocked, and what is held. */
+  erasures(domainId: DomainId): Promise<ErasureRecords>;
+  /** Lets an erased item, or all of an erasing, be crawled again; returns how many items. */
+  allowErased(domainId: DomainId, item: string): Promise<number>;
+  /** Holds a document, or the whole domain: neither erased nor purged. */
+  setHold(request: HoldRequest): Promise<Hold>;
+  liftHold(domainId: DomainId, wanted: { readonly sourceId: SourceId | ""; readonly item: string }): Promise<Hold>;
   /** What verifications found: the certificates in the folders of the domains. */
   readonly certificates: Certificates;
   /** Must run inside a job. Upgrades the source folders of earlier layouts. */

@@ -18,6 +18,8 @@ import { createDocuments } from "../engine/documents.ts";
 import { createDomainStatuses } from "../engine/domain-status.ts";
 import type { EngineParts, RetentionRules } from "../engine/engine-parts.ts";
 import { blockedIn, withoutErased } from "../engine/erase/blocked-items.ts";
+import { erase } from "../engine/erase/erase.ts";
+import { allowErased, liftHold, setHold } from "../engine/erase/holds.ts";
 import { explainDocument } from "../engine/explain.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
@@ -29,6 +31,7 @@ import { migrate } from "../engine/migrate/migrate.ts";
 import { describeHits, query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
+import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
 import { createPlans } from "../engine/stored-plans.ts";
 import type { VerifyRequest } from "../engine/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify-domain.ts";
@@ -49,12 +52,13 @@ import { createReportStore, type ReportStore } from "../reports/report-store.ts"
 import type { Access } from "../security/access.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import { openAccess } from "../security/open-access.ts";
-import { openSigner } from "../security/signing-key.ts";
+import { type LocalServer, openAnswerModels, readChosenModel } from "./answer-model.ts";
 import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
 import type { Config } from "./config.ts";
 import { createDomainModels } from "./domain-models.ts";
+import { openErasing } from "./erasing.ts";
 import { examineWith } from "./examine-with.ts";
 import { crawlJob, crawlTask } from "./jobs.ts";
 import { openBackend } from "./open-backend.ts";
@@ -72,6 +76,8 @@ import { WATCH_ACTION } from "./watch.ts";
 export type ComposePace = Pace & {
   /** Reads only, as the doctor does: stores nothing about what it finds. */
   readonly readOnly?: boolean;
+  /** Where language models of this machine are looked for. */
+  readonly localServers?: readonly LocalServer[];
   readonly web?: WebPace;
   /** Additional kinds of sources. */
   readonly kinds?: readonly SourceKind[];
@@ -108,19 +114,23 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     earlierMembers: () => web.registry.earlierMembers,
     archivedMaps: (source) => findArchivedMaps(reports, source),
   });
-  const opened = await openBackend(config, {
-    indexFolder: folder("index"),
-    extractor,
-    responseLog,
-    searching,
-    uploads: ledgers.uploads,
-    domainModels: createDomainModels({
-      domains,
-      query: (...asked) => app.query(...asked),
-      describeHits: (store, hits) => describeHits(store, hits, parts),
-    }),
-    ...pace,
-  });
+  const chosenModel = config.answers.model ?? (await readChosenModel(folder("index")));
+  const opened = await openBackend(
+    { ...config, answers: { ...config.answers, model: chosenModel } },
+    {
+      indexFolder: folder("index"),
+      extractor,
+      responseLog,
+      searching,
+      uploads: ledgers.uploads,
+      domainModels: createDomainModels({
+        domains,
+        query: (...asked) => app.query(...asked),
+        describeHits: (store, hits) => describeHits(store, hits, parts),
+      }),
+      ...pace,
+    },
+  );
   const { backend, facts } = opened;
   let inventory: App["inventory"] | undefined;
   const sharepoint = openSharePoint(config, pace);
@@ -136,7 +146,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
   const runner = createJobRunner({ jobsFolder: folder("jobs") });
   const queue = openTaskQueue(databaseOf(config));
   const starter = config.runJobsIn === "workers" ? createQueueingRunner(runner, jobs, queue) : runner;
-  const signer = openSigner(folder("security"));
+  const { signer } = parts.erasing;
   const crawlInJob: App["crawl"] = (request, job) =>
     logWaits(sharepoint, job, async () => {
       const { approvedPlan } = request;
@@ -157,10 +167,17 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       inventory ??= createInventory({ client: opened.client(), clientFor: opened.client, responseLog });
       return inventory;
     },
+    answerModels: openAnswerModels({
+      config,
+      folder: folder("index"),
+      use: opened.writeWith,
+      servers: pace.localServers,
+    }),
     get ingest() {
       return ingest();
     },
     documents: createDocuments(parts),
+    searchableDocuments: openSearchableDocuments(parts, searching),
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
     schedule: openSchedule({ domains, jobs, folder: folder("domains"), states: ledgers.schedules }, () => app),
@@ -174,6 +191,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     verify: (request, options, job) =>
       logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
     certificates: createCertificates(parts),
+    ...erasureVerbs(parts),
     ...searchVerbs(parts, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createDomainStatuses(parts),
@@ -230,6 +248,7 @@ function openIngest(
       documents: web.documents,
       images: web.images,
       domains,
+      erasures: openErasureStore(storageFolder(storagePath, "domains")),
       backend,
       crawlerFolder: storageFolder(storagePath, "crawler"),
       rules: web.rules,
@@ -253,6 +272,21 @@ async function verify(
   return repair ? await repairDomain(request, parts, job) : (await verifyDomain(request, parts, job)).result;
 }
 
+type ErasureVerb = "erase" | "erasures" | "allowErased" | "setHold" | "liftHold";
+
+function erasureVerbs(parts: EngineParts): Pick<App, ErasureVerb> {
+  return {
+    erase: (request, job) => erase(request, parts, job),
+    async erasures(domainId) {
+      await parts.domains.get(domainId);
+      return await parts.erasures.read(domainId);
+    },
+    allowErased: (domainId, item) => allowErased(domainId, item, parts),
+    setHold: (request) => setHold(request, parts, new AbortController()),
+    liftHold: (domainId, wanted) => liftHold(domainId, wanted, parts),
+  };
+}
+
 function searchVerbs(
   parts: Parameters<typeof query>[1] & Parameters<typeof explainDocument>[1],
   searching: Searching,
@@ -262,6 +296,11 @@ function searchVerbs(
     explainDocument: (request, asking = {}) =>
       searching(asking, () => explainDocument({ ...request, signal: asking.signal }, parts)),
   };
+}
+
+function openSearchableDocuments(parts: SearchableParts, searching: Searching): App["searchableDocuments"] {
+  const shown = createSearchableDocuments(parts);
+  return { ...shown, read: (key, range, asking = {}) => searching(asking, () => shown.read(key, range)) };
 }
 
 function noneIfDamaged(error: unknown): readonly [] {
@@ -450,6 +489,7 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
       return withoutErased(run.config.kind.open(run, { ...options, blocked }), run, blocked, erasures, options);
     },
     erasures,
+    erasing: openErasing(config, domains),
     extractor: trees.extractor,
     retention: retentionRules(config),
     now: trees.now,

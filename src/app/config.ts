@@ -501,7 +501,7 @@ export interface AnswerSettings {
   readonly temperature: number | null;
 }
 
-interface AnswerModel {
+export interface AnswerModel {
   readonly kind: "openai" | "azure_openai";
   /** OpenAI and compatible services: up to `/v1`, "" for OpenAI itself. Azure: the resource's endpoint. */
   readonly baseUrl: string;

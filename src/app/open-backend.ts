@@ -21,7 +21,7 @@ import { restrictToOwner } from "../inventory/restrict-to-owner.ts";
 import { later } from "../lib/later.ts";
 import { describePostgres } from "../lib/sql/postgres-database.ts";
 import { storageFolder } from "../mirror/layout.ts";
-import type { AnswerSettings, Config, EmbeddingSettings } from "./config.ts";
+import type { AnswerModel, AnswerSettings, Config, EmbeddingSettings } from "./config.ts";
 import type { IndexFacts } from "./examine-index.ts";
 
 const openai = later<typeof import("openai")>("openai/index.mjs");
@@ -34,6 +34,8 @@ export interface OpenedBackend {
   /** Creates a client of that protocol; for a principal, or for the product itself. */
   readonly client: (by?: Principal) => OpenAI;
   readonly facts: IndexFacts;
+  /** From now on this model writes answers; null: none. Only where the settings name none. */
+  readonly writeWith: (model: AnswerModel | null) => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -64,7 +66,7 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
   const vectorModel = await openVectorModel(settings);
   const { provider, place, vectors } = await openStores(database, vectorModel, { ...options, storagePath, settings });
   const embedder = (): Promise<Embedder> => vectorModel.first();
-  const chat = await openChatModel(config.answers);
+  let chat = await openChatModel(config.answers);
   const backend = await createEmbeddedBackend({
     provider,
     folder: indexFolder,
@@ -85,7 +87,12 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
     await chat?.close();
     await backend.close();
   };
-  return { backend, wire, client: clientOf(rejecting(base)), facts, close };
+  const writeWith = async (model: AnswerModel | null): Promise<void> => {
+    const before = chat;
+    chat = await openChatModel({ ...config.answers, model });
+    await before?.close();
+  };
+  return { backend, wire, client: clientOf(rejecting(base)), facts, writeWith, close };
 }
 
 /** Rethrows failures inside the process as they are, so that the caller can log the real cause. */
@@ -155,7 +162,7 @@ async function openRemote(
     await backend.close();
     await proxy.close();
   };
-  return { backend, wire, client: clientOf(owned(forward)), facts, close };
+  return { backend, wire, client: clientOf(owned(forward)), facts, writeWith: async () => undefined, close };
 }
 
 /** Creates the official client, connected to `wire` without a network. The address must only be well-formed. */

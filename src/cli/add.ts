@@ -1,11 +1,11 @@
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import type { Registered } from "../engine/ingest/ingest.ts";
+import { plainText } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { isAddress, sourceNamed } from "./source-named.ts";
-import { plainText } from "./terminal-text.ts";
 
 export const addCommand: Command = {
   name: "add",

@@ -5,19 +5,21 @@ import { explain } from "../contracts/errors.ts";
 
 /**
  * Runs a command that changes something, with audit entries before and after that name the user. If the first entry cannot be written, the
- * command does not run. `outcomeOf` is for work that returns its failure.
+ * command does not run. `outcomeOf` is for work that returns its failure. `unaudited`: the arguments are left out, because they name
+ * what is to be erased.
  */
 export async function audited<T>(
   audit: AuditLog,
   work: () => Promise<T>,
   outcomeOf: (result: T) => AuditOutcome = () => ({ ok: true, error: "" }),
+  { unaudited = false }: { readonly unaudited?: boolean } = {},
 ): Promise<T> {
   const [command = "", ...args] = process.argv.slice(2);
   const finish = await audit.begin({
     who: personHere(),
     from: "",
     action: `lockstep ${command}`,
-    what: args.length > 0 ? { arguments: args.join(" ") } : {},
+    what: args.length > 0 ? { arguments: unaudited ? "(left out)" : args.join(" ") } : {},
   });
   const end = (outcome: AuditOutcome): Promise<void> =>
     finish(outcome).catch((error: unknown) => {
@@ -34,12 +36,12 @@ export async function audited<T>(
 }
 
 function personHere(): Principal {
-  const name = userName();
+  const name = userHere();
   return { kind: "terminal", id: name, name, role: "admin" };
 }
 
 /** Containers run as users without a name. */
-function userName(): string {
+export function userHere(): string {
   try {
     return userInfo().username;
   } catch {

@@ -14,7 +14,10 @@ import {
   STEPS,
   type Step,
   sayLeftOut,
+  VISIBILITIES,
+  type Visibility,
 } from "../engine/crawl-request.ts";
+
 import { parsePlanId } from "../engine/stored-plans.ts";
 import { sumUp } from "../engine/tally.ts";
 import { pathExists } from "../lib/file-system.ts";
@@ -55,6 +58,12 @@ const OPTIONS: Readonly<Record<string, OptionSpec>> = {
   swap: { help: "Fills a fresh vector store and changes over to it at the end (OpenAI, Azure; with --mode full)." },
   force: {
     help: "Extracts, cuts and embeds everything anew, also what the index has with the same content (with --mode full).",
+  },
+  visibility: {
+    value: "when",
+    choices: VISIBILITIES,
+    default: "crawl",
+    help: "Readers see what changed when the whole crawl is done, or each source when it is in (embedded index).",
   },
   checksum: {
     help: "Reads every file, at its source and on our disk, whatever its size and time say. Every blob and object is downloaded, which its service may charge for.",
@@ -146,6 +155,7 @@ function readRequest(call: Call, steps: readonly Step[]): CrawlRequest {
     vectorStoreId: store === undefined ? undefined : parseVectorStoreId(store),
     swap: call.flag("swap"),
     force: call.flag("force"),
+    visibility: call.text("visibility") as Visibility,
     confirmDeletes: call.flag("confirm-deletes"),
     retryBatches: Number(call.text("retry-batches")),
     retryFailed: call.flag("retry-failed"),

@@ -12,10 +12,10 @@ import type {
   SectionsView,
 } from "../engine/documents.ts";
 import type { Hunk } from "../lib/line-difference.ts";
-import { plural, sayBytes } from "../lib/text.ts";
+import { plainText, plural, sayBytes } from "../lib/text.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
-import { plainLine, plainText } from "./terminal-text.ts";
+import { plainLine } from "./terminal-text.ts";
 
 const USUAL_LIMIT = "50";
 

@@ -4,11 +4,10 @@ import { BadInputError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { Generation } from "../contracts/search-index.ts";
 import type { GenerationsView } from "../engine/generations.ts";
-import { plural } from "../lib/text.ts";
+import { plainText, plural } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
-import { plainText } from "./terminal-text.ts";
 
 export const generationsCommand: Command = {
   name: "generations",

@@ -2,11 +2,10 @@ import { BadInputError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import { INGEST_STATUSES, type IngestItem } from "../contracts/registry.ts";
 import type { Ingest, ItemView } from "../engine/ingest/ingest.ts";
-import { plural } from "../lib/text.ts";
+import { plainText, plural } from "../lib/text.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { itemNamed } from "./source-named.ts";
-import { plainText } from "./terminal-text.ts";
 
 const USUAL_LIMIT = "50";
 

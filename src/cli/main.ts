@@ -5,6 +5,15 @@ import { type Command, helpText, readCall } from "./command.ts";
 
 /** Loaded when called: `query` need not wait for the pages, nor `serve` for the sandbox. */
 const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Promise<Command> }>> = {
+  try: {
+    summary:
+      "Makes a folder or a web site searchable, and serves it: the page, and the addresses for chat and MCP clients.",
+    load: async () => (await import("./try.ts")).tryCommand,
+  },
+  domains: {
+    summary: "Lists, shows, creates, edits and deletes domains: knowledge bases with their sources.",
+    load: async () => (await import("./domains.ts")).domainsCommand,
+  },
   serve: {
     summary: "Runs the server: pages, endpoints and the OpenAI protocol.",
     load: async () => (await import("./serve.ts")).serveCommand,
@@ -75,6 +84,14 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
     summary: "Proves that source, mirror and index of a domain say the same, or says where not; checks certificates.",
     load: async () => (await import("./verify.ts")).verifyCommand,
   },
+  erase: {
+    summary: "Removes documents from everywhere, blocks them from being crawled again, and signs a receipt.",
+    load: async () => (await import("./erase.ts")).eraseCommand,
+  },
+  holds: {
+    summary: "Lists, sets and lifts holds: what is held can be neither erased nor purged.",
+    load: async () => (await import("./holds.ts")).holdsCommand,
+  },
   documents: {
     summary: "Lists the files of folders and the like, tells everything about one, or prints what it said.",
     load: async () => (await import("./documents.ts")).documentsCommand,
@@ -98,6 +115,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
   query: {
     summary: "Searches a domain and prints the passages with their sources.",
     load: async () => (await import("./query.ts")).queryCommand,
+  },
+  mcp: {
+    summary: "Serves search and documents to one AI client on standard input and output (Model Context Protocol).",
+    load: async () => (await import("./mcp.ts")).mcpCommand,
   },
   sandbox: {
     summary: "Runs a simulated SharePoint tenant and a web site, to try, develop and test without real ones.",

@@ -1,10 +1,10 @@
 import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
+import { plainText } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { itemNamed } from "./source-named.ts";
-import { plainText } from "./terminal-text.ts";
 
 export const removeCommand: Command = {
   name: "remove",

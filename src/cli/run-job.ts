@@ -10,6 +10,8 @@ export interface CommandJob {
   /** Throws before there is a job if the request is not possible. */
   prepare(app: App): Promise<JobWork>;
   summary(data: unknown): string;
+  /** The audit log does not have the arguments. */
+  readonly unaudited?: boolean;
   /** The summary alone goes to standard output. */
   readonly isJson?: boolean;
   /** Where it is more than 0 for ok and 1 for not ok; undefined: these. */
@@ -29,7 +31,10 @@ export async function runJob(job: CommandJob): Promise<number> {
   }
 }
 
-async function runIn(app: App, { prepare, summary, isJson = false, exitCode }: CommandJob): Promise<number> {
+async function runIn(
+  app: App,
+  { prepare, summary, isJson = false, unaudited = false, exitCode }: CommandJob,
+): Promise<number> {
   let stoppedBy: StopSignal | undefined;
   void untilStopped().then((signal) => {
     stoppedBy = signal;
@@ -39,12 +44,12 @@ async function runIn(app: App, { prepare, summary, isJson = false, exitCode }: C
   const { start, work } = await prepare(app);
   if (stoppedBy) return exitCodeOf(stoppedBy);
   const run = async (): Promise<JobRecord> => {
-    const job = await app.runner.start({ ...start, endpoint: `lockstep ${process.argv.slice(2).join(" ")}` }, work);
+    const job = await app.runner.start({ endpoint: `lockstep ${process.argv.slice(2).join(" ")}`, ...start }, work);
     await showJob(followJob(app, job.jobId), isJson ? process.stderr : process.stdout);
     return job.done;
   };
   const outcome = ({ result }: JobRecord) => ({ ok: result?.ok ?? false, error: result?.error ?? "" });
-  const record = await (start.dryRun ? run() : audited(app.audit, run, outcome));
+  const record = await (start.dryRun ? run() : audited(app.audit, run, outcome, { unaudited }));
   const { jobId, result, state } = record;
   process.stdout.write(summary(result?.data));
   (isJson ? process.stderr : process.stdout).write(`Job ${jobId} ${state}.\n`);

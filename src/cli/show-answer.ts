@@ -1,6 +1,7 @@
 import { styleText } from "node:util";
 import { sayFreshness } from "../lib/freshness.ts";
-import { cutToWidth, plainText, textWidth } from "./terminal-text.ts";
+import { plainText } from "../lib/text.ts";
+import { cutToWidth, textWidth } from "./terminal-text.ts";
 
 export interface ShownPassage {
   readonly name: string;

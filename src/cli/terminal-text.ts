@@ -1,10 +1,6 @@
-/** Replaces escape sequences and other control characters by blanks, so that documents cannot control the terminal. */
-export function plainText(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
-}
+import { plainText } from "../lib/text.ts";
 
-/** The same for one line of a text, keeping its indentation. */
+/** plainText for one line of a text, keeping its indentation. */
 export function plainLine(text: string): string {
   return `${/^[ \t]*/.exec(text)?.[0] ?? ""}${plainText(text)}`;
 }

@@ -4,6 +4,7 @@ import { BadInputError, explain } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import type { JobRecord } from "../contracts/job.ts";
 import { type CheckedCertificate, checkCertificate, formatCertificate } from "../engine/certificate.ts";
+import { type CheckedReceipt, checkReceipt } from "../engine/erase/receipt.ts";
 import type { SourceVerification, Verdict } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
 import { plural } from "../lib/text.ts";
@@ -29,7 +30,10 @@ export const verifyCommand: Command = {
     repair: { help: "Makes anew what is damaged, crawls with every file read, and verifies again." },
     prove: { value: "item", help: "Prints the certificate with proofs for this item (its id, file id, path or name)." },
     json: { help: "Prints the certificate as JSON; the log goes to standard error." },
-    check: { value: "file", help: "Checks a certificate or proof instead; needs no storage." },
+    check: {
+      value: "file",
+      help: "Checks a certificate, a proof or the receipt of an erasing instead; needs no storage.",
+    },
     key: { value: "fingerprint", help: "With --check: who must have signed it (SHA256:…)." },
   },
   examples: [
@@ -118,9 +122,31 @@ async function check(file: string, call: Call): Promise<number> {
   const text = await readFile(file, "utf8").catch((error: unknown) => {
     throw new BadInputError(`read '${file}': ${explain(error)}`);
   });
+  const receipt = checkReceipt(text, call.text("key"));
+  if (receipt) {
+    process.stdout.write(call.flag("json") ? `${JSON.stringify(receipt, null, 2)}\n` : sayReceipt(receipt));
+    return CHECK_EXIT_CODES[receipt.outcome];
+  }
   const checked = checkCertificate(text, call.text("key"));
   process.stdout.write(call.flag("json") ? `${JSON.stringify(checked, null, 2)}\n` : sayChecked(checked));
   return checked.outcome === "signed" && checked.isLate ? LATE_EXIT_CODE : CHECK_EXIT_CODES[checked.outcome];
+}
+
+function sayReceipt({ outcome, reason, fingerprint, statement }: CheckedReceipt): string {
+  if (outcome === "broken") return `Not valid: ${reason}.\n`;
+  const { domain_id, finished_utc, items, places, left, may_still_be } = statement;
+  const removed = places.filter((place) => place.removed > 0).map((place) => `${place.place} (${place.removed})`);
+  const lines = [
+    outcome === "signed"
+      ? `Valid, signed by ${fingerprint}.`
+      : `Signer unknown: ${reason}. It says of itself ${fingerprint}.`,
+    `Domain ${domain_id} at ${finished_utc}: ${plural(items.length, "document")} erased.`,
+    ...items.map(({ source_id, item }) => `Erased: item '${item}' of source '${source_id}'.`),
+    `Removed from: ${removed.join(", ") || "nowhere, nothing was found"}.`,
+    ...left.map((sentence) => `Left: ${sentence}`),
+    ...may_still_be.map((sentence) => `May still be: ${sentence}`),
+  ];
+  return lines.map((line) => `${plainLine(line)}\n`).join("");
 }
 
 function sayChecked({ outcome, reason, fingerprint, statement, proofs, isLate }: CheckedCertificate): string {

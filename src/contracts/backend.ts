@@ -10,6 +10,11 @@ export interface OwnerChange {
   readonly folders: { readonly from: string; readonly to: string };
 }
 
+/** Recognises texts that quote documents. */
+export interface Quotes {
+  isIn(text: string): boolean;
+}
+
 export interface Watch {
   readonly signal: AbortSignal;
   /** Gets progress messages of long work. */
@@ -41,8 +46,17 @@ export interface Backend {
    * vector store of the account. Never deletes uploads of others; uploads of unknown origin are left and counted.
    */
   sweepUploads?(sweep: UploadSweep): Promise<SweptUploads>;
+  /** Present likewise: deletes uploads from these stores and for good. Uploads that are gone already are no error. */
+  eraseUploads?(files: readonly FileId[], stores: readonly VectorStoreId[], signal: AbortSignal): Promise<void>;
   /** Present likewise. Called before the ledger of a domain is deleted, so that its uploads can still be swept. */
   forgetDomain?(domainId: DomainId): Promise<void>;
+  /** Present if it stores answers and attached files itself. */
+  readonly kept?: {
+    /** Deletes stored responses, and turns of conversations, that quote documents; returns how many rows. A dry run only counts. */
+    eraseAnswers(quotes: Quotes, options: { readonly dryRun: boolean }): Promise<number>;
+    /** Deletes a file that was attached over the wire, from every store. */
+    eraseFile(fileId: FileId): Promise<void>;
+  };
   close(): Promise<void>;
 }
 

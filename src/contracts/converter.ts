@@ -27,4 +27,6 @@ export interface Converter {
    * one result per item, in any order. Throws if the original cannot be read at all.
    */
   convert(original: string, items: readonly OriginalItem[], signal: AbortSignal): AsyncIterable<Converted>;
+  /** Present if items share an original (an absolute path): rewrites it without these items. */
+  leaveOut?(original: string, items: readonly OriginalItem[]): Promise<void>;
 }

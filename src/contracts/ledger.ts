@@ -181,6 +181,29 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
+/** What the ledger remembers of an item, in all tables. */
+export interface LedgerTraces {
+  readonly rows: number;
+  /** Names and addresses, present and earlier. */
+  readonly names: readonly string[];
+  /** Paths below the source's root. */
+  readonly paths: readonly string[];
+  /** Paths below the source's folder, or below `crawler/`. */
+  readonly files: readonly string[];
+  readonly fileIds: readonly FileId[];
+  /** SHA-256 of what it is now, as far as that is known. */
+  readonly hashes: readonly string[];
+  /** And of its earlier versions. */
+  readonly earlierHashes: readonly string[];
+}
+
+export interface ItemWithContent {
+  readonly kind: string;
+  readonly sourceId: string;
+  readonly itemId: ItemId;
+  readonly path: string;
+}
+
 export interface LedgerOptions {
   readonly readOnly: boolean;
   /** With readOnly, for dry runs: a snapshot whose puts are visible only here. Must be closed. */
@@ -257,6 +280,14 @@ export interface Ledgers {
   indexedStores(domainId: DomainId, sources: readonly LedgerSource["config"][]): Promise<readonly VectorStoreId[]>;
   /** Deletes the index rows of a store that is not the domain's own. */
   dropStore(source: LedgerSource, store: VectorStoreId): Promise<void>;
+  /** Everything that the ledger knows of an item; undefined: it has neither the source nor embedded versions of the domain. */
+  traces(source: LedgerSource, item: ItemId): Promise<LedgerTraces | undefined>;
+  /** Deletes every row of an item, and links and plans that name one of the words; exports are rewritten by whoever writes them. */
+  eraseTraces(source: LedgerSource, item: ItemId, words: readonly string[]): Promise<number>;
+  /** Items of the domain, of any source, that have one of these contents. */
+  withContent(domainId: DomainId, hashes: readonly string[]): Promise<readonly ItemWithContent[]>;
+  /** Whether another item of the domain has this name. */
+  isNameShared(domainId: DomainId, name: string, item: ItemId): Promise<boolean>;
   /** Deletes everything of the source. */
   forget(source: LedgerSource): Promise<void>;
   /** Renames a domain whose folder has moved and of which no lease is held. Repeatable. */

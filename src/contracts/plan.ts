@@ -50,7 +50,7 @@ export interface Plan {
   findNew(paths: readonly string[]): Promise<ReadonlyMap<string, PlannedItem>>;
   /** Returns what a dry run shows, by step, skipped items last; and the total count. */
   told(limit: number): Promise<{ readonly items: readonly PlannedItem[]; readonly count: number }>;
-  /** Everything, in pages, in the order it was judged. */
+  /** Everything, in pages, step by step, in the order it was judged. */
   all(): AsyncIterable<readonly PlannedItem[]>;
 }
 

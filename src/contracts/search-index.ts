@@ -142,8 +142,62 @@ export interface HitDetails {
   /** The generation that was searched: its number, and its UUID. */
   readonly generation: number;
   readonly generationId: string;
+  /** The document's identity; the source is "" for a file that was attached over the wire. */
+  readonly sourceId: string;
+  readonly itemId: ItemId;
+  /** Counts the passages of the document from 0. */
+  readonly position: number;
   /** Other documents with (nearly) the same passage, which are not separate hits. */
   readonly alsoIn: readonly { readonly fileId: FileId; readonly name: string; readonly path: string }[];
+}
+
+/** A document that readers see. What the index does not know is "". */
+export interface IndexedDocument {
+  readonly fileId: FileId;
+  /** "" for a file that others attached; its item id is the file id. */
+  readonly sourceId: string;
+  readonly itemId: ItemId;
+  readonly name: string;
+  readonly path: string;
+  readonly url: string;
+  /** As the document names itself. */
+  readonly title: string;
+  /** ISO 8601 UTC. */
+  readonly modifiedAt: string;
+  /** Extension without dot, lower-case. */
+  readonly fileType: string;
+  /** ISO 639-1. */
+  readonly language: string;
+}
+
+/** Lengths are in characters (code points) of the text as it was indexed: headings and contents as Markdown. */
+export interface TextPart {
+  readonly text: string;
+  readonly offset: number;
+  /** The length of the whole text. */
+  readonly total: number;
+}
+
+/** `passage`: begin so that this passage (its `position`) is within; an explicit `offset` comes before it. */
+export interface TextRange {
+  readonly offset?: number | undefined;
+  readonly passage?: number | undefined;
+  readonly limit: number;
+}
+
+/** Documents as readers see them now. Nothing is read but what is returned. */
+export interface ReadableDocuments {
+  /** Lists a page, in a fixed order. `after`: `next` of the page before; BadInputError if it is none. */
+  list(page: {
+    readonly after?: string | undefined;
+    readonly limit: number;
+  }): Promise<{ readonly documents: readonly IndexedDocument[]; readonly next?: string }>;
+  /** undefined: readers see no such document. */
+  find(fileId: FileId): Promise<IndexedDocument | undefined>;
+  /** undefined: readers see no such document. */
+  read(fileId: FileId, range: TextRange): Promise<TextPart | undefined>;
+  /** Present if it is cheap: changes whenever readers may see something else. */
+  revision?(): Promise<string>;
 }
 
 /** One vector store as the crawler sees it. */
@@ -170,6 +224,8 @@ export interface Index {
   search(query: SearchQuery): Promise<SearchHit[]>;
   /** Present if the index knows titles: those of these documents, without those that have none. */
   titles?(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>>;
+  /** Absent only where nothing is read. */
+  readonly documents?: ReadableDocuments;
   /**
    * Present if stores may hold files of others: attaches those to another store too. Returns a message for each file that
    * could not be attached.

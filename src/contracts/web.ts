@@ -154,6 +154,8 @@ export interface WebDocuments {
   keepSnapshot(id: ItemId, at: string, bytes: Uint8Array, mimeType: string): Promise<void>;
   snapshots(id: ItemId): Promise<readonly { readonly at: string; readonly bytes: number; readonly path: string }[]>;
   delete(id: ItemId): Promise<void>;
+  /** Deletes its snapshots, too, whether any are kept by now or not. */
+  erase(id: ItemId): Promise<void>;
   /** Deletes expired files; returns how many. */
   removeOld(now: Date): Promise<number>;
 }

@@ -56,9 +56,23 @@ interface WireSignature {
 const CERTIFICATE_FORMAT = "lockstep-certificate-1";
 const PROOF_FORMAT = "lockstep-proof-1";
 
-export async function signCertificate(statement: CertificateStatement, signer: Signer): Promise<Certificate> {
-  const signature = await signer.sign(signedText(CERTIFICATE_FORMAT, statement));
-  return { format: CERTIFICATE_FORMAT, statement, signature: toWire(signature) };
+export function signCertificate(statement: CertificateStatement, signer: Signer): Promise<Certificate> {
+  return signStatement(CERTIFICATE_FORMAT, statement, signer);
+}
+
+export interface SignedStatement<Format extends string, Statement> {
+  readonly format: Format;
+  readonly statement: Statement;
+  readonly signature: WireSignature;
+}
+
+/** Signs the format with the statement, so that none can be taken for another. */
+export async function signStatement<Format extends string, Statement>(
+  format: Format,
+  statement: Statement,
+  signer: Signer,
+): Promise<SignedStatement<Format, Statement>> {
+  return { format, statement, signature: toWire(await signer.sign(signedText(format, statement))) };
 }
 
 export function proofOf(certificate: Certificate, proofs: readonly ItemProof[]): Proof {
@@ -103,6 +117,30 @@ export interface CheckedCertificate {
   readonly isLate: boolean;
 }
 
+/** Who signed a statement; "broken" if something was altered. `expected`: the fingerprint it should be. */
+export function checkSignature(
+  format: string,
+  statement: unknown,
+  signature: JsonObject,
+  expected: string | undefined,
+): Pick<CheckedCertificate, "outcome" | "reason" | "fingerprint"> {
+  const publicKey = String(signature["public_key"]);
+  const fingerprint = fingerprintOf(publicKey);
+  const isSound =
+    signature["algorithm"] === "Ed25519" &&
+    isSignedBy(publicKey, signedText(format, statement), String(signature["signature"]));
+  if (!isSound) {
+    return { outcome: "broken", reason: "the signature does not fit: something was altered", fingerprint };
+  }
+  if (expected === undefined) {
+    return { outcome: "unknown signer", reason: "no key was given to compare with", fingerprint };
+  }
+  if (expected !== fingerprint) {
+    return { outcome: "unknown signer", reason: "it was signed with another key than the one given", fingerprint };
+  }
+  return { outcome: "signed", reason: "", fingerprint };
+}
+
 /** Checks a certificate or a proof by itself; needs no storage. BadInputError for a text that is neither. */
 export function checkCertificate(
   text: string,
@@ -111,20 +149,15 @@ export function checkCertificate(
 ): CheckedCertificate {
   const file = parseFile(text);
   const { statement, signature, proofs } = file;
-  const fingerprint = fingerprintOf(String(signature["public_key"]));
-  const told = { fingerprint, statement, proofs, isLate: isLate(statement, now) };
-  if (!isSound(file))
-    return { outcome: "broken", reason: "the signature does not fit: something was altered", ...told };
+  const checked = checkSignature(CERTIFICATE_FORMAT, statement, signature, expected);
+  const told = { fingerprint: checked.fingerprint, statement, proofs, isLate: isLate(statement, now) };
+  if (checked.outcome === "broken") return { ...checked, ...told };
   for (const proof of proofs) {
     if (isProved(proof, statement)) continue;
     const reason = `the proof of item '${proof.item_id}' (${proof.layer}) does not lead to the root of the certificate`;
     return { outcome: "broken", reason, ...told };
   }
-  if (expected === undefined) return { outcome: "unknown signer", reason: "no key was given to compare with", ...told };
-  if (expected !== fingerprint) {
-    return { outcome: "unknown signer", reason: "it was signed with another key than the one given", ...told };
-  }
-  return { outcome: "signed", reason: "", ...told };
+  return { ...checked, ...told };
 }
 
 function isSound({ statement, signature }: CertificateFile): boolean {

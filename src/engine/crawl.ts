@@ -12,6 +12,7 @@ import { openTogether, sweepDeadDrafts } from "./crawl-draft.ts";
 import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { finishErasures } from "./erase/erase.ts";
 import { CLEAR_STORE, type IndexTarget, openIndexTarget } from "./index-target.ts";
 import { readDomain } from "./read-domain.ts";
 import { finishRenames, waitingJob } from "./rename-domain.ts";
@@ -35,6 +36,7 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const startedAt = nowUtcMicros();
   await finishRenames(parts, waitingJob(job), request.domainId);
   const domain = await readDomain(request.domainId, parts, job);
+  if (!job.dryRun) await finishErasures(domain.domainId, parts, job);
   const approved = await preparePlan(domain, request, parts, job);
   const problems: string[] = [];
   const target = await openTarget({ domain, request, job, problems }, parts);

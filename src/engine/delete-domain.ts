@@ -4,6 +4,7 @@ import { ConflictError, DamagedError } from "../contracts/errors.ts";
 import type { DomainId, JobId, VectorStoreId } from "../contracts/ids.ts";
 import { refuseWhileRenamed } from "../domains/domain-rename.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { refuseHeldDomain } from "./erase/holds.ts";
 import { forgetMembers, type Warn } from "./ingest/remove-items.ts";
 import { leaseSources } from "./lease-sources.ts";
 import { endRetentionOfTrees, findRetired } from "./retired-sources.ts";
@@ -11,7 +12,7 @@ import { endRetentionOfTrees, findRetired } from "./retired-sources.ts";
 export interface DeletionParts
   extends Pick<
     EngineParts,
-    "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "ledgers" | "itemRepository"
+    "domains" | "domainsFolder" | "crawlerFolder" | "defaultVectorStoreId" | "ledgers" | "itemRepository" | "erasures"
   > {
   readonly backend: Pick<Backend, "deleteVectorStore" | "openIndex" | "commits" | "forgetDomain">;
   /** Returns a job that works on the domain. */
@@ -36,6 +37,7 @@ export async function planDeletion(
   const domain = await parts.domains.get(domainId);
   await refuseWhileRenamed(parts.domainsFolder, domainId);
   await refuseWhileBusy(domainId, parts);
+  await refuseHeldDomain(domainId, parts);
   const stores = withVectorStore ? await ownStores(domain, parts) : [];
   const changes = [
     ...stores.map((store) => `The vector store '${store}' with everything in it.`),
@@ -59,6 +61,7 @@ export async function planDeletion(
         // Check again: a crawl may have started while the stores were deleted.
         return await parts.domains.remove(domainId, async () => {
           await refuseNow();
+          await refuseHeldDomain(domainId, parts);
           await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
           await endRetentionOfTrees(domain, parts);
           await unlessDamaged(parts.backend.forgetDomain?.(domainId));

@@ -1,8 +1,10 @@
 import type { Backend } from "../contracts/backend.ts";
 import type { Extractor } from "../contracts/document.ts";
 import type { ErasureStore } from "../contracts/erasure.ts";
+import type { DomainId } from "../contracts/ids.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
 import type { CrawlArchive } from "../contracts/report.ts";
+import type { Signer } from "../contracts/signer.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
@@ -36,8 +38,36 @@ export interface EngineParts {
   readonly costs: PlanCosts;
   /** What was erased, and what is held. */
   readonly erasures: ErasureStore;
+  /** What erasing does outside of the engine. */
+  readonly erasing: ErasingParts;
   /** Stores the report of a crawl; returns its id. */
   archive(archive: CrawlArchive): Promise<string>;
+}
+
+/** Files and databases in which erased documents are named, and that other rooms write. */
+export interface ErasingParts {
+  readonly signer: Signer;
+  /**
+   * Overwrites these words in files of jobs, or of the audit log. Files of jobs of other domains that exist are left alone.
+   * Returns how many files had them; a dry run only counts.
+   */
+  maskLogs(
+    which: "jobs" | "audit",
+    domainId: DomainId,
+    words: readonly string[],
+    options: { readonly dryRun: boolean },
+  ): Promise<number>;
+  /** Rewrites reports of the domain, and of domains that do not exist, that name an item. */
+  eraseReports(
+    domainId: DomainId,
+    named: { readonly ids: readonly string[]; readonly words: readonly string[] },
+    options: { readonly dryRun: boolean },
+  ): Promise<{ readonly rewritten: number; readonly problems: readonly string[] }>;
+  /**
+   * Takes what was deleted out of the files of the databases: free pages, logs. `words`: what must not be in them; none: all
+   * files are rewritten. Returns what may still be somewhere, one sentence each.
+   */
+  scrub(words: readonly string[]): Promise<readonly string[]>;
 }
 
 /** How long files and versions of a tree are kept that are not current. */

@@ -8,6 +8,7 @@ import { plural } from "../lib/text.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { asDeleted, isExpired } from "../plan/lineage/manifest-entry.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { holdOn } from "./erase/holds.ts";
 import { folderOfRun, withLedger } from "./with-ledger.ts";
 
 /** At most this much is repeated after a kill. */
@@ -77,11 +78,24 @@ async function anyExpired(run: SourceRun, parts: EngineParts): Promise<boolean> 
   return (await findExpired(await parts.ledgers.open(run, { readOnly: true }), parts)).length > 0;
 }
 
-/** Returns files whose grace period is over and that have left mirror and index; others wait for a later run. */
-export async function expiredOf({ ledger }: OpenTree, parts: EngineParts): Promise<ManifestEntry[]> {
-  const expired = await findExpired(ledger, parts);
+/** Returns files whose grace period is over and that have left mirror and index; others wait for a later run, or are held. */
+export async function expiredOf(tree: OpenTree, parts: EngineParts): Promise<ManifestEntry[]> {
+  const { ledger, job } = tree;
+  const all = await findExpired(ledger, parts);
+  const expired = all.filter(await isFree(tree, parts));
+  const held = all.length - expired.length;
+  if (held > 0) job.log(`${plural(held, "document")} would be purged, but ${held === 1 ? "is" : "are"} held.`);
   const known = await ledger.getMany(expired.map(({ docId }) => docId));
   return expired.filter((_, at) => !known[at]?.mirrored && !known[at]?.indexed?.fileId);
+}
+
+/** Returns a test whether a document of the tree may be purged: nobody holds it. */
+export async function isFree(
+  { run }: Pick<OpenTree, "run">,
+  { erasures }: Pick<EngineParts, "erasures">,
+): Promise<(document: Pick<ManifestEntry, "docId">) => boolean> {
+  const { holds } = await erasures.read(run.domainId);
+  return ({ docId }) => holdOn(holds, { sourceId: run.config.sourceId, itemId: docId }) === undefined;
 }
 
 async function findExpired({ manifest }: Ledger, { retention, now }: EngineParts): Promise<ManifestEntry[]> {

@@ -20,6 +20,7 @@ import { forEachConcurrent } from "../lib/concurrency.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { identifyUrl, USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { sayUnfinished } from "./erase/blocked-items.ts";
 import { folderOfRun } from "./with-ledger.ts";
 
 /** Maximum number of results. */
@@ -78,7 +79,10 @@ export interface QueryAnswer {
   readonly notes?: readonly string[];
 }
 
-type QueryParts = Pick<EngineParts, "domains" | "backend" | "ledgers" | "defaultVectorStoreId" | "crawlerFolder">;
+type QueryParts = Pick<
+  EngineParts,
+  "domains" | "backend" | "ledgers" | "defaultVectorStoreId" | "erasures" | "crawlerFolder"
+>;
 
 /** A store to search. */
 interface Searched {
@@ -139,6 +143,8 @@ async function searchOne(
   if (request.generation !== undefined && !index.generations) {
     throw new BadInputError("This backend keeps no generations to search as of; only the embedded index does.");
   }
+  const unfinished = domain ? await sayUnfinished(domain.domainId, parts.erasures) : "";
+  if (unfinished !== "") notes.add(unfinished);
   if (!request.text.trim()) return [];
   const sources = await searchFolded(index, request, domain, parts, notes);
   return await withFreshness(sources, { index, domain, generation: request.generation }, parts, notes);
@@ -258,7 +264,6 @@ function sourceOf(
   const { details } = hit;
   const text = (key: string): string => (typeof metadata?.[key] === "string" ? metadata[key] : "");
   const url = details?.url || text("url");
-  const config = domain?.sources.find(({ sourceId }) => sourceId === hit.attributes["source_id"]);
   const name = details ? hit.name : text("filename") || hit.name;
   return {
     text: hit.text,
@@ -267,9 +272,9 @@ function sourceOf(
     fileId: hit.fileId,
     domainId: domain?.domainId ?? "",
     name,
-    title: titleOf(hit, name, titles.get(hit.fileId) ?? ""),
+    title: titleOfHit(hit, name, titles.get(hit.fileId) ?? ""),
     url,
-    webUrl: config?.kind.foundAs !== "blob" && opensInBrowser(url) ? url : "",
+    webUrl: webUrlOf(domain, String(hit.attributes["source_id"] ?? ""), url),
     modifiedAt: details?.modifiedAt || text("last_modified_utc"),
     checkedAt: "",
     isBehind: false,
@@ -282,11 +287,11 @@ function sourceOf(
 const LONGEST_TITLE = 200;
 
 /** Titles of hits that come without: from the index, else from the texts that we made of a tree's files. */
-async function findTitles(
-  hits: readonly SearchHit[],
+export async function findTitles(
+  hits: readonly Pick<SearchHit, "fileId" | "attributes" | "details">[],
   index: Index,
   domain: Domain | undefined,
-  { crawlerFolder }: QueryParts,
+  { crawlerFolder }: Pick<QueryParts, "crawlerFolder">,
 ): Promise<ReadonlyMap<FileId, string>> {
   const untitled = hits.filter(({ details }) => details === undefined);
   if (untitled.length === 0) return new Map();
@@ -303,13 +308,18 @@ async function findTitles(
 }
 
 /** The title is Markdown where it is a heading. Backends without titles have one if the passage begins with the first heading. */
-function titleOf({ details, text, sectionPath, fileId }: SearchHit, name: string, found: string): string {
+function titleOfHit({ details, text, sectionPath, fileId }: SearchHit, name: string, found: string): string {
   const heading = details ? details.title : found || (/^# +(\S.*)$/m.exec(text.slice(0, 1000))?.[1] ?? "");
   const title = withoutMarks(heading) || (sectionPath.split(" > ")[0] ?? "");
-  const folder = details?.path.split("/").at(-2) ?? "";
+  return titleOf({ title, name, path: details?.path ?? "" }) || fileId;
+}
+
+/** Returns the document's own title, as it may stand in a heading; without one its name; "" if it has neither. */
+export function titleOf({ title, name, path }: { title: string; name: string; path: string }): string {
+  const folder = path.split("/").at(-2) ?? "";
   // `_index.md` and the like say nothing; their folder does.
   const called = /^_?(?:index|readme|default)\.\w+$/i.test(name) && folder !== "" ? folder : name;
-  return title.slice(0, LONGEST_TITLE).trim() || called || fileId;
+  return withoutMarks(title).slice(0, LONGEST_TITLE).trim() || called;
 }
 
 function withoutMarks(heading: string): string {
@@ -318,6 +328,12 @@ function withoutMarks(heading: string): string {
     .replaceAll(/\*\*|__|`/g, "")
     .replaceAll(/\s+/g, " ")
     .trim();
+}
+
+/** Returns the address of a document if a browser opens it: no file, and no blob, which mostly wants a signature; else "". */
+export function webUrlOf(domain: Domain | undefined, source: string, url: string): string {
+  const config = domain?.sources.find(({ sourceId }) => sourceId === source);
+  return config?.kind.foundAs !== "blob" && opensInBrowser(url) ? url : "";
 }
 
 /** A repository without pages has addresses like `https://host/repository.git#path`, which open no document. */

@@ -16,6 +16,7 @@ import type { StagedPlan } from "./commit-plan.ts";
 import { type SourceResult, STEPS } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { holdInSource, sayHold } from "./erase/holds.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { forgetMembers } from "./ingest/remove-items.ts";
 import { findUnapprovedLeftovers, heldPlace } from "./plan-index.ts";
@@ -42,6 +43,11 @@ async function finishRetired(
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
   // Items that the approved plan leaves out must stay.
   if (!isGone || job.dryRun || request.approvedPlan !== undefined) return result;
+  const hold = holdInSource((await parts.erasures.read(run.domainId)).holds, run.config.sourceId);
+  if (hold) {
+    job.log(`Source '${run.config.sourceId}': its folder stays. ${sayHold(hold, run.domainId)}`);
+    return result;
+  }
   const { registersAddresses, hasIds } = run.config.kind.abilities;
   if (registersAddresses) {
     await forgetMembers(run.domainId, [run.config.sourceId], parts.itemRepository(), (sentence) => {

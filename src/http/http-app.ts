@@ -2,12 +2,14 @@ import { Hono } from "hono";
 import type { App } from "../app/app.ts";
 import { explain } from "../contracts/errors.ts";
 import { logLine } from "../lib/text.ts";
+import { answerEndpoints } from "./endpoints/answer-endpoints.ts";
 import { auditEndpoints } from "./endpoints/audit-endpoints.ts";
 import { crawlEndpoints } from "./endpoints/crawl-endpoints.ts";
 import { describeEndpoints } from "./endpoints/describe-endpoints.ts";
 import { doctorEndpoints } from "./endpoints/doctor-endpoints.ts";
 import { documentEndpoints } from "./endpoints/document-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
+import { eraseEndpoints } from "./endpoints/erase-endpoints.ts";
 import { explainEndpoints } from "./endpoints/explain-endpoints.ts";
 import { functionEndpoints } from "./endpoints/function-endpoints.ts";
 import { generationEndpoints } from "./endpoints/generation-endpoints.ts";
@@ -24,6 +26,7 @@ import { mountWire } from "./endpoints/wire-endpoints.ts";
 import type { HttpEnv } from "./http-env.ts";
 import { describeProduct, type ProductFacts } from "./http-env.ts";
 import { inventoryEndpoints } from "./inventory/inventory-endpoints.ts";
+import { mountMcp } from "./mcp/mount-mcp.ts";
 import { refuseSlowed, requireAuthentication } from "./middleware/authenticate.ts";
 import { type Authenticator, createAuthenticator } from "./middleware/authenticator.ts";
 import { checkHost, refuseMalformed, securityHeaders } from "./middleware/check-request.ts";
@@ -42,6 +45,10 @@ export interface HttpOptions {
   /** Host names this server answers to, beside the loopback ones. */
   readonly hosts?: readonly string[];
   readonly keepAliveMs?: number;
+  /** Aborted when the server stops: streams that are ended in words get their last ones. */
+  readonly closing?: AbortSignal;
+  /** How often changes of documents are looked for while somebody subscribes to them. */
+  readonly lookEveryMs?: number;
   /** Receives failures of the server, one line each, with the stack if they were unexpected. Default: standard error. */
   readonly log?: (line: string) => void;
 }
@@ -75,6 +82,7 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
     logError,
   });
   mountWire(http, app, logError);
+  mountMcp(http, app, { logError, closing: options.closing, lookEveryMs: options.lookEveryMs });
   http.notFound((c) =>
     c.json(refusalBody(c.req.path, 404, `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`), 404),
   );
@@ -96,10 +104,12 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...reportEndpoints(app),
     ...queryEndpoints(app),
     ...searchEndpoints(app),
+    ...answerEndpoints(app),
     ...generationEndpoints(app),
     ...documentEndpoints(app),
     ...maintenanceEndpoints(app),
     ...verifyEndpoints(app),
+    ...eraseEndpoints(app),
     ...inventoryEndpoints(app),
     ...describeEndpoints(app),
     ...explainEndpoints(app),
@@ -125,8 +135,9 @@ function mountHealth(http: Hono<HttpEnv>, authenticator: Authenticator, { versio
 function mountHome(http: Hono<HttpEnv>, app: App, product: ProductFacts, endpoints: readonly Endpoint[]): void {
   http.get("/", async (c) => {
     const url = new URL(c.req.url);
-    const frame = { product, principal: c.get("principal"), url };
-    return c.html(await homePage(await gatherHome(app), frame, endpoints));
+    const principal = c.get("principal");
+    const frame = { product, principal, url };
+    return c.html(await homePage(await gatherHome(app, principal), frame, endpoints));
   });
 }
 

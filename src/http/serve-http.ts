@@ -40,12 +40,19 @@ export async function serveHttp(app: App, options: ServeOptions): Promise<Runnin
   const hosts = [host, ...app.config.access.allowedHosts, ...(options.hosts ?? [])];
   const write = options.log ?? ((line: string) => void process.stderr.write(`${line}\n`));
   const log = countRepeats(write, { everyMs: LOG_AGAIN_MS });
-  const http = createHttpApp(app, { ...options, hosts, log: log.say });
+  const closing = new AbortController();
+  const http = createHttpApp(app, { ...options, hosts, log: log.say, closing: closing.signal });
   const server = createHttpServer(http.fetch, options.timeouts ?? REQUEST_TIMEOUTS);
   await listen(server, host, port);
   const address = server.address() as AddressInfo;
   const name = host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host;
-  return { url: `http://${name}:${address.port}`, close: () => close(server).finally(log.end) };
+  return {
+    url: `http://${name}:${address.port}`,
+    close() {
+      closing.abort();
+      return close(server).finally(log.end);
+    },
+  };
 }
 
 async function refuseWithoutAuthentication({ access, config }: App, host: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { ConflictError } from "../contracts/errors.ts";
 import type { FileId } from "../contracts/ids.ts";
-import type { DocumentSection } from "../contracts/search-index.ts";
+import type { DocumentSection, TextPart, TextRange } from "../contracts/search-index.ts";
 import { nameUuid } from "../lib/name-uuid.ts";
 import { isListed, listOf, type Sql, type SqlDatabase } from "../lib/sql/sql.ts";
 import { nowSeconds } from "../lib/time.ts";
@@ -210,6 +210,108 @@ export async function sectionsOfDocument(
     return [{ id: idOf(position), parentId, position, heading: row.heading, level: row.level, content: row.content }];
   });
   return { sections, total: stored.length };
+}
+
+const BETWEEN = "\n\n";
+/** What a passage begins with is looked for in the sections; longer beginnings would cross a line that was folded. */
+const NEEDLE = 60;
+
+/**
+ * Returns a part of a body's text: its headings and contents as Markdown. Lengths are counted by the database, and only
+ * the sections of the part are read.
+ */
+export async function readBodyText(sql: Sql, bodyId: number, { offset, passage, limit }: TextRange): Promise<TextPart> {
+  const sections = await sql.all<SizedSection>(
+    "SELECT position, heading, level, length(content) AS length FROM sections WHERE body_id = $1 ORDER BY position",
+    [bodyId],
+  );
+  const { blocks, total } = layOut(sections);
+  const from = Math.min(offset ?? (await offsetOfPassage(sql, bodyId, { passage, blocks, total, limit })), total);
+  const end = Math.min(total, from + limit);
+  const wanted = blocks.filter((block) => block.start < end && block.end > from);
+  const [first, last] = [wanted[0], wanted.at(-1)];
+  if (!first || !last) return { text: "", offset: from, total };
+  // Of the first section only what lies in the part; of the others at most as much as the part has.
+  const skipped = Math.max(0, from - first.contentAt);
+  const rows = await sql.all<{ content: string }>(
+    `SELECT substr(content, CASE WHEN position = $2 THEN $4 ELSE 1 END, $5) AS content FROM sections
+     WHERE body_id = $1 AND position >= $2 AND position <= $3 ORDER BY position`,
+    [bodyId, first.position, last.position, skipped + 1, limit],
+  );
+  const texts = wanted.map((block, at) => block.head + (rows[at]?.content ?? ""));
+  const dropped = from - first.start - skipped;
+  return { text: [...texts.join(BETWEEN)].slice(dropped, dropped + end - from).join(""), offset: from, total };
+}
+
+interface SizedSection extends Omit<SectionRow, "parent" | "content"> {
+  readonly length: number;
+}
+
+/** A section in the text: `head` is its heading with what separates it from the content, which begins at `contentAt`. */
+interface TextBlock extends SizedSection {
+  readonly head: string;
+  readonly start: number;
+  readonly contentAt: number;
+  readonly end: number;
+}
+
+function layOut(sections: readonly SizedSection[]): { readonly blocks: readonly TextBlock[]; readonly total: number } {
+  const blocks: TextBlock[] = [];
+  let total = 0;
+  for (const section of sections) {
+    const { heading, level, length } = section;
+    if (heading === "" && length === 0) continue;
+    const start = total === 0 ? 0 : total + BETWEEN.length;
+    const head = heading && `${"#".repeat(level)} ${heading}${length > 0 ? BETWEEN : ""}`;
+    const contentAt = start + [...head].length;
+    total = contentAt + length;
+    blocks.push({ ...section, head, start, contentAt, end: total });
+  }
+  return { blocks, total };
+}
+
+/** Where to begin so that the passage is shown: at the beginning if the whole text fits, else at its section or at itself. */
+async function offsetOfPassage(
+  sql: Sql,
+  bodyId: number,
+  {
+    passage,
+    blocks,
+    total,
+    limit,
+  }: {
+    readonly passage: number | undefined;
+    readonly blocks: readonly TextBlock[];
+    readonly total: number;
+    readonly limit: number;
+  },
+): Promise<number> {
+  if (passage === undefined || total <= limit) return 0;
+  const chunk = await sql.get<Pick<ChunkRow, "text" | "sectionPath">>(
+    `SELECT text, section_path AS "sectionPath" FROM chunks WHERE body_id = $1 AND position = $2`,
+    [bodyId, passage],
+  );
+  const line = chunk?.text.split("\n").find((one) => one.trim() !== "");
+  if (!chunk || line === undefined) return 0;
+  const heading = /^#{1,6} +(.*)$/.exec(line)?.[1]?.trim();
+  const titled = heading && blocks.find((block) => block.heading === heading);
+  if (titled) return titled.start;
+  const needle = [...line].slice(0, NEEDLE).join("");
+  const place = sql.dialect === "postgres" ? "strpos(content, $2)" : "instr(content, $2)";
+  const found = await sql.all<{ position: number; at: number }>(
+    `SELECT position, ${place} AS at FROM sections WHERE body_id = $1 AND ${place} > 0 ORDER BY position`,
+    [bodyId, needle],
+  );
+  const placed = found.flatMap(({ position, at }) => {
+    const block = blocks.find((one) => one.position === position);
+    return block ? [{ block, at }] : [];
+  });
+  // The same line may stand in several sections: the passage names its own.
+  const own = placed.find(({ block }) => chunk.sectionPath.endsWith(block.heading)) ?? placed[0];
+  if (!own) return 0;
+  const offset = own.block.contentAt + own.at - 1;
+  // With its heading, if that is near.
+  return offset - own.block.start < limit / 4 ? own.block.start : offset;
 }
 
 /** The text index processes a batch without yielding to the event loop. */

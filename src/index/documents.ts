@@ -243,6 +243,39 @@ export async function documentsOfSource(
   );
 }
 
+/** A document for readers, with what its text says of itself. */
+export interface ReadableRow
+  extends Pick<
+    DocumentRow,
+    | "id"
+    | "domainId"
+    | "sourceId"
+    | "itemId"
+    | "fileId"
+    | "name"
+    | "path"
+    | "url"
+    | "modifiedAt"
+    | "fileType"
+    | "bodyId"
+  > {
+  readonly title: string;
+  readonly language: string;
+}
+
+const READABLE = `SELECT d.id, d.domain_id AS "domainId", d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.name, d.path,
+  d.url, d.modified_at AS "modifiedAt", d.file_type AS "fileType", d.body_id AS "bodyId", b.title, b.language
+  FROM documents_active d JOIN bodies b ON b.id = d.body_id`;
+
+/** Returns one page of the visible documents that have a text, by id. */
+export async function readableDocuments(sql: Sql, afterId: number, limit: number): Promise<ReadableRow[]> {
+  return sql.all<ReadableRow>(`${READABLE} WHERE d.id > $1 ORDER BY d.id LIMIT $2`, [afterId, limit]);
+}
+
+export async function readableDocument(sql: Sql, fileId: string): Promise<ReadableRow | undefined> {
+  return sql.get<ReadableRow>(`${READABLE} WHERE d.file_id = $1`, [fileId]);
+}
+
 /**
  * Returns a document's path as it is stored: relative to the storage folder, which holds both index and mirror, so that the
  * folder can be moved. Paths outside it stay absolute.

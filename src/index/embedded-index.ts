@@ -17,8 +17,10 @@ import type {
   Generations,
   Index,
   IndexDraft,
+  IndexedDocument,
   IndexedRef,
   ItemTraces,
+  ReadableDocuments,
   Reclaimed,
   RetainedDocuments,
   SearchHit,
@@ -29,11 +31,14 @@ import type {
 } from "../contracts/search-index.ts";
 import type { SqlDatabase } from "../lib/sql/sql.ts";
 import { auditDocument, auditStored } from "./audit-document.ts";
-import { sectionsOfDocument } from "./bodies.ts";
+import { readBodyText, sectionsOfDocument } from "./bodies.ts";
 import {
   countDocuments,
   documentsCalled,
   documentsOfSource,
+  type ReadableRow,
+  readableDocument,
+  readableDocuments,
   type SourceKey,
   shownDocuments,
   sourcesOf,
@@ -90,6 +95,7 @@ export class EmbeddedIndex implements Index {
   readonly commits = "atomic";
   readonly generations: Generations;
   readonly retained: RetainedDocuments;
+  readonly documents: ReadableDocuments;
   readonly crawlDrafts: CrawlDrafts;
   readonly shown: ShownDocuments;
   readonly #options: EmbeddedIndexOptions;
@@ -101,6 +107,7 @@ export class EmbeddedIndex implements Index {
     const { store, domain } = options;
     this.generations = new EmbeddedGenerations({ store, domain });
     this.retained = new EmbeddedRetainedDocuments(options, this.#nowSeconds);
+    this.documents = documentsToRead(store, domain);
     this.crawlDrafts = {
       open: (crawl) => this.#openCrawlDraft(crawl),
       listOpen: async () => (await this.#openDrafts()).map(({ generationId }) => generationId),
@@ -216,6 +223,31 @@ export class EmbeddedIndex implements Index {
     const store = await this.#options.store();
     await store.spaces.refresh(store, report, signal);
   }
+}
+
+function documentsToRead(store: () => Promise<Store>, domain: DomainId | undefined): ReadableDocuments {
+  // What another domain left in the store is, for this one, a file like those that others attached.
+  const toIndexed = ({ id: _, bodyId: __, domainId, ...row }: ReadableRow): IndexedDocument =>
+    domainId === domain ? row : { ...row, sourceId: "", itemId: row.fileId as string as ItemId };
+  return {
+    async list({ after = "0", limit }) {
+      if (!/^\d{1,15}$/.test(after)) throw new BadInputError("list documents: the place to go on from is not valid");
+      const rows = await readableDocuments((await store()).db, Number(after), limit);
+      const next = rows.length < limit ? undefined : rows.at(-1)?.id;
+      return { documents: rows.map(toIndexed), ...(next !== undefined && { next: String(next) }) };
+    },
+    async find(fileId) {
+      const row = await readableDocument((await store()).db, fileId);
+      return row && toIndexed(row);
+    },
+    async read(fileId, range) {
+      return (await store()).db.read(async (sql) => {
+        const bodyId = (await readableDocument(sql, fileId))?.bodyId;
+        return bodyId == null ? undefined : readBodyText(sql, bodyId, range);
+      });
+    },
+    revision: async () => String((await readState((await store()).db)).visibleRevision),
+  };
 }
 
 function withoutDomain(verb: string): Error {

@@ -41,9 +41,9 @@ export interface JobStart {
   readonly task?: NewTask;
 }
 
-/** Checked work that is ready to become a job. The caller adds the endpoint. */
+/** Checked work that is ready to become a job. The caller adds the endpoint, unless it must not be written down as it was called. */
 export interface JobWork {
-  readonly start: Omit<JobStart, "endpoint">;
+  readonly start: Omit<JobStart, "endpoint"> & { readonly endpoint?: string };
   readonly work: (job: JobContext) => Promise<Result>;
 }
 

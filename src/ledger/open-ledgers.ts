@@ -11,6 +11,7 @@ import type { CrawlHead } from "../contracts/site-memory.ts";
 import { namesIn, pathExists } from "../lib/file-system.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
+import { eraseTraces, findTraces, isNameShared, itemsWithHash } from "./erased-traces.ts";
 import { readExports } from "./exports/export-file.ts";
 import { encodeManifest } from "./exports/manifest-codec.ts";
 import { exportManifest, readManifestBack, replaceManifest } from "./exports/manifest-export.ts";
@@ -400,6 +401,22 @@ export function openLedgers(options: LedgersOptions): Ledgers {
       });
       if (db) await emptyLog(db);
       await rm(join(folderOf(source), name), { force: true });
+    },
+    async traces(source, item) {
+      const db = await databases.find(source.domainId);
+      return db && (await findTraces(db, keyOf(source), item));
+    },
+    async eraseTraces(source, item, words) {
+      const db = await databases.find(source.domainId);
+      return db ? await eraseTraces(db, keyOf(source), item, words) : 0;
+    },
+    async withContent(domainId, hashes) {
+      const db = await databases.find(domainId);
+      return db ? await itemsWithHash(db, domainId, hashes) : [];
+    },
+    async isNameShared(domainId, name, item) {
+      const db = await databases.find(domainId);
+      return db !== undefined && (await isNameShared(db, domainId, name, item));
     },
     async forget(source) {
       const found = await find(source);

@@ -28,6 +28,7 @@ import { openTemporary } from "../lib/sql/sqlite-database.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
 
 const PAGE = 500;
+const STEPS: readonly PlanStep[] = ["download", "process", "embed"];
 const PLAN_COLUMNS = "plan_id, domain_id, kind, source_id, made_at, completed_at, about";
 const COLUMNS =
   "plan_no, step, change, item_id, reason, told_order, name, folder, path, told, anomaly, still_listed, strayed_to, bytes, tokens, sighting";
@@ -163,13 +164,16 @@ export class SqlPlan implements PlanDraft {
     if (this.#judgedAgain.size >= PAGE) this.#write();
   }
 
-  async *items(step: PlanStep, changes: readonly PlannedItem["change"][]): AsyncGenerator<readonly PlannedItem[]> {
+  items(step: PlanStep, changes: readonly PlannedItem["change"][]): AsyncGenerator<readonly PlannedItem[]> {
+    return this.#pages(step, `AND change IN (${changes.map((_, at) => `$${at + 4}`).join(", ")})`, changes);
+  }
+
+  async *#pages(step: PlanStep, filter = "", values: readonly string[] = []): AsyncGenerator<readonly PlannedItem[]> {
     const { db, planNo } = (await this.#written()) ?? {};
     if (!db || planNo === undefined) return;
-    const among = changes.map((_, at) => `$${at + 4}`).join(", ");
-    const where = `plan_no = $1 AND step = $2 AND seq > $3 AND change IN (${among})`;
+    const where = `plan_no = $1 AND step = $2 AND seq > $3 ${filter}`;
     const text = `SELECT * FROM plan_item WHERE ${where} ORDER BY seq LIMIT ${PAGE}`;
-    const read = (after: number): Promise<PlanRow[]> => db.all(text, [planNo, step, after, ...changes]);
+    const read = (after: number): Promise<PlanRow[]> => db.all(text, [planNo, step, after, ...values]);
     for await (const rows of readPages(PAGE, ({ seq }) => seq, read)) yield rows.map(toItem);
   }
 
@@ -208,11 +212,7 @@ export class SqlPlan implements PlanDraft {
   }
 
   async *all(): AsyncGenerator<readonly PlannedItem[]> {
-    const { db, planNo } = (await this.#written()) ?? {};
-    if (!db || planNo === undefined) return;
-    const text = `SELECT * FROM plan_item WHERE plan_no = $1 AND seq > $2 ORDER BY seq LIMIT ${PAGE}`;
-    const read = (after: number): Promise<PlanRow[]> => db.all(text, [planNo, after]);
-    for await (const rows of readPages(PAGE, ({ seq }) => seq, read)) yield rows.map(toItem);
+    for (const step of STEPS) yield* this.#pages(step);
   }
 
   async close(): Promise<void> {

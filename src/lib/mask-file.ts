@@ -33,6 +33,14 @@ export class WordFinder {
     return this.#needles.some((needle) => this.#next(bytes, needle, 0) >= 0);
   }
 
+  /** Returns the text with the words overwritten by asterisks. */
+  mask(text: string): string {
+    const bytes = Buffer.from(text);
+    const places = [...this.places(bytes)];
+    for (const { at, length } of places) bytes.fill(MASK, at, at + length);
+    return places.length > 0 ? bytes.toString() : text;
+  }
+
   /** Returns the places of the words, which may overlap. */
   *places(bytes: Buffer): Generator<{ readonly at: number; readonly length: number }> {
     for (const needle of this.#needles) {

@@ -45,3 +45,18 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u20
 export function logLine(text: string): string {
   return text.replaceAll(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
+
+/** Replaces escape sequences and other control characters by blanks, so that documents cannot control what shows them. */
+export function plainText(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to be kept out.
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
+}
+
+/** What is not seen, and read by programs: marks of direction, blanks without width, tags. Joiners belong to scripts and emoji. */
+const UNSEEN = /[\u200b\u200e\u200f\u2028\u2029\u2060-\u2065\u206a-\u206f\ufeff\u{e0000}-\u{e0fff}]+/gu;
+
+/** Returns a name or title of a document as one line of at most `most` characters, without what is not seen. */
+export function plainLabel(text: string, most = 200): string {
+  const line = [...plainText(text.replaceAll(UNSEEN, "")).replaceAll(/\s+/g, " ")];
+  return line.length > most ? `${line.slice(0, most - 1).join("")}…` : line.join("");
+}

@@ -21,10 +21,26 @@ interface Archived {
 
 /** Returns the text of `report.json`. It lists itself, too, with its real size. */
 export function formatReport(id: ReportId, archive: CrawlArchive, { files, mapsIn }: Archived): string {
-  const text = (bytes: number): string => {
+  return withOwnSize((bytes) => {
     const self = { path: REPORT_JSON, bytes, modifiedAt: archive.finishedAt };
     return `${JSON.stringify(reportJson(id, archive, { files: [self, ...files], mapsIn }), null, 2)}\n`;
-  };
+  });
+}
+
+/** Returns the text of a stored report with other sizes of its files, by path. */
+export function formatAgain(json: JsonObject, sizes: ReadonlyMap<string, number>): string {
+  const files = Array.isArray(json["files"]) ? json["files"].filter(isJsonObject) : [];
+  return withOwnSize((bytes) => {
+    const now = files.map((file) => {
+      const path = String(file["file_path"]);
+      const size = path === REPORT_JSON ? bytes : sizes.get(path);
+      return size === undefined ? file : { ...file, file_size: size };
+    });
+    return `${JSON.stringify({ ...json, files: now }, null, 2)}\n`;
+  });
+}
+
+function withOwnSize(text: (bytes: number) => string): string {
   // The size is part of the text; it grows by a digit at most once, so this ends.
   let bytes = 0;
   for (let next = Buffer.byteLength(text(bytes)); next !== bytes; next = Buffer.byteLength(text(bytes))) bytes = next;

@@ -54,6 +54,32 @@ describe("the documents of a folder in a browser", () => {
     await leave(visited);
   });
 
+  it("holds a document, lifts the hold, and erases it, each in two steps", async () => {
+    const { docId } = await stage.document("notes/7.md");
+    const visited = await visit(
+      browser,
+      server.url,
+      `/v2/documents/get?domain_id=FOLDERS&document=${docId}&format=html`,
+    );
+    const { page } = visited;
+    await page.getByText("Hold it", { exact: true }).click();
+    await page.getByRole("button", { name: "Hold this document" }).click();
+    await page.getByRole("heading", { name: "Erased and held" }).waitFor();
+    assert.match(await page.getByRole("region", { name: "What is held" }).innerText(), new RegExp(docId));
+    await assertAccessible(page);
+    await page.getByText("Lift the hold").first().click();
+    await page.getByRole("button", { name: "Lift the hold" }).click();
+    await page.getByText("Nothing is held.").waitFor();
+    await page.goto(`${server.url}/v2/documents/get?domain_id=FOLDERS&document=${docId}&format=html`);
+    await page.getByText("Erase it", { exact: true }).click();
+    await page.getByRole("button", { name: "Erase this document for good" }).click();
+    await page.getByText("erasures/").first().waitFor();
+    await page.goto(`${server.url}/v2/documents/erased?domain_id=FOLDERS&format=html`);
+    assert.match(await page.getByRole("region", { name: "What was erased" }).innerText(), new RegExp(docId));
+    await assertAccessible(page);
+    await leave(visited);
+  });
+
   const LOOKS = [
     { name: "light", options: { colorScheme: "light" }, pages: ["list", "get?", "sections?"] },
     { name: "dark", options: { colorScheme: "dark" }, pages: ["get?", "difference?from=v1&to=v2&", "sections?"] },

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { BadInputError } from "../../src/contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../../src/contracts/ids.ts";
 import type { DocumentFile, Index, IndexDraft, IndexedRef, SearchHit } from "../../src/contracts/search-index.ts";
 import type { StoreUnderTest } from "./store-under-test.ts";
@@ -81,6 +82,61 @@ export function indexSuite(name: string, openStore: () => Promise<StoreUnderTest
       const [hit] = await index.search({ text: "zyzzomat", limit: 1 });
       assert.equal(hit?.fileId, ready[0]?.fileId);
       assert.ok(hit && hit.score > 0 && hit.score <= 1);
+    });
+
+    test("documents are listed page by page, and their texts are read in parts", async () => {
+      const documents = index.documents ?? assert.fail("documents cannot be read");
+      assert.deepEqual(await documents.list({ limit: 10 }), { documents: [] });
+      const texts = ["# First 😀\n\nThe zyzzomat hums.\n\n## Below\n\nIt hums on.", "Alone.", "# Third\n\nLast."];
+      const { ready } = await change(LIBRARY, async (draft) => {
+        for (const [at, text] of texts.entries()) await draft.put(await makeFile(`d${at}`, text), never);
+      });
+      const listed: string[] = [];
+      for (let after: string | undefined, pages = 0; ; pages++) {
+        const page = await documents.list({ limit: 2, ...(after !== undefined && { after }) });
+        for (const one of page.documents) listed.push(`${one.sourceId}/${one.itemId}/${one.fileId}`);
+        after = page.next;
+        if (after === undefined) break;
+        assert.ok(page.documents.length === 2 && pages < 3);
+      }
+      assert.deepEqual(listed.sort(), ready.map(({ itemId, fileId }) => `library/${itemId}/${fileId}`).sort());
+      const [first] = ready.filter(({ itemId }) => itemId === "d0");
+      const fileId = first?.fileId ?? assert.fail();
+      const found = await documents.find(fileId);
+      assert.deepEqual([found?.sourceId, found?.itemId, found?.fileId], ["library", "d0", fileId]);
+      const whole = await documents.read(fileId, { limit: 1000 });
+      assert.match(whole?.text ?? "", /zyzzomat hums\.[\s\S]*It hums on\./);
+      assert.equal(whole?.total, [...(whole?.text ?? "")].length);
+      let text = "";
+      for (let offset = 0; offset < (whole?.total ?? 0); offset += 7) {
+        const part = await documents.read(fileId, { offset, limit: 7 });
+        assert.equal(part?.offset, offset);
+        assert.equal(part?.total, whole?.total);
+        text += part?.text;
+      }
+      assert.equal(text, whole?.text);
+      assert.deepEqual(await documents.read(fileId, { offset: 5000, limit: 7 }), {
+        text: "",
+        offset: whole?.total,
+        total: whole?.total,
+      });
+      const long = Array.from(
+        { length: 40 },
+        (_, at) => `## Part ${at}\n\n${`Here ${at} hums number${at}x. `.repeat(30)}`,
+      );
+      await change(LIBRARY, async (draft) => draft.put(await makeFile("d3", `# Long\n\n${long.join("\n\n")}`), never));
+      const [hit] = await index.search({ text: "number37x", limit: 1 });
+      if (hit?.details) {
+        assert.deepEqual([hit.details.sourceId, hit.details.itemId], ["library", "d3"]);
+        const there = await documents.read(hit.fileId, { passage: hit.details.position, limit: 400 });
+        assert.match(there?.text ?? "", /^(## Part 37\n\n)?Here 37 hums number37x\./);
+        const rest = await documents.read(hit.fileId, { offset: there?.offset, limit: 400 });
+        assert.equal(rest?.text, there?.text);
+      }
+      await change(LIBRARY, (draft) => draft.remove("d0" as ItemId));
+      assert.equal(await documents.find(fileId), undefined);
+      assert.equal(await documents.read(fileId, { limit: 7 }), undefined);
+      await assert.rejects(documents.list({ limit: 2, after: "no such place" }), BadInputError);
     });
 
     test("pages, rows and files are taken whatever the source calls them", async () => {

@@ -11,6 +11,7 @@ import type { Members } from "../../src/contracts/members.ts";
 import type { ListedTaskQueue } from "../../src/contracts/queue.ts";
 import type { Registry } from "../../src/contracts/registry.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
+import { openErasureStore } from "../../src/domains/erasure-store.ts";
 import { addUrl } from "../../src/engine/ingest/add-item.ts";
 import { dropItems } from "../../src/engine/ingest/remove-items.ts";
 import { openSqlRegistry } from "../../src/ledger/registry/sql-registry.ts";
@@ -38,13 +39,14 @@ async function add(path: string, members: Members = ledgers.members): Promise<It
   const request = { url: `https://example.com${path}`, title: "", force: false, includeImages: false };
   const crawlerFolder = join(folder, "crawler");
   const domains = createDomainStore({ domainsFolder: join(folder, "domains"), crawlerFolder, kinds: BUILT_IN_KINDS });
-  const given = { registry, members, queue, domains, crawlerFolder };
+  const erasures = openErasureStore(join(folder, "domains"));
+  const given = { registry, members, queue, domains, erasures, crawlerFolder };
   const parts = { ...given, rules: USUAL_RULES, defaultDomain: DEMO, now: () => new Date() };
   return (await addUrl({ ...request, domainId: undefined }, parts, { dryRun: false })).id;
 }
 
 async function drop(id: ItemId, members: Members = ledgers.members): Promise<void> {
-  const nothing = { delete: async () => undefined };
+  const nothing = { delete: async () => undefined, erase: async () => undefined };
   const shelf = { registry, members, documents: nothing, images: nothing };
   await dropItems([id], shelf, { keepLeft: false, warn: assert.fail });
 }

@@ -10,6 +10,7 @@ import type { Domain } from "../../src/contracts/domain.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
+import { openErasureStore } from "../../src/domains/erasure-store.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import { type DeletionParts, planDeletion } from "../../src/engine/delete-domain.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
@@ -45,6 +46,7 @@ describe("deleting a domain", () => {
       defaultVectorStoreId: "",
       itemRepository: () => assert.fail("it has no web source"),
       ledgers: openTestLedgers(join(world.storage, "crawler")),
+      erasures: openErasureStore(join(world.storage, "domains")),
       busyWith: busyWith(world.app.jobs),
       backend: {
         commits: "atomic",

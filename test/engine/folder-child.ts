@@ -1,5 +1,6 @@
 import { compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
+import { eraseJob } from "../../src/app/erase-job.ts";
 import { crawlJob, maintenanceJob } from "../../src/app/jobs.ts";
 import { verifyJob } from "../../src/app/verify-job.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
@@ -11,7 +12,7 @@ export interface ChildTask {
   readonly settings: Readonly<Record<string, string>>;
   /** Unix time. */
   readonly nowMs: number;
-  readonly verb: "crawl" | "maintenance" | "verify";
+  readonly verb: "crawl" | "maintenance" | "verify" | "erase";
   /** Of a crawl. */
   readonly wishes?: Partial<CrawlRequest>;
   readonly dryRun?: boolean;
@@ -19,6 +20,15 @@ export interface ChildTask {
   readonly dieBefore?: string;
 }
 
+/** What the verb `erase` erases. */
+export const ERASURE = {
+  domainId: FOLDERS,
+  document: "hr/zyxquorvix.md",
+  copies: false,
+  reason: "",
+  by: "test",
+  confirmDeletes: false,
+};
 export const MAINTENANCE = { domainId: FOLDERS, unreferenced: false, confirmDeletes: true };
 
 /** Tells every line of the job's log the moment it is said: whoever kills this process chooses the moment by them. */
@@ -30,6 +40,7 @@ async function carryOut({ settings, nowMs, verb, wishes, dryRun = false, dieBefo
   const jobs = {
     crawl: () => crawlJob(app, crawlRequest(FOLDERS, { scope: "folders", ...wishes }), { dryRun }),
     maintenance: () => maintenanceJob(app, MAINTENANCE, { dryRun: false }),
+    erase: () => eraseJob(app, ERASURE, { dryRun: false }),
     verify: () => verifyJob(app, { domainId: FOLDERS, download: true }, { repair: false }),
   };
   const { start, work } = await jobs[verb]();

@@ -4,6 +4,7 @@ import { readConfig } from "../../src/app/config.ts";
 import { openWeb } from "../../src/app/open-web.ts";
 import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
+import { openErasureStore } from "../../src/domains/erasure-store.ts";
 import { createIngest } from "../../src/engine/ingest/create-ingest.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import { openTestLedgers } from "../ledger/open-test-ledgers.ts";
@@ -28,6 +29,7 @@ export function openWorker(
   const ingest = createIngest({
     ...{ registry, members, queue, itemFetcher, files, documents, images, rules, policy, defaultDomain },
     domains: createDomainStore({ ...folders, kinds: BUILT_IN_KINDS }),
+    erasures: openErasureStore(folders.domainsFolder),
     backend: { commits: "atomic", openIndex: async () => undefined },
     crawlerFolder,
     keepGoneDays: checks.keepGoneDays,

@@ -60,7 +60,7 @@ async function note(
       repository: {
         registry,
         members,
-        documents: { delete: async () => undefined },
+        documents: { delete: async () => undefined, erase: async () => undefined },
         images: { delete: async () => undefined },
       },
     },

@@ -14,6 +14,7 @@ import { startAzurite } from "../azurite.ts";
 import { parseDomain, parseDomainInput } from "../kinds.ts";
 import { openBlobWorld } from "../sources/blob-world.ts";
 import { Pages } from "./ingest-stage.ts";
+import { KNOWN } from "./known-files.ts";
 import { DOMAIN, World } from "./world.ts";
 
 const PAGES = fileURLToPath(new URL("../../docs/formats/", import.meta.url));
@@ -30,49 +31,6 @@ const NOISE = {
     noise: { type: "gaussian", mean: 128, sigma: 30 },
   },
 } as const;
-
-/** Every file that may lie below the storage folder, the page about it, and the words by which the page names it. */
-const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
-  [/^domains\/\w+\/domain\.json$/, "domain-json.md", "domain.json"],
-  [/^domains\/\w+\/files_metadata\.json$/, "files-metadata.md", "files_metadata.json"],
-  [/^domains\/\.lockstep\/locks\/\w+\/#$/, "domain-json.md", "domains/.lockstep/locks/<id>/"],
-  [/^domains\/\.lockstep\/vector-stores\.lock\/#$/, "domain-json.md", "domains/.lockstep/vector-stores.lock/"],
-  [/^<source>\/sharepoint_map\.csv$/, "map-files.md", "sharepoint_map.csv"],
-  [/^<source>\/files_map\.csv$/, "map-files.md", "files_map.csv"],
-  [/^<source>\/vectorstore_map\.csv$/, "map-files.md", "vectorstore_map.csv"],
-  [/^domains\/\w+\/certificates\/[\dTZ-]+\.json$/, "certificates.md", "domains/<DOMAIN_ID>/certificates/"],
-  [/^domains\/\w+\/certificates\/quick\.json$/, "certificates.md", "domains/<DOMAIN_ID>/certificates/quick.json"],
-  [/^security\/signing-key\.pem$/, "keys.md", "security/signing-key.pem"],
-  [/^security\/keys\.lock\/#$/, "keys.md", "security/keys.lock/"],
-  [/^reports\/crawls\/[\w-]+\.zip$/, "reports.md", "reports/crawls/"],
-  [/^crawler\/\w+\/ledger\.sqlite(-wal|-shm)?$/, "ledger.md", "crawler/<DOMAIN_ID>/ledger.sqlite"],
-  [/^<source>\/\.lockstep\/maps\.lock\/#$/, "leases.md", ".lockstep/maps.lock/"],
-  [/^<source>\/manifest\.json$/, "manifest.md", "manifest.json"],
-  [/^<source>\/knowledge_base\/documents\/doc_\w+\/content\.md$/, "knowledge-base.md", "content.md"],
-  [/^<source>\/knowledge_base\/documents\/doc_\w+\/metadata\.json$/, "knowledge-base.md", "metadata.json"],
-  [
-    /^<source>\/knowledge_base\/documents\/doc_\w+\/versions\/v1\/(content\.md|metadata\.json)$/,
-    "knowledge-base.md",
-    "versions/<version_id>/",
-  ],
-  [/^<source>\/01_originals\/Tasks\.csv$/, "list-export.md", "01_originals/<list>.csv"],
-  [/^<source>\/01_originals\/Home\.aspx\.html$/, "page-originals.md", "01_originals/<path>.aspx.html"],
-  [/^<source>\/02_embedded\/./, "mirror.md", "02_embedded/"],
-  [/^<source>\/03_failed\/./, "mirror.md", "03_failed/"],
-  [/^jobs\/crawler\/[\d_-]+_\[(crawl|verify)\]_\[jb_\d+\]_\[\w+\]\.completed$/, "job-files.md", "jobs/<router>/"],
-  [/^jobs\/\.lockstep\/job-ids\/#$/, "job-files.md", "jobs/.lockstep/job-ids/<number>"],
-  [/^security\/earlier-roots\.json$/, "keys.md", "security/earlier-roots.json"],
-  [/^index\/catalog\.sqlite(-wal|-shm)?$/, "backend-sqlite.md", "index/catalog.sqlite"],
-  [/^index\/answers\.sqlite(-wal|-shm)?$/, "answers.md", "answers.sqlite"],
-  [/^index\/files\/file-\w+$/, "backend-sqlite.md", "files/<file id>"],
-  [/^index\/queue\.sqlite(-wal|-shm)?$/, "queue.md", "index/queue.sqlite"],
-  [/^index\/registry\.sqlite(-wal|-shm)?$/, "registry.md", "index/registry.sqlite"],
-  [/^web\/documents\/\w\w\/\w\w\/url_\w+$/, "web-documents.md", "web/documents/<ab>/<cd>/<item id>"],
-  [/^web\/images\/\w\w\/url_\w+\/images\.json$/, "web-images.md", "images.json"],
-  [/^web\/images\/\w\w\/url_\w+\/img_\w{26}\.jpg$/, "web-images.md", "img_<26 letters>.jpg"],
-  [/^web\/images\/\w\w\/url_\w+\/img_\w{26}\.thumbnail\.jpg$/, "web-images.md", "img_<26 letters>.thumbnail.jpg"],
-  [/^index\/vs_\w+\.sqlite(-wal|-shm)?$/, "index-sqlite.md", "index/<vector_store_id>.sqlite"],
-];
 
 /** A domain with a source of every kind, and what they list. */
 async function openWorld(t: TestContext): Promise<{ readonly world: World; readonly folder: string }> {

@@ -7,9 +7,9 @@ import { test } from "node:test";
 /**
  * Whatever deletes something of a source, and by which of the three decisions: an item `leaves` (the source says so, behind the guard of
  * plan/removal-guard.ts), a document is `purged` (its grace is over and no kept generation shows it), a leftover is `garbage` (nothing refers to it).
- * `replaced`: its successor is in place. `asked`: a person deletes a domain, an address or a store.
+ * `erased`: a person has it removed from everywhere, for good. `replaced`: its successor is in place. `asked`: a person deletes a domain, an address or a store.
  */
-const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "replaced" | "asked">> = {
+const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "erased" | "replaced" | "asked">> = {
   "engine/apply-plan.ts mirror.remove": "leaves",
   "engine/apply-plan.ts mirrored: null": "leaves",
   "engine/apply-plan.ts seen: null": "leaves",
@@ -28,6 +28,14 @@ const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "repl
   "engine/maintain/maintain.ts manifest.drop": "purged",
   "engine/maintain/maintain.ts metadata.remove": "purged",
   "engine/maintain/maintain.ts retained.collectGarbage": "purged",
+  "engine/erase/places.ts mirror.remove": "erased",
+  "engine/erase/places.ts retained.erase": "erased",
+  "engine/erase/places.ts knowledge.remove": "erased",
+  "engine/erase/places.ts manifest.drop": "erased",
+  "engine/erase/places.ts metadata.remove": "erased",
+  "engine/erase/places.ts mirrored: null": "erased",
+  "engine/erase/places.ts indexed: null": "erased",
+  "engine/erase/places.ts seen: null": "erased",
   "engine/maintain/maintain.ts knowledge.remove": "garbage",
   "engine/maintain/maintain.ts retained.purge": "garbage",
   "engine/maintain/maintain.ts retained.endGracePeriod": "garbage",

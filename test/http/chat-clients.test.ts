@@ -1,6 +1,9 @@
 // The clients that people use ask the server in their default way, and get answers with sources.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ChatOpenAI } from "@langchain/openai";
 import { OpenAI as LlamaOpenAI } from "@llamaindex/openai";
@@ -88,4 +91,21 @@ describe("chat clients", () => {
     for await (const { delta } of stream) streamed += delta;
     assert.match(streamed, FOLLOWED);
   });
+});
+
+test("the guide's lines run as they stand there", async (t) => {
+  const at = await openChatStage({ HR });
+  t.after(() => at.close());
+  const guide = readFileSync(new URL("../../docs/guides/chat-clients.md", import.meta.url), "utf8");
+  const blocks = [...guide.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code = ""]) => code);
+  assert.equal(blocks.length, 4);
+  for (const code of blocks) {
+    assert.ok(code.trim().split("\n").length <= 12, "ten lines or so");
+    const run = promisify(execFile)(process.execPath, [
+      "--input-type=module",
+      "-e",
+      code.replaceAll("http://127.0.0.1:8000", at.url),
+    ]);
+    assert.match((await run).stdout, ANSWER, code);
+  }
 });

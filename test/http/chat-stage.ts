@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { ComposePace } from "../../src/app/compose.ts";
 import { crawlJob } from "../../src/app/jobs.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
@@ -21,9 +22,10 @@ type Domains = Readonly<Record<string, Readonly<Record<string, string>>>>;
 export async function openChatStage(
   domains: Domains,
   settings: Readonly<Record<string, string>> = {},
+  pace: ComposePace = {},
 ): Promise<ChatStage> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-chat-"));
-  const server = await openServer(settings);
+  const server = await openServer(settings, pace);
   const stage: ChatStage = {
     ...server,
     folder,

@@ -27,7 +27,12 @@ describe("/describe and /describe2", () => {
     const create = (fields: object): Promise<unknown> => served.app.domains.create(parseDomainInput(fields));
     await create({ domain_id: "HR", name: "Human resources", description: "Handbooks." });
     await create({ domain_id: "_hidden", name: "Hidden", description: "Not for clients." });
-    await create({ domain_id: "ALL", name: "Everything", description: "The default.", vector_store_id: "vs_all" });
+    await create({
+      domain_id: "EVERYTHING",
+      name: "Everything",
+      description: "The default.",
+      vector_store_id: "vs_all",
+    });
     await create({ domain_id: "T1", name: "Twice", description: "The earlier one." });
     await create({ domain_id: "T2", name: "Twice", description: "The later one." });
   });

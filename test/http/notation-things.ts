@@ -102,6 +102,26 @@ export function thingsOf(
     return { domain_id: "NOTES", document: "note.md" };
   });
 
+  /** A note that may go. */
+  const another = async (): Promise<Record<string, string>> => {
+    const { domain_id = "" } = await edited();
+    const document = `gone-${++made}.md`;
+    await writeFile(join(stage().notes, document), `Note ${made} is not needed.`);
+    await ask(stage().url, `GET /v2/crawler/crawl?domain_id=${domain_id}&mode=incremental&format=json`);
+    return { domain_id, document };
+  };
+  const erased = async (): Promise<Record<string, string>> => {
+    const { domain_id = "", document = "" } = await another();
+    await post(`/v2/documents/erase?domain_id=${domain_id}&document=${document}`, {});
+    const { json } = await ask(stage().url, `GET /v2/documents/erased?domain_id=${domain_id}`);
+    const { erased: items } = json["data"] as unknown as { readonly erased: readonly { readonly item: string }[] };
+    return { domain_id, item: items.at(-1)?.item ?? "" };
+  };
+  const held = async (): Promise<Record<string, string>> => {
+    await post(`/v2/documents/hold?domain_id=${DOMAIN}`, {});
+    return { domain_id: DOMAIN };
+  };
+
   const ofDomain = async (): Promise<Record<string, string>> => ({ domain_id: DOMAIN });
   const verified = once(async (): Promise<Record<string, string>> => {
     await ask(stage().url, `GET /v2/crawler/verify?domain_id=${DOMAIN}&format=json`);
@@ -182,12 +202,19 @@ export function thingsOf(
       needs: ["domain_id", "query", "document"],
       act: async () => ({ domain_id: DOMAIN, query: "hotels", document: "Handbook.md" }),
     },
+    "/v2/answers": {},
+    "/v2/answers/choose": { act: async () => ({ model: "" }) },
     "/v2/audit": {},
     "/v2/documents": {
       idName: "document",
       where: async () => ({ domain_id: (await edited())["domain_id"] ?? "" }),
       make: async () => (await edited())["document"] ?? "",
     },
+    "/v2/documents/erase": { needs: ["domain_id"], act: another },
+    "/v2/documents/erased": { needs: ["domain_id"], act: ofDomain },
+    "/v2/documents/allow": { needs: ["domain_id", "item"], act: erased },
+    "/v2/documents/hold": { needs: ["domain_id"], act: edited },
+    "/v2/documents/lift_hold": { needs: ["domain_id"], act: held },
     "/v2/documents/version": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/sections": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/difference": {

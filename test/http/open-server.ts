@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
 import type { App } from "../../src/app/app.ts";
-import { compose } from "../../src/app/compose.ts";
+import { type ComposePace, compose } from "../../src/app/compose.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 
@@ -16,9 +16,15 @@ export interface OpenServer {
   close(): Promise<void>;
 }
 
-export async function openServer(settings: Readonly<Record<string, string>> = {}): Promise<OpenServer> {
+export async function openServer(
+  settings: Readonly<Record<string, string>> = {},
+  pace: ComposePace = {},
+): Promise<OpenServer> {
   const folder = await mkdtemp(join(tmpdir(), "lockstep-server-"));
-  const app = await compose(readConfig({ PERSISTENT_STORAGE_PATH: folder, ...settings }), { searchesHere: true });
+  const app = await compose(readConfig({ PERSISTENT_STORAGE_PATH: folder, ...settings }), {
+    searchesHere: true,
+    ...pace,
+  });
   const server = await serveHttp(app, { host: "127.0.0.1", port: 0, log: () => undefined });
   return {
     app,

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
+import { openAnswerModels } from "../../src/app/answer-model.ts";
 import type { App } from "../../src/app/app.ts";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { readConfig } from "../../src/app/config.ts";
@@ -12,6 +13,7 @@ import { NotFoundError } from "../../src/contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
+import { openErasureStore } from "../../src/domains/erasure-store.ts";
 import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.ts";
 import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
@@ -114,6 +116,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       adminKey: config.access.adminKey.reveal(),
     }),
     audit: createAuditLog(join(folder, "audit")),
+    answerModels: openAnswerModels({ config, folder: join(folder, "index"), use: async () => undefined, servers: [] }),
     inventory: createInventory({ client, clientFor: () => client, responseLog: log }),
     get ingest() {
       return script.ingest;
@@ -170,14 +173,28 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         backend: { commits: "atomic", openIndex: async () => undefined, deleteVectorStore: async () => undefined },
         itemRepository: () => assert.fail("domains with web sites are not deleted here"),
         ledgers: openTestLedgers(join(folder, "crawler")),
+        erasures: openErasureStore(join(folder, "domains")),
         busyWith: busyWith(createJobStore(jobsFolder)),
       }),
+    searchableDocuments: {
+      list: async () => ({ documents: [], next: undefined, notes: [] }),
+      read: async () => {
+        throw new NotFoundError("There is no such document.");
+      },
+      versionOf: async () => undefined,
+      revision: async () => "",
+    },
     documents: createDocuments({
       domains,
       crawlerFolder: join(folder, "crawler"),
       ledgers: openTestLedgers(join(folder, "crawler")),
       backend: { openIndex: async () => undefined },
     }),
+    erase: async () => assert.fail("nothing is erased here"),
+    erasures: (domainId) => openErasureStore(join(folder, "domains")).read(domainId),
+    allowErased: async () => assert.fail("nothing is erased here"),
+    setHold: async () => assert.fail("nothing is held here"),
+    liftHold: async () => assert.fail("nothing is held here"),
     generations: async () => NO_GENERATIONS,
     rollback: async () => NO_GENERATIONS,
     release: async () => NO_GENERATIONS,

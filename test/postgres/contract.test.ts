@@ -1,6 +1,6 @@
 // The index in PostgreSQL keeps the contract of a search index.
 import { tmpdir } from "node:os";
-import { after, before } from "node:test";
+import { after, before, test } from "node:test";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import { createFixedModel } from "../../src/index/embedding/vector-model.ts";
 import { openPostgresStores, type PostgresStores } from "../../src/index/postgres/open-postgres-stores.ts";
@@ -12,6 +12,7 @@ import { keptSuite } from "../contracts/kept-suite.ts";
 import { ownerSuite } from "../contracts/owner-suite.ts";
 import { searchSuite } from "../contracts/search-suite.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts, storeInHouse } from "../contracts/store-under-test.ts";
+import { playDraftHistory } from "../index/draft-history.ts";
 import { type PostgresServer, startPostgres } from "./start-postgres.ts";
 
 let server: PostgresServer;
@@ -53,3 +54,8 @@ keptSuite("PostgreSQL", openAlone);
 ownerSuite("PostgreSQL", open);
 searchSuite("PostgreSQL", open);
 filterSuite("PostgreSQL", open);
+
+for (const seed of [1, 2, 3]) {
+  test(`history ${seed} in PostgreSQL: every kept generation shows what it showed first`, () =>
+    playDraftHistory(seed, openAlone));
+}

@@ -1,6 +1,6 @@
 import type { ActClock } from "./act-clock.ts";
 
-/** What says nothing about the product: processes, machines, and sizes of files that hold addresses and times. */
+/** What says nothing about the product: processes, machines, UUIDs of generations, and sizes of files that hold addresses and times. */
 const MASKED = new Set([
   "pid",
   "host",
@@ -11,8 +11,13 @@ const MASKED = new Set([
   "uptime_seconds",
   "key",
   "map_files_version",
+  "generationId",
+  "generation_id",
+  "shownId",
+  "newestId",
 ]);
-const MASKED_IN_TEXT = /"(pid|host|birth|stamp|node|map_files_version)": ?("[^"]*"|\d+)/g;
+const MASKED_IN_TEXT =
+  /"(pid|host|birth|stamp|node|map_files_version|generationId|generation_id|shownId|newestId)": ?("[^"]*"|\d+)/g;
 /** What the doctor tells of the machine. */
 const MACHINE: readonly [RegExp, string][] = [
   [/\d+ [KMGT]B are free/g, "<some> GB are free"],
@@ -27,6 +32,9 @@ const MINUTE = /\b(\d{4}-\d\d-\d\d) (\d\d:\d\d)(?!:)( UTC)?/g;
 const HTTP_DATE = /\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT/g;
 const DAY = /\b\d{4}-\d\d-\d\d\b/g;
 const EPOCH = /(?<![\w.-])1\d{9}(\d{3})?(?![\w.-])/g;
+/** How fresh a result is, in words. */
+const FRESHNESS = /\bchecked (?:less than a minute|\d+ (?:minutes?|hours?|days?)) ago\b/g;
+const CHANGED = /\bchanged \d{1,2} [A-Z][a-z]+(?: \d{4})?\b/g;
 const DURATION = /\b\d+(\.\d+)? ?(ms|s|seconds?|milliseconds)\b(?! ago)/g;
 
 /** Turns what differs from one run to the next into names that do not. */
@@ -76,6 +84,8 @@ export class Normaliser {
       .replace(HTTP_DATE, (found) => this.#clock.nameOf(Date.parse(found)) ?? found)
       .replace(EPOCH, (found) => this.#clock.nameOf(found.length > 10 ? Number(found) : Number(found) * 1000) ?? found)
       .replace(DAY, (found) => (this.#clock.nameOf(Date.parse(found) + 86_400_000) ? "<day>" : found))
+      .replace(FRESHNESS, "checked <age>")
+      .replace(CHANGED, "changed <day>")
       .replace(DURATION, "<duration>")
       .replace(MASKED_IN_TEXT, '"$1":"<masked>"')
       .replace(RANDOM_ID, "<$1$2…>")

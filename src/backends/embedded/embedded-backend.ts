@@ -11,6 +11,7 @@ import type { AnswerContext, Quota } from "./answers/answer-context.ts";
 import { createAnswerers } from "./answers/answer-context.ts";
 import type { ChatModel } from "./answers/answerer.ts";
 import { answersTables } from "./answers/answers-tables.ts";
+import { eraseAnswers } from "./answers/erase-answers.ts";
 import { Attachments } from "./attachments.ts";
 import { catalogTables } from "./catalog-tables.ts";
 import { FileRepository } from "./file-repository.ts";
@@ -103,6 +104,12 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
     async changeOwner(id, change, { signal }) {
       const store = await stores.find(id);
       if (store) await changeOwner(store, change, signal);
+    },
+    kept: {
+      eraseAnswers: (quotes, options) => eraseAnswers(db, quotes, options),
+      async eraseFile(fileId) {
+        await files.delete(fileId);
+      },
     },
     wire,
     answers: { db, quota },

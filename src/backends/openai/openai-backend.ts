@@ -3,7 +3,7 @@ import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { type Connection, connect, type OpenAiOptions, type UploadRecords } from "./connection.ts";
 import { hasStatus } from "./service-error.ts";
-import { findStore, listStoreFiles, type Store, updateAttributes } from "./store-files.ts";
+import { detachFile, findStore, listStoreFiles, type Store, updateAttributes } from "./store-files.ts";
 import {
   deleteUpload,
   detachedUploads,
@@ -64,6 +64,14 @@ export function createOpenAiBackend(options: OpenAiOptions, records: UploadRecor
         records.folder,
         files.map(({ fileId }) => fileId),
       );
+    },
+
+    async eraseUploads(files, storeIds, signal) {
+      for (const fileId of files) {
+        for (const storeId of storeIds) await detachFile({ storeId, connection }, fileId, signal);
+        await deleteUpload(connection, fileId, signal);
+      }
+      await dropDetachedRecords(records.folder, new Set(files));
     },
 
     sweepUploads: (sweep) => sweepUploads(connection, sweep),

@@ -1,10 +1,11 @@
 import { NotFoundError as NotFoundAnswer } from "openai";
+import { BadInputError } from "../../contracts/errors.ts";
 import type { FileId, VectorStoreId } from "../../contracts/ids.ts";
 import { headerOf, readNumber } from "../../lib/retry.ts";
 import type { Connection } from "./connection.ts";
-import { readPages } from "./read-pages.ts";
+import { type Page, readPages } from "./read-pages.ts";
 import { hasStatus, ServiceError } from "./service-error.ts";
-import { readStore, readStoreFile, readStoreFilePage, type StoreFile } from "./wire-codec.ts";
+import { readContentPage, readStore, readStoreFile, readStoreFilePage, type StoreFile } from "./wire-codec.ts";
 
 /** One vector store at the service. */
 export interface Store {
@@ -15,6 +16,7 @@ export interface Store {
 export type WireAttributes = Record<string, string | number | boolean>;
 
 const PAGE_SIZE = 100;
+const ASSISTANTS = { "OpenAI-Beta": "assistants=v2" };
 
 /**
  * Returns undefined if there is no such store, or if it has expired. Looks it up by id: lists of stores have been seen
@@ -67,7 +69,7 @@ export function listStoreFiles(store: Store, batchId?: string, signal?: AbortSig
   const what = `list files of vector store ${store.storeId}`;
   const folder = `/vector_stores/${encodeURIComponent(store.storeId)}`;
   const path = batchId ? `${folder}/file_batches/${encodeURIComponent(batchId)}/files` : `${folder}/files`;
-  const headers = { "OpenAI-Beta": "assistants=v2" };
+  const headers = ASSISTANTS;
   return readPages({
     what,
     idOf: (file: StoreFile) => file.fileId,
@@ -81,6 +83,56 @@ export function listStoreFiles(store: Store, batchId?: string, signal?: AbortSig
       );
     },
   });
+}
+
+/** Returns one page of the searchable files, oldest first. A user waits for it. */
+export async function listFilePage(
+  { storeId, connection }: Store,
+  after: string | undefined,
+  limit: number,
+): Promise<Page<StoreFile>> {
+  const what = `list files of vector store ${storeId}`;
+  const path = `/vector_stores/${encodeURIComponent(storeId)}/files`;
+  const query = { limit: Math.min(limit, PAGE_SIZE), order: "asc", filter: "completed", ...(after ? { after } : {}) };
+  try {
+    return await connection.interactiveCalls.run(what, async (_attempt, signal) =>
+      readStoreFilePage(await connection.client.get<unknown>(path, { query, headers: ASSISTANTS, signal })),
+    );
+  } catch (error) {
+    if (after === undefined || !hasStatus(error, 400, 404)) throw error;
+    throw new BadInputError(`${what}: the list changed, so it cannot go on where it was. Begin again.`);
+  }
+}
+
+/** Returns undefined if the store has no such file. A user waits for it. */
+export async function findStoreFile({ storeId, connection }: Store, fileId: FileId): Promise<StoreFile | undefined> {
+  const params = { vector_store_id: storeId };
+  return unlessMissing(async () => {
+    const body = await connection.interactiveCalls.run(`get file ${fileId}`, (_attempt, signal) =>
+      connection.client.vectorStores.files.retrieve(fileId, params, { signal }),
+    );
+    return readStoreFile(body);
+  });
+}
+
+/** Returns the text that the service made of the file; undefined if the store has no such file. A user waits for it. */
+export async function readFileText({ storeId, connection }: Store, fileId: FileId): Promise<string | undefined> {
+  const path = `/vector_stores/${encodeURIComponent(storeId)}/files/${encodeURIComponent(fileId)}/content`;
+  return unlessMissing(async () => {
+    const body = await connection.interactiveCalls.run(`read file ${fileId}`, (_attempt, signal) =>
+      connection.client.get<unknown>(path, { headers: ASSISTANTS, signal }),
+    );
+    return readContentPage(body);
+  });
+}
+
+async function unlessMissing<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (hasStatus(error, 404)) return undefined;
+    throw error;
+  }
 }
 
 /** Takes the file out of the store; the upload stays. Succeeds if the file is already gone. */

@@ -1,7 +1,7 @@
 import type { ComparisonFilter, CompoundFilter } from "openai/resources/shared";
 import type { VectorStoreSearchParams } from "openai/resources/vector-stores/vector-stores";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
-import type { DomainId, FileId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
+import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
 import type { IndexAudit } from "../../contracts/index-audit.ts";
 import type {
   AttributeFilter,
@@ -9,10 +9,14 @@ import type {
   DocumentCount,
   Index,
   IndexDraft,
+  IndexedDocument,
   IndexedRef,
+  ReadableDocuments,
   SearchHit,
   SearchQuery,
   SearchScope,
+  TextPart,
+  TextRange,
 } from "../../contracts/search-index.ts";
 import type { UploadJournal } from "../../contracts/uploads.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
@@ -20,11 +24,20 @@ import { toUtcMicros } from "../../lib/time.ts";
 import { openStoreAudit, refOf } from "./audit-store.ts";
 import { embedFiles } from "./embed-files.ts";
 import { hasStatus } from "./service-error.ts";
-import { assertStoreExists, countStoreFiles, findStore, listStoreFiles, type Store } from "./store-files.ts";
+import {
+  assertStoreExists,
+  countStoreFiles,
+  findStore,
+  findStoreFile,
+  listFilePage,
+  listStoreFiles,
+  readFileText,
+  type Store,
+} from "./store-files.ts";
 import { type StoreSnapshot, snapshotStore } from "./store-snapshot.ts";
 import { findReusableUploads } from "./uploads.ts";
 import { VectorStoreDraft } from "./vector-store-draft.ts";
-import { asObject, isOfDomain, unexpected } from "./wire-codec.ts";
+import { asObject, isOfDomain, readFileType, type StoreFile, unexpected } from "./wire-codec.ts";
 
 /** One vector store at OpenAI or Azure OpenAI. It may also hold files of others, which are searched but never changed. */
 export class VectorStoreIndex implements Index {
@@ -83,6 +96,26 @@ export class VectorStoreIndex implements Index {
     return searchStore(this.#store, query);
   }
 
+  get documents(): ReadableDocuments {
+    const [store, domainId] = [this.#store, this.#requireDomain()];
+    return {
+      async list({ after, limit }) {
+        const { entries, hasMore } = await listFilePage(store, after, limit);
+        const next = hasMore ? entries.at(-1)?.fileId : undefined;
+        const documents = entries.map((file) => toIndexed(file, domainId));
+        return { documents, ...(next !== undefined && { next }) };
+      },
+      async find(fileId) {
+        const file = await findStoreFile(store, fileId);
+        return file?.status === "completed" ? toIndexed(file, domainId) : undefined;
+      },
+      async read(fileId, range) {
+        const text = await readFileText(store, fileId);
+        return text === undefined ? undefined : partOf(text, range);
+      },
+    };
+  }
+
   async carryOthers(into: VectorStoreId, signal: AbortSignal): Promise<readonly string[]> {
     const other = await findStore(this.#store.connection, into, signal);
     if (!other) return [`vector store '${into}' does not exist any more`];
@@ -112,6 +145,34 @@ export class VectorStoreIndex implements Index {
     if (this.#domainId !== undefined) return this.#domainId;
     throw new Error(`open vector store ${this.#store.storeId}: without a domain it can only be searched`);
   }
+}
+
+/** The service tells neither name nor address; others may give their files attributes like ours. */
+function toIndexed(file: StoreFile, domainId: DomainId): IndexedDocument {
+  const { source_id, item_id, last_modified } = file.attributes;
+  const isOurs = isOfDomain(file, domainId) && typeof source_id === "string";
+  return {
+    fileId: file.fileId,
+    sourceId: isOurs ? source_id : "",
+    itemId: (isOurs ? item_id : file.fileId) as ItemId,
+    name: "",
+    path: "",
+    url: "",
+    title: "",
+    modifiedAt: typeof last_modified === "string" ? last_modified : "",
+    fileType: readFileType(file) ?? "",
+    language: "",
+  };
+}
+
+/** The service numbers no passages, so `passage` is not looked for. */
+function partOf(text: string, { offset = 0, limit }: TextRange): TextPart {
+  const characters = [...text];
+  return {
+    text: characters.slice(offset, offset + limit).join(""),
+    offset: Math.min(offset, characters.length),
+    total: characters.length,
+  };
 }
 
 const SLICE = 500;

@@ -104,6 +104,13 @@ export function readStoreFilePage(body: unknown): { entries: StoreFile[]; hasMor
   return { entries: data.map(readStoreFile), hasMore: has_more };
 }
 
+/** Returns the text of a file as the service read it. */
+export function readContentPage(body: unknown): string {
+  const { data } = asObject(body, "the text of a file");
+  if (!Array.isArray(data)) throw unexpected("the text of a file");
+  return data.map((part: unknown) => (isJsonObject(part) ? String(part["text"] ?? "") : "")).join("\n\n");
+}
+
 /** A file among all uploads of the account. */
 export interface UploadedFile {
   readonly fileId: FileId;

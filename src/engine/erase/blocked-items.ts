@@ -1,8 +1,10 @@
 import type { BlockedItems, ErasedItem, ErasureStore } from "../../contracts/erasure.ts";
-import type { ItemId } from "../../contracts/ids.ts";
+import { UnreadableError } from "../../contracts/errors.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { Listing, Sighting, Source } from "../../contracts/source.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import { erasedKey, pathHash } from "../../domains/erasure-store.ts";
+import { plural } from "../../lib/text.ts";
 
 /** What a listing left out, for the log. */
 export interface SkippedErased {
@@ -163,4 +165,17 @@ export function withoutErased(
     },
     diagnose: (signal) => source.diagnose(signal),
   };
+}
+
+/** What readers should know: a document that is being erased may still be found. "" if there is none. */
+export async function sayUnfinished(domainId: DomainId, erasures: Pick<ErasureStore, "read">): Promise<string> {
+  try {
+    const { erased } = await erasures.read(domainId);
+    const count = erased.filter(({ finishedAt }) => finishedAt === "").length;
+    if (count === 0) return "";
+    return `The erasing of ${plural(count, "document")} was interrupted or is under way: something of ${count === 1 ? "it" : "them"} may still be found. The next crawl or maintenance finishes it.`;
+  } catch (error) {
+    if (error instanceof UnreadableError) return error.message;
+    throw error;
+  }
 }

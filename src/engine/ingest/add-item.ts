@@ -12,6 +12,7 @@ import { sourceFolder } from "../../mirror/layout.ts";
 import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
 import { newItem, newMember } from "../../plan/web/item-state.ts";
 import { afterForce, afterRegistration, withIndexStatus } from "../../plan/web/item-transitions.ts";
+import { whyBlocked } from "../erase/blocked-items.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { type AddRequest, REGISTERED_SOURCE, type Registered, type WantedItem } from "./ingest.ts";
 import { asQueued, isQueued, sendItem } from "./item-queue.ts";
@@ -20,7 +21,7 @@ import type { ItemRecords } from "./remove-items.ts";
 
 export type AddParts = Pick<
   OpenIngestParts,
-  "registry" | "members" | "queue" | "domains" | "crawlerFolder" | "defaultDomain" | "now"
+  "registry" | "members" | "queue" | "domains" | "erasures" | "crawlerFolder" | "defaultDomain" | "now"
 >;
 
 export async function addUrl(
@@ -55,6 +56,7 @@ export async function addItem(
 ): Promise<Registered> {
   const { registry, now } = parts;
   const domainId = request.domainId ?? parts.defaultDomain;
+  await refuseErased(identity.id, domainId, parts);
   await ensureSource(domainId, parts, options);
   let isSent = true;
   for (;;) {
@@ -75,6 +77,15 @@ export async function addItem(
     if (!isSent) await sendItem(item, parts);
     return toRegistered({ ...item, status }, domainId, { isNew: !found });
   }
+}
+
+/** In whatever source of the domain it was. */
+async function refuseErased(id: ItemId, domainId: DomainId, { erasures }: Pick<AddParts, "erasures">): Promise<void> {
+  const erased = (await erasures.read(domainId)).erased.find(({ item }) => item === id);
+  if (!erased) return;
+  throw new BadInputError(
+    `Address '${id}' was ${whyBlocked(erased)}. To let it in again: lockstep erase ${domainId} --allow ${id}`,
+  );
 }
 
 /** Adds the item to the domain. If only another domain has indexed it, its status goes back to Crawled. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ErasureStore } from "../../contracts/erasure.ts";
 import { ConflictError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
@@ -38,6 +39,8 @@ interface IngestParts {
   readonly documents: WebDocuments;
   readonly images: WebImages;
   readonly domains: DomainStore;
+  /** Erased addresses are not registered again. */
+  readonly erasures: Pick<ErasureStore, "read">;
   readonly backend: ShownParts["backend"];
   readonly crawlerFolder: string;
   readonly rules: IdentityRules;
@@ -237,9 +240,10 @@ async function* findLost({ domains, members, backend, complete }: BehindParts): 
     const index = await backend.openIndex(vectorStoreId, domainId).catch(() => undefined);
     const { generations } = index ?? {};
     if (!index || !generations) continue;
-    const { newest } = await generations.state();
+    const { newest, shown } = await generations.state();
+    // The count is of what is shown; it tells of documents that left without a generation.
     const { bySource } = await index.count();
-    const state = `${vectorStoreId} ${newest} ${bySource?.get(REGISTERED_SOURCE) ?? 0}`;
+    const state = `${vectorStoreId} ${newest} ${shown} ${bySource?.get(REGISTERED_SOURCE) ?? 0}`;
     if (complete.get(domainId) === state) continue;
     const held = new Map<ItemId, string>();
     for await (const refs of index.holdings(REGISTERED_SOURCE))

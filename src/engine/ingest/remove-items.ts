@@ -17,7 +17,7 @@ export interface ItemRecords {
 
 /** Records with their documents and images. */
 export interface ItemRepository extends ItemRecords {
-  readonly documents: Pick<WebDocuments, "delete">;
+  readonly documents: Pick<WebDocuments, "delete" | "erase">;
   readonly images: Pick<WebImages, "delete">;
 }
 

@@ -12,7 +12,17 @@ import { bytesBelow } from "../../mirror/bytes-below.ts";
 import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
 import { heldBecause } from "../../plan/removal-guard.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { describeWaiting, expiredOf, isKnown, type OpenTree, purge, slices, withTree } from "../purge-missing.ts";
+import { finishErasures } from "../erase/erase.ts";
+import {
+  describeWaiting,
+  expiredOf,
+  isFree,
+  isKnown,
+  type OpenTree,
+  purge,
+  slices,
+  withTree,
+} from "../purge-missing.ts";
 import { readDomain } from "../read-domain.ts";
 import { finishRenames, waitingJob } from "../rename-domain.ts";
 import { findRetired, sharesId } from "../retired-sources.ts";
@@ -109,6 +119,7 @@ async function removeOldPlans({ domainId }: Domain, { parts, job, tally }: Maint
 }
 
 async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise<void> {
+  if (!maintenance.job.dryRun) await finishErasures(domain.domainId, maintenance.parts, maintenance.job);
   await removeOldPlans(domain, maintenance);
   const opened = await openIndex(domain, maintenance);
   const { parts, job } = maintenance;
@@ -201,7 +212,9 @@ async function purgeExpired(index: Index | undefined, { tree, parts, tally }: Ma
  */
 async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
   const beforeMs = parts.now().getTime() - parts.retention.deletedMs;
-  const isOver = ({ status, deletedAt }: ManifestEntry) => status === "deleted" && Date.parse(deletedAt) < beforeMs;
+  const mayGo = await isFree(tree, parts);
+  const isOver = (entry: ManifestEntry) =>
+    entry.status === "deleted" && Date.parse(entry.deletedAt) < beforeMs && mayGo(entry);
   const { manifest } = tree.ledger;
   const { knowledge } = tree;
   for await (const page of manifest.withStatus("deleted")) {
@@ -236,16 +249,16 @@ async function sweepStaging({ tree, job, tally }: MaintainedTree): Promise<void>
   for (const [at, name] of left.entries()) tally.add(thing("staging", tree, name, sizes[at] ?? 0));
 }
 
-async function sweepFolders({ tree, request, job, tally }: MaintainedTree): Promise<void> {
+async function sweepFolders({ tree, request, parts, job, tally }: MaintainedTree): Promise<void> {
   const orphans: ItemId[] = [];
   const some: ItemId[] = [];
   let known = 0;
   for await (const docId of tree.knowledge.list()) {
     known += 1;
     some.push(docId);
-    if (some.length === ASKED_AT_ONCE) orphans.push(...(await unknownOf(some.splice(0), tree)));
+    if (some.length === ASKED_AT_ONCE) orphans.push(...(await unknownOf(some.splice(0), { tree, parts })));
   }
-  orphans.push(...(await unknownOf(some, tree)));
+  orphans.push(...(await unknownOf(some, { tree, parts })));
   const held = whyHeld(orphans.length, known, tree, request);
   if (held) return tally.problem(`${plural(orphans.length, "folder")} of ${nameOf(tree)} stayed: ${held}`);
   for (const docId of orphans) {
@@ -261,7 +274,9 @@ async function sweepFolders({ tree, request, job, tally }: MaintainedTree): Prom
  */
 async function pruneVersions({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
   const now = parts.now();
-  const isPruned = ({ status, versions }: ManifestEntry): boolean => status !== "deleted" && versions.length > 1;
+  const mayGo = await isFree(tree, parts);
+  const isPruned = ({ docId, status, versions }: ManifestEntry): boolean =>
+    status !== "deleted" && versions.length > 1 && mayGo({ docId });
   const { manifest } = tree.ledger;
   for await (const page of manifest.entries()) {
     for (const entry of page.filter(isPruned)) {
@@ -323,7 +338,7 @@ interface Orphans {
 }
 
 /** Documents with a file in the mirror are left for the next crawl. */
-async function visibleOrphans(index: Index, { tree, job }: MaintainedTree): Promise<Orphans> {
+async function visibleOrphans(index: Index, { tree, parts, job }: MaintainedTree): Promise<Orphans> {
   const items: ItemId[] = [];
   let known = 0;
   for await (const refs of index.holdings(tree.run.config.sourceId)) {
@@ -331,7 +346,7 @@ async function visibleOrphans(index: Index, { tree, job }: MaintainedTree): Prom
     known += refs.length;
     const candidates = await orphansOf(
       refs.map(({ itemId }) => itemId),
-      tree,
+      { tree, parts },
     );
     const entries = await tree.ledger.getMany(candidates);
     items.push(...candidates.filter((_, at) => !entries[at]?.mirrored));
@@ -339,13 +354,13 @@ async function visibleOrphans(index: Index, { tree, job }: MaintainedTree): Prom
   return { items, known };
 }
 
-async function hiddenOrphans(index: Index, { tree, job }: MaintainedTree): Promise<Orphans> {
+async function hiddenOrphans(index: Index, { tree, parts, job }: MaintainedTree): Promise<Orphans> {
   const items: ItemId[] = [];
   let known = 0;
   for await (const page of index.retained?.listHidden(tree.run.config.sourceId) ?? []) {
     await job.checkpoint();
     known += page.length;
-    items.push(...(await orphansOf(page, tree)));
+    items.push(...(await orphansOf(page, { tree, parts })));
   }
   return { items, known };
 }
@@ -376,16 +391,24 @@ interface MaintainedTree extends Maintenance {
   readonly tree: OpenTree;
 }
 
-/** Returns documents that the manifest does not know, not even as deleted. */
-async function unknownOf(docIds: readonly ItemId[], { ledger }: OpenTree): Promise<readonly ItemId[]> {
-  const known = await ledger.manifest.find(docIds);
-  return docIds.filter((docId) => !known.has(docId));
+/** Returns documents that the manifest does not know, not even as deleted, and that nobody holds. */
+async function unknownOf(
+  docIds: readonly ItemId[],
+  { tree, parts }: Pick<MaintainedTree, "tree" | "parts">,
+): Promise<readonly ItemId[]> {
+  const known = await tree.ledger.manifest.find(docIds);
+  const mayGo = await isFree(tree, parts);
+  return docIds.filter((docId) => !known.has(docId) && mayGo({ docId }));
 }
 
-/** Returns documents without a file that is present or may return. */
-async function orphansOf(docIds: readonly ItemId[], { ledger }: OpenTree): Promise<readonly ItemId[]> {
-  const known = await ledger.manifest.find(docIds);
-  return docIds.filter((docId) => (known.get(docId)?.status ?? "deleted") === "deleted");
+/** Returns documents without a file that is present or may return, and that nobody holds. */
+async function orphansOf(
+  docIds: readonly ItemId[],
+  { tree, parts }: Pick<MaintainedTree, "tree" | "parts">,
+): Promise<readonly ItemId[]> {
+  const known = await tree.ledger.manifest.find(docIds);
+  const mayGo = await isFree(tree, parts);
+  return docIds.filter((docId) => (known.get(docId)?.status ?? "deleted") === "deleted" && mayGo({ docId }));
 }
 
 /** Returns why the removal is held, or "": a manifest restored from a backup looks like a mass deletion. */

@@ -11,6 +11,7 @@ import {
   RETRY_BATCHES,
   STEPS,
   type Step,
+  VISIBILITIES,
 } from "../../engine/crawl-request.ts";
 import { newPlanId } from "../../engine/stored-plans.ts";
 import type { JobWork } from "../../jobs/job-runner.ts";
@@ -58,6 +59,11 @@ function queryFor(kinds: SourceKinds) {
       trueOrFalse,
       false,
       "true extracts, cuts and embeds everything anew, also what the index has with the same content; needs mode=full.",
+    ),
+    visibility: withDefault(
+      oneOf(VISIBILITIES),
+      "crawl",
+      "crawl shows readers what changed in all sources in one moment, at its end; source shows each source when it is in, as the first crawl of a domain does. With OpenAI and Azure changes show as they are made.",
     ),
     checksum: withDefault(
       trueOrFalse,
@@ -124,6 +130,7 @@ function pageQueryFor(kinds: SourceKinds) {
     retry_failed: withDefault(trueOrFalse, false, "Whether to begin with trying failed files again."),
     confirm_deletes: withDefault(trueOrFalse, false, "Whether to begin with confirming removals."),
     force: withDefault(trueOrFalse, false, "Whether to begin with making everything anew."),
+    visibility: withDefault(oneOf(VISIBILITIES), "crawl", "When readers see it, to begin with."),
     checksum: withDefault(trueOrFalse, false, "Whether to begin with reading every file."),
     job_id: optional(jobId, "The job to watch; of a dry run, what it would do is shown."),
   };
@@ -156,6 +163,7 @@ function readPageQuery(args: Arguments<ReturnType<typeof pageQueryFor>>): Crawle
       confirmDeletes: args.confirm_deletes,
       retryFailed: args.retry_failed,
       force: args.force,
+      visibility: args.visibility,
       checksum: args.checksum,
     },
     jobId: args.job_id,
@@ -262,6 +270,7 @@ async function checkedJob(
     vectorStoreId: store,
     swap: args.swap,
     force: args.force,
+    visibility: args.visibility,
     confirmDeletes: args.confirm_deletes,
     retryBatches: args.retry_batches,
     retryFailed: args.retry_failed,

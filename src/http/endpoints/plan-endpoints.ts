@@ -64,7 +64,7 @@ const PLAN_QUERY = {
   step: optional(oneOf(STEPS), "The step to show; without it, the first that would do something."),
   view: optional(
     oneOf(["groups", "items"]),
-    "groups counts the items of each change, source and folder; items lists them. Without it, items where these fit one page.",
+    "groups counts the items of each change, source and folder; items lists them. Without it, items where they fit one page, or folder or filter is given.",
   ),
   change: optional(oneOf(PLANNED_KINDS), "Only this kind of changes."),
   source_id: optional(sourceId, "Only items of this source."),
@@ -115,19 +115,28 @@ async function readPlan({ plans }: App, query: PlanQuery): Promise<{ data: PlanA
   const { plan_id: id, limit, offset } = query;
   const view = await plans.view(id);
   const filter = filterOf(view, query);
-  const items = await plans.items(id, filter, { limit, offset });
-  const isList = query.view === "items" || (query.view === undefined && items.total <= limit);
-  const groups = isList ? undefined : await plans.groups(id, filter, { limit, offset });
+  const part = { limit, offset };
+  const shown = query.view ?? usualView(view, filter, limit);
+  const items = shown === "items" ? await plans.items(id, filter, part) : undefined;
+  const groups = items ? undefined : await plans.groups(id, filter, part);
+  const rows = items?.rows.map(encodeItem) ?? groups?.rows.map(encodeGroup) ?? [];
   const data = {
     ...encodePlan(view.plan),
     counts: countChanges(view),
     estimate: encodeEstimate(view),
     notes: view.notes,
     step: filter.step,
-    view: isList ? ("items" as const) : ("groups" as const),
-    rows: groups ? groups.rows.map(encodeGroup) : items.rows.map(encodeItem),
+    view: shown,
+    rows,
   };
-  return { data, total: groups?.total ?? items.total };
+  return { data, total: (items ?? groups)?.total ?? 0 };
+}
+
+/** Items where few are left: they fit one page, or a folder or words are looked for. */
+function usualView({ totals }: PlanView, filter: PlanFilter, limit: number): "groups" | "items" {
+  if (filter.folder !== undefined || filter.text) return "items";
+  const own = totals.filter(({ step, change }) => step === filter.step && (filter.change ?? change) === change);
+  return own.reduce((sum, { items }) => sum + items, 0) <= limit ? "items" : "groups";
 }
 
 function filterOf({ totals, plan }: PlanView, query: PlanQuery): PlanFilter {

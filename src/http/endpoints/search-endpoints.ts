@@ -13,6 +13,7 @@ import { toFailure } from "../routing/failure.ts";
 import { type Arguments, optional, withDefault } from "../routing/parameters.ts";
 import {
   domainId,
+  instant,
   json,
   oneOf,
   sourceId,
@@ -33,15 +34,6 @@ const list: Value<readonly string[]> = {
     if (typeof raw !== "string") return undefined;
     const parts = raw.split(",").map((part) => part.trim().toLowerCase());
     return parts.every((part) => part !== "") ? parts : undefined;
-  },
-};
-
-const instant: Value<string> = {
-  accepts: "a date or a time, as 2026-01-31 or 2026-01-31T12:00:00Z",
-  schema: { type: "string" },
-  read(raw) {
-    const known = typeof raw === "string" && /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/.test(raw);
-    return known && !Number.isNaN(Date.parse(raw)) ? raw : undefined;
   },
 };
 

@@ -4,7 +4,14 @@ import type { Domain } from "../../contracts/domain.ts";
 import { NotFoundError } from "../../contracts/errors.ts";
 import type { JobId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
-import { CRAWL_MODES, type CrawlMode, type CrawlResult, type SourceResult, STEPS } from "../../engine/crawl-request.ts";
+import {
+  CRAWL_MODES,
+  type CrawlMode,
+  type CrawlResult,
+  type SourceResult,
+  STEPS,
+  type Visibility,
+} from "../../engine/crawl-request.ts";
 import { encodeEstimate, type PlanView, parsePlanId } from "../../engine/stored-plans.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownTime } from "./display.ts";
@@ -116,6 +123,7 @@ export interface CrawlFormValues {
   readonly confirmDeletes: boolean;
   readonly retryFailed: boolean;
   readonly force: boolean;
+  readonly visibility: Visibility;
   readonly checksum: boolean;
 }
 
@@ -149,6 +157,7 @@ ${check("retry_failed", "true", "Try failed files again", values.retryFailed)}
 ${check("confirm_deletes", "true", "Confirm removals that are held", values.confirmDeletes)}
 ${check("checksum", "true", "Read every file, changed or not", values.checksum)}
 ${check("force", "true", "Make everything anew, known or not (full mode)", values.force)}
+${check("visibility", "source", "Show readers each source when it is in, not all at the end", values.visibility === "source")}
 </div>
 <div class="form-end"><button class="primary" data-part="go">${values.dryRun ? "Make the plan" : "Start"}</button>
 <noscript>${CRAWL_ACTIONS.slice(1).map((action) => html`<button formaction="${actionAddress(action)}">${ACTION_NAMES[action]}</button> `)}</noscript>
@@ -201,6 +210,8 @@ function requestOf(values: CrawlFormValues): string {
   if (values.retryFailed) params.set("retry_failed", "true");
   if (values.confirmDeletes) params.set("confirm_deletes", "true");
   if (values.checksum) params.set("checksum", "true");
+  if (values.force) params.set("force", "true");
+  if (values.visibility !== "crawl") params.set("visibility", values.visibility);
   return `${actionAddress(values.action)}?${params}`;
 }
 

@@ -13,7 +13,7 @@ import type {
 import type { DocumentsQuery, SectionsQuery } from "../endpoints/document-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import { shownName, shownTime } from "./display.ts";
-import { type Frame, type Html, layout } from "./layout.ts";
+import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith, type Column, pagedTable, pager } from "./paged-table.ts";
 
 /** Renders `/v2/documents?format=html`: the files of a domain's folders and containers, and their states. */
@@ -113,8 +113,19 @@ ${document.text_error ? html`<p class="notice warn">Its content cannot be read a
 <dl class="figures">${figures(document)}</dl></section>
 <section class="stack" aria-labelledby="versions-title"><h2 id="versions-title">Versions</h2>${versionTable(document, domainId)}</section>
 <section class="panel stack" aria-labelledby="history-title"><h2 id="history-title">History</h2>${timeline(document)}</section>
+${mayChange(frame, "admin") ? forGood(document, domainId) : ""}
 <p><a href="${documentsAddress(domainId)}">All documents</a></p>`,
   });
+}
+
+/** Holding it, and erasing it: the latter in two steps, the first of which only tells what it would do. */
+function forGood({ doc_id, source_id }: DocumentViewJson, domainId: string): Html {
+  const which = `domain_id=${domainId}&item_id=${doc_id}&source_id=${source_id}`;
+  return html`<section class="panel stack" aria-labelledby="erase-title"><h2 id="erase-title">Erase or hold</h2>
+<p class="quiet">Erasing removes it from everything lockstep keeps, also from earlier versions and generations, and blocks it from being crawled again. Nothing changes at its source. A hold refuses that, and purging. <a href="/v2/documents/erased?domain_id=${domainId}&amp;format=html">What was erased and what is held</a></p>
+<div class="actions"><form action="/v2/documents/erase?${which}&amp;dry_run=true&amp;format=html" method="post"><button class="small">What would be erased</button></form>
+<details class="inline"><summary class="button small">Hold it</summary><form class="notice" action="/v2/documents/hold?${which}&amp;format=html" method="post"><p>It can be neither erased nor purged until the hold is lifted.</p><div><button class="small">Hold this document</button></div></form></details>
+<details class="inline"><summary class="button small danger">Erase it</summary><form class="notice warn" action="/v2/documents/erase?${which}&amp;format=html" method="post"><p>There is no way back. Copies with the same content are named in the answer; they stay.</p><div><button class="danger small">Erase this document for good</button></div></form></details></div></section>`;
 }
 
 function figures(document: DocumentViewJson): Html[] {

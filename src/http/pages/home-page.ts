@@ -1,10 +1,13 @@
 import { html } from "hono/html";
+import type { FoundModel } from "../../app/answer-model.ts";
 import type { App } from "../../app/app.ts";
+import { mayAct, type Principal } from "../../contracts/access.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { DomainStatus } from "../../engine/domain-status.ts";
 import { firstSentence } from "../routing/describe-endpoint.ts";
 import type { Endpoint } from "../routing/endpoint.ts";
+import { foundModels } from "./answer-model-page.ts";
 import { CHARTED_CRAWLS } from "./crawl-chart.ts";
 import { type DomainView, domainCard, healthOfView } from "./domain-card.ts";
 import { domainEditor, EXAMPLE_SOURCES } from "./domain-editor.ts";
@@ -29,6 +32,7 @@ function overview(model: HomeModel, frame: Frame): Html {
   const moreDomains = allDomains.length - domains.length;
   return html`<div class="page-head"><h1>Overview</h1><p class="lede" id="overall" data-refresh>${sayOverall(model)}</p></div>
 ${searchBox(allDomains)}
+${model.writers.length > 0 ? html`<section class="panel stack" aria-labelledby="writer-title"><h2 id="writer-title">A language model runs on this machine</h2><p>It can write the answers that <a href="/v2/answers?format=html">chat clients</a> get; now they are quotes.</p>${foundModels(model.writers)}</section>` : ""}
 <section aria-labelledby="domains-title">
 <div class="section-head"><h2 id="domains-title">Domains</h2>${mayChange(frame, "admin") ? html`<a class="button small" href="/v2/domains?format=ui#new-domain">New domain</a>` : ""}</div>
 <div class="stack">
@@ -55,7 +59,7 @@ function searchBox(domains: readonly Domain[]): Html {
   return html`<form class="search panel" action="/v2/search" method="get" role="search">
 <input type="hidden" name="format" value="ui">
 <label class="grow"><span>Search for</span><input type="search" name="query" required maxlength="1000" autocomplete="off" placeholder="What may a hotel night cost?"></label>
-<label><span>Domain</span><select name="domain_id">${domains.map(
+<label><span>Domain</span><select name="domain_id">${domains.length > 1 ? html`<option value="">All domains</option>` : ""}${domains.map(
     ({ domainId, name }) => html`<option value="${domainId}">${name || domainId}</option>`,
   )}</select></label>
 <button class="primary">Search</button>
@@ -65,7 +69,7 @@ function searchBox(domains: readonly Domain[]): Html {
 function httpInterface(endpoints: readonly Endpoint[]): Html {
   return html`<details class="panel http-interface"><summary>HTTP interface</summary>
 <div class="stack">
-<p class="quiet">Everything on these pages is an address that scripts can call, too. <a href="/v2">As text</a> · <a href="/openapi.json">OpenAPI document</a></p>
+<p class="quiet">Everything on these pages is an address that scripts can call, too. <a href="/v2">As text</a> · <a href="/openapi.json">OpenAPI document</a> · <a href="/v2/answers?format=html">Chat clients, and who writes their answers</a></p>
 ${endpointTable(endpoints)}
 </div></details>`;
 }
@@ -123,9 +127,11 @@ export interface HomeModel {
   readonly broken: readonly { readonly domainId: string; readonly reason: string }[];
   readonly running: RunningJobs;
   readonly jobs: readonly JobRecord[];
+  /** Models of this machine that could write answers; none if one does, and for all but administrators. */
+  readonly writers: readonly FoundModel[];
 }
 
-export async function gatherHome(app: App): Promise<HomeModel> {
+export async function gatherHome(app: App, principal?: Principal): Promise<HomeModel> {
   const [{ domains, broken }, jobs, active, crawls] = await Promise.all([
     app.domains.list(),
     app.jobs.list({ limit: RECENT_JOBS }),
@@ -147,8 +153,14 @@ export async function gatherHome(app: App): Promise<HomeModel> {
     allDomains: domains,
     broken,
     running: await gatherRunning(app, active),
+    writers: domains.length > 0 && principal && mayAct(principal, "admin") ? await findWriters(app) : [],
     jobs,
   };
+}
+
+async function findWriters({ answerModels }: App): Promise<readonly FoundModel[]> {
+  const { current, found } = await answerModels.view();
+  return current ? [] : found;
 }
 
 /** A domain whose state cannot be read must not hide the others. */

@@ -110,7 +110,10 @@ function option(value: string, words: string, chosen: string | undefined): Html 
 
 function isNarrowed(args: SearchArguments): boolean {
   const { query: _query, domain_id: _domain, vector_store_id: _store, results: _results, using, ...narrow } = args;
-  return using !== "both" || Object.values(narrow).some((value) => value !== undefined && !isEmptyBody(value));
+  return (
+    using !== "both" ||
+    Object.values(narrow).some((value) => value !== undefined && value !== false && !isEmptyBody(value))
+  );
 }
 
 /** Requests without a body have an empty one among their arguments. */

@@ -28,7 +28,7 @@ export interface RecordParts {
 }
 
 export function createRecord(
-  endpoint: Pick<Endpoint, "path" | "changes"> & { readonly methods: readonly string[] },
+  endpoint: Pick<Endpoint, "path" | "changes" | "unaudited"> & { readonly methods: readonly string[] },
   c: Context<HttpEnv>,
   { audit, logError }: RecordParts,
 ): AuditRecord {
@@ -36,7 +36,12 @@ export function createRecord(
   const change = (): AskedChange | undefined => {
     const who = c.get("principal");
     if (endpoint.changes === null || who === undefined || record.args?.["dry_run"] === true) return undefined;
-    return { who, from: clientAddress(c), action: `${c.req.method} ${endpoint.path}`, what: whatOf(record.args, c) };
+    return {
+      who,
+      from: clientAddress(c),
+      action: `${c.req.method} ${endpoint.path}`,
+      what: whatOf(record.args, c, endpoint.unaudited),
+    };
   };
   const loggedInstead = (trouble: unknown, requested: AskedChange, outcome: AuditOutcome): boolean => {
     const line = lineOnFullDisk(trouble, { ...requested, ...outcome });
@@ -71,11 +76,19 @@ export function createRecord(
 }
 
 /** The arguments; for a request that was refused before they were read, the address as sent. */
-function whatOf(args: AuditRecord["args"], c: Context<HttpEnv>): AskedChange["what"] {
+function whatOf(
+  args: AuditRecord["args"],
+  c: Context<HttpEnv>,
+  unaudited: readonly string[] = [],
+): AskedChange["what"] {
+  const leaveOut = (all: Readonly<Record<string, unknown>>): AskedChange["what"] =>
+    Object.fromEntries(
+      Object.entries(all).map(([name, value]) => [name, unaudited.includes(name) ? "(left out)" : value]),
+    );
   if (args) {
     const { body, ...query } = args;
-    return withoutAbsent({ ...query, ...body });
+    return leaveOut(withoutAbsent({ ...query, ...body }));
   }
   const { format: _, confirmation: __, ...query } = c.req.query();
-  return query;
+  return leaveOut(query);
 }

@@ -72,6 +72,8 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
    * address is asked first. An endpoint with DELETE always does; a dry run never.
    */
   readonly destroys?: (args: EndpointArguments<Q, B>) => boolean;
+  /** Arguments that the audit log leaves out, because they name what is to be erased. */
+  readonly unaudited?: readonly string[];
   /** The role it needs. Default: `read` if it changes nothing, else `operate`. */
   readonly role?: Role;
   readonly query: Q;

@@ -13,7 +13,7 @@ import { describeAll, describeEndpoint } from "./describe-endpoint.ts";
 import type { Answer, Call, Endpoint, EndpointArguments, Format } from "./endpoint.ts";
 import { RefusedError, requireRole, toFailure } from "./failure.ts";
 import { describeForPrograms } from "./openapi.ts";
-import type { Parameter, Parameters } from "./parameters.ts";
+import { type Parameters, readParameters, shorten } from "./parameters.ts";
 import { readBody } from "./read-body.ts";
 import {
   type Rendered,
@@ -165,7 +165,7 @@ async function stream(
   if (one.stream) return respondStream(await one.stream(args, call), call.endpoint, parts, gone);
   if (!one.job) throw new Error(`stream ${one.path}: it declares 'stream' but neither stream nor job`);
   const { start, work } = await one.job(args, call);
-  const { jobId } = await parts.runner.start({ ...start, endpoint: call.endpoint }, work);
+  const { jobId } = await parts.runner.start({ endpoint: call.endpoint, ...start }, work);
   // The rest is in the job's own file.
   await record.write({ ok: true, error: "" });
   return respondStream(parts.jobs.follow(jobId, { signal: call.signal }), call.endpoint, parts, gone);
@@ -184,9 +184,10 @@ async function readArguments(
 ): Promise<EndpointArguments<Parameters, Parameters>> {
   const query = readQuery(params);
   query.delete("format");
-  const args = readGroup(endpoint, endpoint.query, query, "parameter");
+  const rule = { unknown: endpoint.unknownParameters };
+  const args = readParameters(endpoint.query, query, { ...rule, noun: "parameter", besides: ["format"] });
   if (!endpoint.body || request.method === "GET") return { ...args, body: {} };
-  return { ...args, body: readGroup(endpoint, endpoint.body, await readBody(request), "field") };
+  return { ...args, body: readParameters(endpoint.body, await readBody(request), { ...rule, noun: "field" }) };
 }
 
 /** Returns the requested format, or the default. Throws for one that the endpoint does not have. */
@@ -204,42 +205,4 @@ function readQuery(params: URLSearchParams): Map<string, unknown> {
     query.set(name, value);
   }
   return query;
-}
-
-function readGroup(
-  endpoint: Endpoint,
-  parameters: Parameters,
-  given: ReadonlyMap<string, unknown>,
-  noun: "parameter" | "field",
-): Record<string, unknown> {
-  if (endpoint.unknownParameters === "refused") refuseUnknown(parameters, given, noun);
-  const args: Record<string, unknown> = {};
-  for (const [name, parameter] of Object.entries(parameters)) args[name] = readOne(name, parameter, given.get(name));
-  return args;
-}
-
-function refuseUnknown(parameters: Parameters, given: ReadonlyMap<string, unknown>, noun: "parameter" | "field"): void {
-  const accepted = Object.keys(parameters);
-  for (const name of given.keys()) {
-    if (accepted.includes(name)) continue;
-    const names = noun === "parameter" ? [...accepted, "format"] : accepted;
-    throw new BadInputError(`Unknown ${noun} '${shorten(name)}'. Accepted: ${names.join(", ")}.`);
-  }
-}
-
-function readOne(name: string, parameter: Parameter<unknown>, raw: unknown): unknown {
-  if (parameter.presence === "required" && (raw === undefined || raw === "")) {
-    throw new BadInputError(parameter.missing ?? `Missing '${name}'.`);
-  }
-  if (raw === undefined) return parameter.fallback;
-  const value = parameter.value.read(raw);
-  if (value !== undefined) return value;
-  // Forms send every field, filled in or not. But `dry_run=` is refused: it must not mean "no" by accident.
-  if (raw === "" && parameter.fallback === undefined) return undefined;
-  const got = typeof raw === "object" ? JSON.stringify(raw) : String(raw);
-  throw new BadInputError(`'${name}' must be ${parameter.value.accepts}; got '${shorten(got)}'.`);
-}
-
-function shorten(value: string): string {
-  return value.length > 80 ? `${value.slice(0, 80)}…` : value;
 }

@@ -2,7 +2,7 @@ import type { ProductFacts } from "../http-env.ts";
 import { SESSION_COOKIE } from "../middleware/authenticator.ts";
 import { firstSentence, routerOf } from "./describe-endpoint.ts";
 import type { Endpoint, Format, Method } from "./endpoint.ts";
-import type { Parameters } from "./parameters.ts";
+import { objectSchema, type Parameters, withFallback } from "./parameters.ts";
 import type { JsonSchema } from "./values.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -35,7 +35,9 @@ const SECURITY_SCHEMES: Json = {
 /** The OpenAPI document, made from the declarations. */
 export function describeForPrograms(endpoints: readonly Endpoint[], product: ProductFacts): Json {
   const envelopes = new Map(endpoints.map(({ envelope }) => [envelope.name, envelope]));
-  const bodies = endpoints.flatMap((one) => (one.body ? [[bodyName(one.path), bodySchema(one, one.body)]] : []));
+  const bodies = endpoints.flatMap((one) =>
+    one.body ? [[bodyName(one.path), objectSchema(one.body, one.unknownParameters)]] : [],
+  );
   const schemas = [...envelopes.values()].flatMap(({ name, answerSchema, failureSchema }) => [
     [name, answerSchema],
     [`${name}Failure`, failureSchema],
@@ -120,26 +122,6 @@ function requestBody({ path }: Endpoint, fields: Parameters): Json {
 function encodingOf({ type, items }: JsonSchema): Json | undefined {
   if (type === "array" && items?.type === "string") return { style: "form", explode: false };
   return type === undefined || type === "object" || type === "array" ? { contentType: "application/json" } : undefined;
-}
-
-function bodySchema({ unknownParameters }: Endpoint, fields: Parameters): JsonSchema {
-  const rows = Object.entries(fields);
-  const required = rows.filter(([, { presence }]) => presence === "required").map(([name]) => name);
-  return {
-    type: "object",
-    properties: Object.fromEntries(
-      rows.map(([name, { value, description, fallback }]) => [
-        name,
-        { ...withFallback(value.schema, fallback), description },
-      ]),
-    ),
-    ...(required.length > 0 && { required }),
-    additionalProperties: unknownParameters === "tolerated",
-  };
-}
-
-function withFallback(schema: JsonSchema, fallback: unknown): JsonSchema {
-  return fallback === undefined ? schema : { ...schema, default: fallback };
 }
 
 function responses(one: Endpoint, method: Method): Json {

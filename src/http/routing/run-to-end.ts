@@ -7,7 +7,7 @@ export async function runToEnd(
   { start, work }: JobWork,
   call: Call,
 ): Promise<Answer<Record<string, unknown>>> {
-  const running = await runner.start({ ...start, endpoint: call.endpoint }, work);
+  const running = await runner.start({ endpoint: call.endpoint, ...start }, work);
   const { jobId, state, result } = await running.done;
   const data = typeof result?.data === "object" && result.data !== null ? result.data : {};
   return { ok: result?.ok ?? false, error: result?.error ?? "", data: { job_id: jobId, state, ...data } };

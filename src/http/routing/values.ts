@@ -74,6 +74,15 @@ export const json: Value<unknown> = {
   },
 };
 
+export const instant: Value<string> = {
+  accepts: "a date or a time, as 2026-01-31 or 2026-01-31T12:00:00Z",
+  schema: { type: "string" },
+  read(raw) {
+    const known = typeof raw === "string" && /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/.test(raw);
+    return known && !Number.isNaN(Date.parse(raw)) ? raw : undefined;
+  },
+};
+
 const FOLDER_NAME = {
   accepts: "1 to 64 letters, digits, underscores or hyphens",
   schema: { type: "string", pattern: "^[A-Za-z0-9_-]{1,64}$" },

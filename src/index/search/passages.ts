@@ -1,4 +1,4 @@
-import type { FileId } from "../../contracts/ids.ts";
+import type { FileId, ItemId } from "../../contracts/ids.ts";
 import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
 import { analyze, type Token, tokenize } from "../analyzer.ts";
 import type { Words } from "../store.ts";
@@ -6,6 +6,7 @@ import type { Words } from "../store.ts";
 /** What a hit shows of a chunk. */
 export interface Passage {
   readonly id: number;
+  readonly position: number;
   readonly sectionPath: string;
   readonly page: number;
   readonly text: string;
@@ -23,6 +24,8 @@ export interface PassageWords {
 /** What a hit shows of a document. */
 export interface HitDocument {
   readonly id: number;
+  readonly sourceId: string;
+  readonly itemId: ItemId;
   readonly fileId: FileId;
   readonly name: string;
   readonly title: string;
@@ -46,7 +49,7 @@ export class Passages {
     const missing = [...new Set(chunkIds)].filter((id) => !this.#known.has(id));
     if (missing.length === 0) return this.#known;
     const rows = await this.#sql.all<Omit<Passage, "words">>(
-      `SELECT c.id, c.section_path AS "sectionPath", c.page, c.text, b.language
+      `SELECT c.id, c.position, c.section_path AS "sectionPath", c.page, c.text, b.language
        FROM chunks c JOIN bodies b ON b.id = c.body_id WHERE ${isListed(this.#sql, "c.id", "$1", "integer")}`,
       [listOf(missing)],
     );
@@ -73,8 +76,8 @@ function wordsOf({ sectionPath, text }: Omit<Passage, "words">): PassageWords {
 
 export async function loadDocuments(sql: Sql, documentIds: readonly number[]): Promise<Map<number, HitDocument>> {
   const rows = await sql.all<HitDocument>(
-    `SELECT d.id, d.file_id AS "fileId", d.name, coalesce(b.title, '') AS title, d.path, d.url,
-       d.modified_at AS "modifiedAt", d.attributes
+    `SELECT d.id, d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.name,
+       coalesce(b.title, '') AS title, d.path, d.url, d.modified_at AS "modifiedAt", d.attributes
      FROM documents d LEFT JOIN bodies b ON b.id = d.body_id WHERE ${isListed(sql, "d.id", "$1", "integer")}`,
     [listOf([...new Set(documentIds)])],
   );

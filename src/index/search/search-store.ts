@@ -6,6 +6,7 @@ import { plural } from "../../lib/text.ts";
 import { fold, type Token } from "../analyzer.ts";
 import { activeSpace } from "../embedding/spaces.ts";
 import { findGeneration, isKept, keptGenerations } from "../generations.ts";
+import { DIRECT_SOURCE } from "../shared-schema.ts";
 import type { Phrase, Store } from "../store.ts";
 import { readState } from "../store-state.ts";
 import { type CandidateSearch, type Candidates, findCandidates } from "./find-candidates.ts";
@@ -328,8 +329,8 @@ function withOthers({ hit, alsoIn }: Gathered): SearchHit {
 
 function hitOf(
   { score, parts }: Scored,
-  { sectionPath, text, page, language }: Passage,
-  { fileId, name, title, path, url, modifiedAt, attributes }: HitDocument,
+  { position, sectionPath, text, page, language }: Passage,
+  { sourceId, itemId, fileId, name, title, path, url, modifiedAt, attributes }: HitDocument,
   { highlights, generation, generationId }: SeenIn & Pick<HitDetails, "highlights">,
 ): SearchHit {
   const details: HitDetails = {
@@ -343,6 +344,9 @@ function hitOf(
     language,
     generation,
     generationId,
+    sourceId: sourceId === DIRECT_SOURCE ? "" : sourceId,
+    itemId,
+    position,
     alsoIn: [],
   };
   return { fileId, name, score, attributes: JSON.parse(attributes) as Attributes, sectionPath, text, details };

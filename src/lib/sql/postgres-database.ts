@@ -47,6 +47,23 @@ export function openPostgres(url: string, options: { readonly maxConnections?: n
   };
 }
 
+/** Frees the space of deleted rows in all schemas of ours. Rows that old transactions may still see stay. */
+export async function vacuumPostgres(url: string): Promise<void> {
+  const pool = createPostgresPool(url, 1);
+  try {
+    await pool.use(NO_SETTING, async (client) => {
+      const { rows } = await client.query(
+        "SELECT schemaname AS schema, relname AS name FROM pg_stat_user_tables WHERE schemaname LIKE 'lockstep\\_%'",
+      );
+      for (const { schema, name } of rows as readonly { schema: string; name: string }[]) {
+        await client.query(`VACUUM ${quote(schema)}.${quote(name)}`);
+      }
+    });
+  } finally {
+    await pool.close();
+  }
+}
+
 function createDatabase(
   pool: PostgresPool,
   name: string,

@@ -1,3 +1,4 @@
+import { homedir } from "node:os";
 import { isAbsolute, normalize } from "node:path";
 import type { OwnFields } from "../../contracts/source-kind.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
@@ -36,7 +37,7 @@ export function formatFolder(source: FolderSourceConfig, earlier: JsonObject): J
 const ROOT_EXAMPLE = process.platform === "win32" ? "D:\\Shares\\Handbook" : "/srv/handbook";
 
 function readRoot(value: unknown, where: string, problems: string[]): string {
-  const text = typeof value === "string" ? value.trim() : "";
+  const text = withoutTilde(typeof value === "string" ? value.trim() : "");
   if (text === "") {
     problems.push(`${where} must be the path of a folder, like "${ROOT_EXAMPLE}".`);
   } else if (CONTROL.test(text)) {
@@ -51,6 +52,11 @@ function readRoot(value: unknown, where: string, problems: string[]): string {
     return withoutTrailingSlash(normalize(text));
   }
   return "";
+}
+
+/** `~` is the home folder of the account that runs lockstep. */
+function withoutTilde(path: string): string {
+  return path.replace(/^~(?=$|[/\\])/, homedir);
 }
 
 /** Whether the path is absolute. On Windows, one without drive is not. */

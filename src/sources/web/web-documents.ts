@@ -49,6 +49,11 @@ export function createWebDocuments(options: {
       if (keepSnapshotsDays > 0) await store.delete(id);
     },
 
+    async erase(id) {
+      await rm(documentOf(id), { force: true });
+      await store.delete(id);
+    },
+
     async removeOld(now) {
       const before = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
       const removed = await removeOldFiles(folder, before(KEEP_DOCUMENTS_DAYS), { except: "snapshots" });

@@ -1,9 +1,13 @@
+import { createWriteStream } from "node:fs";
+import { rename } from "node:fs/promises";
 import { basename } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { Converted, Converter, OriginalItem } from "../../../contracts/converter.ts";
 import { explain } from "../../../contracts/errors.ts";
 import { throwIfCancelled } from "../http.ts";
 import { cleanLines, oneLine, splitCurrencyTitle } from "./list-columns.ts";
 import {
+  encodeTableRow,
   ID_AT,
   listTitleOf,
   MIN_COLUMNS,
@@ -25,7 +29,20 @@ export function createListConverter(): Converter {
       return tables.length === 1 ? tables[0] : undefined;
     },
     convert: convertRows,
+    leaveOut: rewriteWithout,
   };
+}
+
+async function rewriteWithout(original: string, items: readonly OriginalItem[]): Promise<void> {
+  const gone = new Set(items.map(({ listItemId }) => listItemId));
+  const rest = `${original}.rest`;
+  const lines = async function* (): AsyncGenerator<string> {
+    for await (const rows of readRows(original, new AbortController().signal)) {
+      for (const cells of rows) if (!gone.has(rowId(cells) ?? -1)) yield encodeTableRow(cells);
+    }
+  };
+  await pipeline(lines, createWriteStream(rest, { flush: true }));
+  await rename(rest, original);
 }
 
 /** Reads the export once for all requested rows. */

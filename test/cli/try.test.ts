@@ -1,0 +1,99 @@
+// One command makes a folder searchable and serves it; domains are listed, made, edited and deleted without HTTP.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, test } from "node:test";
+import { runCommand, startCommand } from "./run-command.ts";
+
+const folder = await mkdtemp(join(tmpdir(), "lockstep-try-"));
+const notes = join(folder, "Meine Notizen");
+const run = (...args: string[]) => runCommand(folder, args);
+
+before(async () => {
+  await mkdir(join(notes, "empty"), { recursive: true });
+  await writeFile(join(notes, "leave.md"), "# Leave\n\nThe sabbatical lasts seven months.\n");
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+test("a folder is searchable after one command; again, it is the same domain", async () => {
+  const first = await run("try", notes, "--once", "--port", "0");
+  assert.equal(first.code, 0, first.err);
+  assert.match(first.out, /1 document can be found in domain MEINE_NOTIZEN\./);
+  assert.match((await run("query", "MEINE_NOTIZEN", "how long is the sabbatical")).out, /seven months/);
+  await writeFile(join(notes, "pay.md"), "# Pay\n\nSalaries arrive on the twenty-fifth.\n");
+  const again = await run("try", notes, "--once", "--port", "0");
+  assert.match(again.out, /1 added, 1 unchanged/);
+  assert.match(again.out, /2 documents can be found in domain MEINE_NOTIZEN\./);
+  assert.match((await run("domains")).out, /^MEINE_NOTIZEN +Meine Notizen: files \(.*Meine Notizen\)\n$/);
+});
+
+test("it serves the page and a model of that domain, and says where", async () => {
+  const settings = { PERSISTENT_STORAGE_PATH: join(folder, "served") };
+  const child = startCommand(folder, ["try", notes, "--port", "0", "--no-open"], settings);
+  try {
+    const lines: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line);
+      if (line.startsWith("Crawl again")) break;
+    }
+    const page = /Ask on the page +(\S+)/.exec(lines.join("\n"))?.[1] ?? assert.fail(lines.join("\n"));
+    const html = await (await fetch(`${page}&query=sabbatical`, { headers: { accept: "text/html" } })).text();
+    assert.match(html, /seven months/);
+    const [, base, model] = /base URL (\S+), model (\S+)/.exec(lines.join("\n")) ?? [];
+    const models = (await (await fetch(`${base}/models`)).json()) as { data: { id: string }[] };
+    assert.ok(
+      models.data.some(({ id }) => id === model),
+      JSON.stringify(models),
+    );
+  } finally {
+    child.kill("SIGTERM");
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  }
+});
+
+const wrong: readonly (readonly [name: string, args: readonly string[], sentence: RegExp])[] = [
+  ["a folder that is not there", ["try", join(folder, "nope")], /There is no folder '.*nope'\./],
+  ["a file", ["try", join(notes, "leave.md")], /is a file\. Name the folder that it is in/],
+  ["an address that is none", ["try", "http://"], /'http:\/\/' is no web address/],
+  ["a port that is none", ["try", notes, "--port", "x"], /PORT/],
+  ["an unknown action", ["domains", "frob"], /no 'domains frob'\. Accepted: list, show, create, edit, delete\./],
+  ["no domain", ["domains", "create"], /Say which domain: lockstep domains create DOMAIN/],
+  ["a domain that is not there", ["domains", "edit", "NOPE", "--name", "x"], /'NOPE' does not exist/],
+  ["nothing to change", ["domains", "edit", "MEINE_NOTIZEN"], /Say what to change/],
+  ["a folder that is not absolute", ["domains", "create", "A", "--folder", "x/y"], /absolute path/],
+  ["nobody to answer", ["domains", "delete", "MEINE_NOTIZEN"], /add --yes/],
+];
+for (const [name, args, sentence] of wrong) {
+  test(`bad input gets a sentence: ${name}`, async () => {
+    const { code, err } = await run(...args);
+    assert.equal(code, 2, err);
+    assert.match(err, sentence);
+    assert.doesNotMatch(err, /\n\s+at /);
+  });
+}
+
+test("domains are made, edited and deleted on the command line", async () => {
+  const file = join(folder, "team.json");
+  await writeFile(file, JSON.stringify({ name: "Team", folder_sources: [{ source_id: "notes", root: notes }] }));
+  assert.match((await run("domains", "create", "TEAM", "--from", file)).out, /Created domain TEAM with 1 source/);
+  assert.equal((await run("domains", "create", "TEAM", "--name", "x")).code, 1);
+  const more = join(folder, "more");
+  await mkdir(more);
+  assert.equal((await run("domains", "edit", "TEAM", "--folder", more, "--schedule", "0 2 * * *")).code, 0);
+  const shown = JSON.parse((await run("domains", "show", "TEAM")).out);
+  assert.deepEqual(
+    shown.folder_sources.map(({ source_id, root }: { source_id: string; root: string }) => [source_id, root]),
+    [
+      ["notes", notes],
+      ["files", more],
+    ],
+  );
+  assert.equal(shown.schedule, "0 2 * * *");
+  assert.match((await run("domains", "delete", "TEAM", "--dry-run")).out, /nothing was deleted/);
+  assert.match((await run("domains")).out, /^TEAM /m);
+  assert.equal((await run("domains", "delete", "TEAM", "--yes")).code, 0);
+  assert.doesNotMatch((await run("domains")).out, /^TEAM /m);
+});
