@@ -25,7 +25,7 @@ describe("the crawler page in a browser", () => {
     assert.equal(await address(page), crawl);
     await page.getByLabel("What to do").selectOption({ label: "Download only" });
     await page.getByLabel("Scope").selectOption("files");
-    await page.getByLabel("Source").selectOption("docs");
+    await page.locator("[data-part=source]").selectOption("docs");
     await page.getByLabel("Dry run").check();
     const chosen = `${stage.url}/v2/crawler/download_data?domain_id=STORY&mode=incremental&scope=files&source_id=docs&plan=store`;
     assert.equal(await address(page), chosen);
