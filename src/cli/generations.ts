@@ -86,7 +86,7 @@ function show(view: GenerationsView, json: boolean): void {
     const mark = generation.number === view.shown ? "▶" : " ";
     const state = `${generation.intermediate ? "  between two sources" : ""}${generation.visible ? "" : "  not shown"}${generation.erased > 0 ? `  ${erasedFrom(generation)}` : ""}`;
     const [job = ""] = generation.crawl.split(" ");
-    const line = `${mark} ${String(generation.number).padStart(4)}  ${generation.committedAt.slice(0, 19).replace("T", " ")}  ${job.padEnd(8)} ${generation.sourceId.padEnd(20)} +${generation.added} -${generation.removed}${state}`;
+    const line = `${mark} ${String(generation.number).padStart(4)}  ${generation.committedAt.slice(0, 19).replace("T", " ")}  ${job.padEnd(8)} ${(generation.sourceId || "several sources").padEnd(20)} +${generation.added} -${generation.removed}${state}`;
     process.stdout.write(`${generation.number === view.shown ? styleText("bold", line) : line}\n`);
   }
   if (view.pinned) {

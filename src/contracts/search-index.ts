@@ -368,8 +368,8 @@ export interface Generation {
   readonly generationId: string;
   /** ISO 8601 UTC. */
   readonly committedAt: string;
-  /** The source that was committed. */
   readonly domainId: string;
+  /** The only source that changed; "" if there are several. */
   readonly sourceId: string;
   /** Id of the crawl; "" for a single commit. */
   readonly crawl: string;

@@ -20,7 +20,10 @@ export async function openTogether(
   parts: EngineParts,
 ): Promise<{ readonly together?: NonNullable<IndexTarget["together"]>; readonly lease?: Lease }> {
   if (!index.crawlDrafts || swap) return {};
-  const isFirst = (await index.sources()).size === 0;
+  // If the store cannot be read, each source says so when it comes to it.
+  const held = await index.sources().catch(() => undefined);
+  if (!held) return {};
+  const isFirst = held.size === 0;
   if (isFirst || request.visibility === "source") {
     const why = isFirst ? "The first crawl" : "visibility=source";
     if (domain.sources.length > 1) job.log(`${why}: each source becomes visible when it is in.`);

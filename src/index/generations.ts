@@ -162,9 +162,8 @@ export async function isKept(sql: Sql, number: number): Promise<boolean> {
   return row !== undefined;
 }
 
-/** Abandons open drafts: their owners can neither write nor commit them any more. */
-export async function abandonDrafts(sql: Sql, nowSeconds: number, source?: SourceKey): Promise<number> {
-  if (!source) return sql.run(`UPDATE generations SET committed_at = $1 WHERE ${OPEN}`, [nowSeconds]);
+/** Abandons the open drafts of a source: their owners can neither write nor commit them any more. */
+export async function abandonDrafts(sql: Sql, nowSeconds: number, source: SourceKey): Promise<number> {
   return sql.run(`UPDATE generations SET committed_at = $1 WHERE domain_id = $2 AND source_id = $3 AND ${OPEN}`, [
     nowSeconds,
     source.domainId,

@@ -321,7 +321,7 @@ function generationTable({ generations, shown }: ShownGenerations, domainId: str
 <thead><tr><th scope="col">Generation</th><th scope="col">Committed</th><th scope="col">Crawl</th><th scope="col">Source</th><th scope="col" class="end">Added</th><th scope="col" class="end">Removed</th><th scope="col">Readers</th><th scope="col">Actions</th></tr></thead>
 <tbody>${generations.map((generation, at) => {
     const before = generations[at + 1];
-    return html`<tr><th scope="row"><span class="on-phones">Generation </span>${generation.generation}</th><td data-label="Committed"><div>${shownTime(generation.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(generation)}</div></td><td data-label="Source"><div><code>${generation.source_id}</code></div></td><td class="end" data-label="Added"><div>${generation.added}</div></td><td class="end" data-label="Removed"><div>${generation.removed}</div></td>
+    return html`<tr><th scope="row"><span class="on-phones">Generation </span>${generation.generation} <code class="quiet" title="${generation.generation_id}">${generation.generation_id.slice(0, 8)}</code></th><td data-label="Committed"><div>${shownTime(generation.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(generation)}</div></td><td data-label="Source"><div>${generation.source_id ? html`<code>${generation.source_id}</code>` : html`<span class="quiet">several</span>`}</div></td><td class="end" data-label="Added"><div>${generation.added}</div></td><td class="end" data-label="Removed"><div>${generation.removed}</div></td>
 <td data-label="Readers"><div>${seenBy(generation)}${generation.erased > 0 ? html` <span class="pill warn">${erasedFrom(generation.erased)}</span>` : ""}</div></td>
 <td data-label="Actions"><div class="row-actions">${before ? html`<a class="button small" href="${PATH}/difference?domain_id=${domainId}&amp;from=${before.generation}&amp;to=${generation.generation}&amp;format=html">What changed<span class="visually-hidden"> in generation ${generation.generation}</span></a>` : ""}<a class="button small" href="/v2/search?format=ui&amp;domain_id=${domainId}&amp;generation=${generation.generation}">Search it<span class="visually-hidden"> as of generation ${generation.generation}</span></a>${generation.generation !== shown && mayChange(frame, "operate") ? rollback(generation, domainId) : ""}</div></td></tr>`;
   })}</tbody></table></div>`;
@@ -363,8 +363,8 @@ export function differencePage(
     `From generation ${from} to ${to}`,
     domainId,
     html`<p><a href="${PATH}?domain_id=${domainId}&amp;format=html">All generations</a></p>
-${erased.from > 0 ? html`<p class="notice warn">From generation ${from}, ${erasedFrom(erased.from)}.</p>` : ""}
-${erased.to > 0 ? html`<p class="notice warn">From generation ${to}, ${erasedFrom(erased.to)}.</p>` : ""}
+${erased.from > 0 ? html`<p class="notice warn">Generation ${from}: ${erasedFrom(erased.from)}.</p>` : ""}
+${erased.to > 0 ? html`<p class="notice warn">Generation ${to}: ${erasedFrom(erased.to)}.</p>` : ""}
 ${changes.length === 0 ? html`<p class="quiet">Readers see the same documents in both.</p>` : ""}
 ${more ? html`<p class="notice warn">Only the first ${changes.length} are shown.</p>` : ""}
 ${

@@ -95,7 +95,7 @@ ${input("language", "Languages", args.language?.join(", "), "de, en")}
 ${
   generations.length === 0
     ? ""
-    : html`<label class="field"><span>As of</span><select name="generation"><option value="">Now</option>${generations.map(({ number, committedAt, sourceId, intermediate }) => option(String(number), `Generation ${number} (${committedAt.slice(0, 16).replace("T", " ")} UTC, ${sourceId}${intermediate ? ", between two sources" : ""})`, String(args.generation ?? "")))}</select></label>`
+    : html`<label class="field"><span>As of</span><select name="generation"><option value="">Now</option>${generations.map(({ number, committedAt, sourceId, intermediate }) => option(String(number), `Generation ${number} (${committedAt.slice(0, 16).replace("T", " ")} UTC, ${sourceId || "several sources"}${intermediate ? ", between two sources" : ""})`, String(args.generation ?? "")))}</select></label>`
 }
 </div>`;
 }
