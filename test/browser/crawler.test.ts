@@ -36,7 +36,7 @@ describe("the crawler page in a browser", () => {
     assert.equal(await address(page), crawl);
     await page.getByLabel("What to do").selectOption({ label: "Download only" });
     assert.equal(await page.getByLabel("Scope").isVisible(), false, "both are libraries");
-    await page.getByLabel("Source").selectOption("docs");
+    await page.locator("[data-part=source]").selectOption("docs");
     await page.getByLabel("Dry run").check();
     const chosen = `${stage.url}/v2/crawler/download_data?domain_id=STORY&mode=incremental&scope=all&source_id=docs&plan=store`;
     assert.equal(await address(page), chosen);
