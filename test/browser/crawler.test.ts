@@ -22,8 +22,12 @@ describe("the crawler page in a browser", () => {
   it("shows the very address while it is chosen, and sends that one; what the domain does not have is hidden", async () => {
     const alone = await stage.visit("/v2/crawler?format=ui");
     await alone.page.locator("select[name=mode]").waitFor();
-    for (const label of ["Scope", "Source"])
-      assert.equal(await alone.page.getByLabel(label).isVisible(), false, "there is one source: nothing to choose");
+    for (const part of ["scope", "source"])
+      assert.equal(
+        await alone.page.locator(`[data-part=${part}]`).isVisible(),
+        false,
+        "there is one source: nothing to choose",
+      );
     await leave(alone);
     const before = await stage.world.app.domains.get(DOMAIN);
     const [docs] = before.sources;

@@ -40,7 +40,9 @@ test("lists what the rules let in, with stamps that follow the content; folder m
   const config = { prefix: "notes/", maxFileBytes: 1000 };
   const first = await walk(treeOf({ ...config, exclude: ["*.txt"] }));
   assert.deepEqual(pathsOf(first.files), ["a.md"]);
-  assert.deepEqual(first.skipped, [{ path: "large.md", reason: "It has 2000 bytes; the limit is 1000." }]);
+  assert.deepEqual(first.skipped, [
+    { path: "large.md", reason: "It has 2000 bytes; the limit is 1000.", isTooLarge: true },
+  ]);
   assert.ok((first.files[0]?.modifiedAtMs ?? 0) > Date.parse("2024-01-01"));
   await world.put("notes/a.md", "ALPHA");
   const second = await walk(treeOf(config));

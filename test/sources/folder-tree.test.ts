@@ -134,7 +134,7 @@ describe("a folder as a tree", () => {
     ]);
     assert.deepEqual(
       all.flatMap(({ skipped }) => skipped),
-      [{ path: "docs/huge.md", reason: "It has 1001 bytes; the limit is 1000." }],
+      [{ path: "docs/huge.md", reason: "It has 1001 bytes; the limit is 1000.", isTooLarge: true }],
     );
   });
 

@@ -44,7 +44,9 @@ test("lists what the rules let in, with ETags as stamps; folder marks are none o
   const config = { prefix: "notes/", maxFileBytes: 1000 };
   const first = await walk(treeOf({ ...config, exclude: ["*.txt"] }));
   assert.deepEqual(pathsOf(first.files), ["a.md"]);
-  assert.deepEqual(first.skipped, [{ path: "large.md", reason: "It has 2000 bytes; the limit is 1000." }]);
+  assert.deepEqual(first.skipped, [
+    { path: "large.md", reason: "It has 2000 bytes; the limit is 1000.", isTooLarge: true },
+  ]);
   assert.equal(first.files[0]?.modifiedAtMs, Date.parse("2024-05-01T10:00:00Z"));
   assert.match(first.files[0]?.stamp ?? "", /^[0-9a-f]{32}$/);
   server.put("notes/a.md", "ALPHA");

@@ -82,7 +82,7 @@ test("grace: only what is missing expires, and not when nobody knows since when"
   assert.equal(isExpired(missingFor(), rules, START), true);
 });
 
-test("deleted remembers who it was, and no version", () => {
+test("deleted remembers who it was, and its versions until its retention is over", () => {
   const deleted = asDeleted(missingFor(1, 25), hoursLater(25));
   const { status, deletedAt, missingSinceAt, missingRuns, versions, contentHash, docId } = deleted;
   assert.deepEqual(
@@ -92,7 +92,7 @@ test("deleted remembers who it was, and no version", () => {
       deletedAt: "2026-03-02T13:00:00.000Z",
       missingSinceAt: "",
       missingRuns: 0,
-      versions: [],
+      versions: [{ versionId: "v1", hash: "h1", at: "2026-01-01T00:00:00.000Z" }],
       contentHash: "h1",
       docId: "doc_a",
     },
