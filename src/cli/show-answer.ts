@@ -21,8 +21,10 @@ const MAX_PASSAGE = 400;
 export function showAnswer(passages: readonly ShownPassage[], out: NodeJS.WriteStream = process.stdout): void {
   if (passages.length === 0) out.write("Nothing found.\n");
   for (const [i, passage] of passages.entries()) {
-    const where = passage.sectionPath ? ` › ${plainText(passage.sectionPath)}` : "";
-    const head = styleText("bold", `${i + 1}. ${plainText(passage.title || passage.name)}`, { stream: out });
+    const title = plainText(passage.title || passage.name);
+    const section = sectionBelow(title, plainText(passage.sectionPath));
+    const where = section ? ` › ${section}` : "";
+    const head = styleText("bold", `${i + 1}. ${title}`, { stream: out });
     out.write(`${head}${where} ${styleText("dim", `(${passage.score.toFixed(2)})`, { stream: out })}\n`);
     for (const line of wrap(shorten(passage.text), (out.columns || 100) - 4)) out.write(`   ${line}\n`);
     out.write(`   ${styleText("cyan", plainText(passage.url || passage.name), { stream: out })}\n`);
@@ -30,6 +32,12 @@ export function showAnswer(passages: readonly ShownPassage[], out: NodeJS.WriteS
     const fresh = sayFreshness({ checkedAt, isBehind, changedAt: modifiedAt });
     out.write(fresh ? `   ${styleText("dim", fresh, { stream: out })}\n\n` : "\n");
   }
+}
+
+/** The title is mostly the first heading, which need not be said twice. */
+function sectionBelow(title: string, sectionPath: string): string {
+  if (sectionPath === title) return "";
+  return sectionPath.startsWith(`${title} > `) ? sectionPath.slice(title.length + 3) : sectionPath;
 }
 
 function shorten(text: string): string {

@@ -220,7 +220,9 @@ async function explainUnknown(called: string, { domain, sources, parts }: Explai
     ? `Nothing of that name, path, address or id is among the ${plural(items, "item")} that the sources ${where} listed.`
     : `Domain '${domain.domainId}' has no sources.`;
   const near = names.length > 0 ? ` Close to it: ${names.map((name) => `'${name}'`).join(", ")}.` : "";
-  const way = " Is it in one of these sources, is the app allowed to see it, and was there a crawl since it is there?";
+  const needsSignIn = sources.some(({ config }) => config.kind.abilities.needsSignIn);
+  const allowed = needsSignIn ? ", is the app allowed to see it," : "";
+  const way = ` Is it in one of these sources${allowed} and was there a crawl since it is there?`;
   const stages: Stage[] = [
     problem("source", looked + near + sayLeftOut(called, sources, parts) + way),
     notReached("mirror"),

@@ -10,6 +10,7 @@ import type {
   PlannedSourceKey,
   PlanStep,
   PlanTotal,
+  ShownItem,
   StoredPlan,
   StoredPlans,
 } from "../contracts/plan.ts";
@@ -25,6 +26,7 @@ import {
   storableText,
 } from "../lib/sql/sql.ts";
 import { openTemporary } from "../lib/sql/sqlite-database.ts";
+import { compareText } from "../lib/text.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
 
 const PAGE = 500;
@@ -87,6 +89,7 @@ CREATE INDEX plan_item_of_item ON plan_item (plan_no, step, item_id);
 CREATE INDEX plan_item_as_told ON plan_item (plan_no, told_order, seq);
 CREATE INDEX plan_item_of_path ON plan_item (plan_no, path) WHERE change = 'added';
 CREATE INDEX plan_item_of_step ON plan_item (plan_no, step, seq);
+CREATE INDEX plan_item_in_groups ON plan_item (plan_no, step, change, folder, path, seq) WHERE told_order > 0;
 `;
 }
 
@@ -335,14 +338,10 @@ interface HeadRow {
 }
 
 const HEADS = `SELECT ${PLAN_COLUMNS} FROM plan`;
-/** The items of a plan that a dry run shows, of all its sources. */
-const SHOWN =
-  "plan_item i JOIN plan p ON p.plan_no = i.plan_no WHERE p.domain_id = $1 AND p.plan_id = $2 AND i.told_order > 0";
 const COUNTS =
-  "count(*) AS items, sum(i.bytes) AS bytes, sum(i.tokens) AS tokens, sum(CASE WHEN i.bytes = 0 THEN 1 ELSE 0 END) AS unsized";
-const OF_GROUP = "i.change, p.source_id, p.kind, i.folder";
+  "count(*) AS items, sum(bytes) AS bytes, sum(tokens) AS tokens, sum(CASE WHEN bytes = 0 THEN 1 ELSE 0 END) AS unsized";
 /** What leaves and what stays behind first, what is skipped last. */
-const IN_ORDER = `CASE i.change WHEN 'removed' THEN 1 WHEN 'held' THEN 2 WHEN 'failed' THEN 3 WHEN 'moved' THEN 4 WHEN 'changed' THEN 5 WHEN 'added' THEN 6 ELSE 7 END, ${OF_GROUP}`;
+const IN_ORDER = ["removed", "held", "failed", "moved", "changed", "added", "skipped"];
 
 /** The plans in the ledgers. */
 export function openStoredPlans(databases: LedgerDatabases): StoredPlans {
@@ -352,13 +351,10 @@ export function openStoredPlans(databases: LedgerDatabases): StoredPlans {
     );
     return gather(found.flat());
   };
-  const ask = async <Row>({ domainId, planId }: StoredPlan, text: string, values: SqlValue[] = []): Promise<Row[]> => {
-    const db = await databases.find(domainId);
-    return (await db?.all<Row>(text, [domainId, planId, ...values])) ?? [];
-  };
-  const count = async (plan: StoredPlan, { where, values }: Condition, what: string): Promise<number> => {
-    const text = `SELECT count(*) AS total FROM (SELECT ${what} FROM ${SHOWN} AND ${where}) AS found`;
-    return (await ask<{ total: number }>(plan, text, values))[0]?.total ?? 0;
+  const partsOf = async ({ domainId, planId }: StoredPlan): Promise<{ db: SqlDatabase; parts: PlanPart[] }> => {
+    const db = await databases.open(domainId);
+    const text = `SELECT plan_no, kind, source_id FROM plan WHERE domain_id = $1 AND plan_id = $2 AND kind <> '${HEAD}'`;
+    return { db, parts: await db.all<PlanPart>(text, [domainId, planId]) };
   };
   return {
     async begin({ planId, domainId, request }) {
@@ -401,39 +397,36 @@ export function openStoredPlans(databases: LedgerDatabases): StoredPlans {
       return db && (await SqlPlan.read(db, source));
     },
     async totals(plan) {
-      const text = `SELECT p.kind, p.source_id, i.step, i.change, ${COUNTS} FROM ${SHOWN} GROUP BY p.kind, p.source_id, i.step, i.change ORDER BY p.source_id, p.kind, i.step, i.change`;
-      const rows = await ask<PlanCounts & Pick<PlanTotal, "step" | "change"> & OfSource>(plan, text);
-      return rows.map(({ kind, source_id, ...counts }) => ({ ...counts, sourceType: kind, sourceId: source_id }));
+      const { db, parts } = await partsOf(plan);
+      const totals: PlanTotal[] = [];
+      for (const { plan_no, ...source } of parts) {
+        const text = `SELECT step, change, ${COUNTS} FROM plan_item WHERE plan_no = $1 AND told_order > 0 GROUP BY step, change`;
+        const rows = await db.all<PlanCounts & Pick<PlanTotal, "step" | "change">>(text, [plan_no]);
+        totals.push(...rows.map((counts) => ({ ...counts, ...sourceOf(source) })));
+      }
+      return totals;
     },
-    async groups(plan, filter, { limit, offset }) {
-      const condition = conditionOf(filter, await dialectOf(databases, plan));
-      const { where, values } = condition;
-      const text = `SELECT ${OF_GROUP}, ${COUNTS} FROM ${SHOWN} AND ${where} GROUP BY ${OF_GROUP} ORDER BY ${IN_ORDER} ${takeOf(values)}`;
-      const rows = await ask<Omit<PlanGroup, "sourceType" | "sourceId"> & OfSource>(plan, text, [
-        ...values,
-        limit,
-        offset,
-      ]);
-      const total = await count(plan, { ...condition, where: `${where} GROUP BY ${OF_GROUP}` }, "count(*)");
-      return {
-        rows: rows.map(({ kind, source_id, ...group }) => ({ ...group, sourceType: kind, sourceId: source_id })),
-        total,
-      };
+    async groups(plan, filter, part) {
+      const { db, parts } = await partsOf(plan);
+      return await readSegments(await segmentsOf(db, parts, filter, "DISTINCT folder"), part, async (segment, take) => {
+        const { where, values, source, change } = segment;
+        const text = `SELECT folder, ${COUNTS} FROM plan_item WHERE ${where} GROUP BY folder ORDER BY folder ${takeOf(values)}`;
+        const rows = await db.all<PlanCounts & { readonly folder: string }>(text, [...values, ...take]);
+        return rows.map((group): PlanGroup => ({ change, ...source, ...group }));
+      });
     },
-    async shown(plan, filter, { limit, offset }) {
-      const condition = conditionOf(filter, await dialectOf(databases, plan));
-      const { where, values } = condition;
-      const text = `SELECT i.*, p.kind, p.source_id FROM ${SHOWN} AND ${where} ORDER BY ${IN_ORDER}, i.path, i.seq ${takeOf(values)}`;
-      const rows = await ask<PlanRow & { readonly folder: string } & OfSource>(plan, text, [...values, limit, offset]);
-      return {
-        rows: rows.map((row) => {
+    async shown(plan, filter, part) {
+      const { db, parts } = await partsOf(plan);
+      return await readSegments(await segmentsOf(db, parts, filter, "*"), part, async (segment, take) => {
+        const { where, values, source } = segment;
+        const text = `SELECT * FROM plan_item WHERE ${where} ORDER BY folder, path, seq ${takeOf(values)}`;
+        const rows = await db.all<PlanRow & { readonly folder: string }>(text, [...values, ...take]);
+        return rows.map((row): ShownItem => {
           const { itemId, step, change, bytes, tokens } = toItem(row);
           const { name, path, told, folder } = row;
-          const source = { sourceType: row.kind, sourceId: row.source_id };
           return { itemId, step, change, bytes, tokens, name, path, reason: told, folder, source };
-        }),
-        total: await count(plan, condition, "i.seq"),
-      };
+        });
+      });
     },
     async discard({ planId, domainId }) {
       const db = await databases.find(domainId);
@@ -442,9 +435,15 @@ export function openStoredPlans(databases: LedgerDatabases): StoredPlans {
   };
 }
 
-interface OfSource {
+/** What a plan has of one source. */
+interface PlanPart {
+  readonly plan_no: number;
   readonly kind: string;
   readonly source_id: SourceId;
+}
+
+function sourceOf({ kind, source_id }: Omit<PlanPart, "plan_no">): Pick<PlannedSource, "sourceType" | "sourceId"> {
+  return { sourceType: kind, sourceId: source_id };
 }
 
 /** Rows of one plan follow one another or not; those of its sources come after its head. */
@@ -469,33 +468,67 @@ function gather(rows: readonly HeadRow[]): StoredPlan[] {
   });
 }
 
-interface Condition {
+/** The items of one change and source: each is read by an index, in its order, so that a page of many items is cheap. */
+interface Segment {
+  readonly change: PlannedItem["change"];
+  readonly source: Pick<PlannedSource, "sourceType" | "sourceId">;
   readonly where: string;
-  readonly values: SqlValue[];
+  readonly values: readonly SqlValue[];
+  readonly count: number;
 }
 
-/** The first two placeholders are taken by SHOWN. */
-function conditionOf({ step, change, source, folder, text }: PlanFilter, dialect: Sql["dialect"]): Condition {
-  const parts: string[] = [];
-  const values: SqlValue[] = [];
-  const place = (value: SqlValue): string => `$${values.push(value) + 2}`;
-  parts.push(`i.step = ${place(step)}`);
-  if (change !== undefined) parts.push(`i.change = ${place(change)}`);
-  if (source) parts.push(`p.kind = ${place(source.sourceType)} AND p.source_id = ${place(source.sourceId)}`);
-  if (folder !== undefined) parts.push(`i.folder = ${place(storableText(folder))}`);
-  if (text) {
-    const occurs = dialect === "sqlite" ? "instr" : "strpos";
-    const words = place(storableText(text));
-    const has = (column: string): string => `${occurs}(lower(${column}), lower(${words})) > 0`;
-    parts.push(`(${has("i.path")} OR ${has("i.name")} OR ${has("i.told")})`);
+/** In order, without empty ones. `counted`: what a row of the page is. */
+async function segmentsOf(
+  db: SqlDatabase,
+  parts: readonly PlanPart[],
+  { step, change, source, folder, text }: PlanFilter,
+  counted: string,
+): Promise<readonly Segment[]> {
+  const wanted = parts
+    .filter(({ kind, source_id }) => !source || (source.sourceType === kind && source.sourceId === source_id))
+    .sort((a, b) => compareText(`${a.source_id} ${a.kind}`, `${b.source_id} ${b.kind}`));
+  const segments: Segment[] = [];
+  for (const { plan_no, ...own } of wanted) {
+    const values: SqlValue[] = [plan_no, step];
+    const conditions = ["plan_no = $1", "step = $2", "told_order > 0"];
+    const place = (value: SqlValue): string => `$${values.push(value)}`;
+    if (folder !== undefined) conditions.push(`folder = ${place(storableText(folder))}`);
+    if (text) conditions.push(occursIn(["path", "name", "told"], place(storableText(text)), db.dialect));
+    const where = conditions.join(" AND ");
+    const rows = await db.all<{ change: PlannedItem["change"]; count: number }>(
+      `SELECT change, count(${counted}) AS count FROM plan_item WHERE ${where} GROUP BY change`,
+      values,
+    );
+    for (const row of rows.filter((one) => change === undefined || one.change === change)) {
+      const ofChange = { where: `${where} AND change = $${values.length + 1}`, values: [...values, row.change] };
+      segments.push({ ...row, ...ofChange, source: sourceOf(own) });
+    }
   }
-  return { where: parts.join(" AND "), values };
+  const rank = (segment: Segment): number => IN_ORDER.indexOf(segment.change);
+  return segments.sort((a, b) => rank(a) - rank(b));
+}
+
+function occursIn(columns: readonly string[], words: string, dialect: Sql["dialect"]): string {
+  const occurs = dialect === "sqlite" ? "instr" : "strpos";
+  return `(${columns.map((column) => `${occurs}(lower(${column}), lower(${words})) > 0`).join(" OR ")})`;
+}
+
+/** Reads one page across the segments. */
+async function readSegments<Row>(
+  segments: readonly Segment[],
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+  read: (segment: Segment, take: readonly [limit: number, offset: number]) => Promise<readonly Row[]>,
+): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
+  const rows: Row[] = [];
+  let before = 0;
+  for (const segment of segments) {
+    const from = Math.max(0, offset - before);
+    if (from < segment.count && rows.length < limit) rows.push(...(await read(segment, [limit - rows.length, from])));
+    before += segment.count;
+  }
+  return { rows, total: before };
 }
 
 function takeOf(values: readonly SqlValue[]): string {
-  return `LIMIT $${values.length + 3} OFFSET $${values.length + 4}`;
-}
-
-async function dialectOf(databases: LedgerDatabases, { domainId }: StoredPlan): Promise<Sql["dialect"]> {
-  return (await databases.find(domainId))?.dialect ?? "sqlite";
+  return `LIMIT $${values.length + 1} OFFSET $${values.length + 2}`;
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";
+import { parseSourceId } from "../../src/contracts/ids.ts";
 import { summarizeCrawl } from "../../src/http/pages/crawl-summary.ts";
 import { DOMAIN } from "../engine/world.ts";
 import { BrowserStage } from "./browser-stage.ts";
@@ -18,16 +19,26 @@ describe("the crawler page in a browser", () => {
     page.waitForSelector(`#console[data-state="${state}"]`);
   const address = (page: Page): Promise<string> => page.locator("[data-part=address]").innerText();
 
-  it("shows the very address while it is chosen, and sends that one", async () => {
+  it("shows the very address while it is chosen, and sends that one; what the domain does not have is hidden", async () => {
+    const alone = await stage.visit("/v2/crawler?format=ui");
+    await alone.page.locator("select[name=mode]").waitFor();
+    for (const label of ["Scope", "Source"])
+      assert.equal(await alone.page.getByLabel(label).isVisible(), false, "there is one source: nothing to choose");
+    await leave(alone);
+    const before = await stage.world.app.domains.get(DOMAIN);
+    const [docs] = before.sources;
+    assert.ok(docs);
+    const more = { ...before, sources: [docs, { ...docs, sourceId: parseSourceId("more") }] };
+    await stage.world.app.domains.update(more, before);
     const visited = await stage.visit("/v2/crawler?format=ui");
     const { page } = visited;
     const crawl = `${stage.url}/v2/crawler/crawl?domain_id=STORY&mode=incremental&scope=all`;
     assert.equal(await address(page), crawl);
     await page.getByLabel("What to do").selectOption({ label: "Download only" });
-    await page.getByLabel("Scope").selectOption("files");
-    await page.getByLabel("Source").selectOption("docs");
+    assert.equal(await page.getByLabel("Scope").isVisible(), false, "both are libraries");
+    await page.locator("[data-part=source]").selectOption("docs");
     await page.getByLabel("Dry run").check();
-    const chosen = `${stage.url}/v2/crawler/download_data?domain_id=STORY&mode=incremental&scope=files&source_id=docs&plan=store`;
+    const chosen = `${stage.url}/v2/crawler/download_data?domain_id=STORY&mode=incremental&scope=all&source_id=docs&plan=store`;
     assert.equal(await address(page), chosen);
     assert.equal(await page.locator("[data-part=curl]").innerText(), `curl -N '${chosen}&format=stream'`);
     const asked = page.waitForRequest((request) => request.url().includes("/v2/crawler/download_data?"));
@@ -40,6 +51,7 @@ describe("the crawler page in a browser", () => {
       "what was sent is what was shown",
     );
     await inState(page, "completed");
+    await stage.world.app.domains.update(before, more);
     await leave(visited);
   });
 

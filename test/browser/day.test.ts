@@ -49,7 +49,9 @@ describe("an admin's day in a browser", () => {
     await page.locator("select[name=domain_id]").selectOption(HR);
     await page.getByLabel("Dry run").check();
     await page.getByRole("button", { name: "Make the plan" }).click();
+    await page.locator("#plan").getByRole("link", { name: "Look at the whole plan" }).click();
     await page.locator("#plan").getByText("Travel.docx").first().waitFor();
+    await page.goBack();
     assert.equal((await stage.world.app.domains.get(HR)).vectorStoreId, "");
     await stage.world.fault({ url: "\\$value", times: "always" }, { delayMs: 3000 });
     await page.locator("#plan").getByRole("button", { name: "Apply this plan" }).click();

@@ -225,6 +225,7 @@ describe("domains in a browser", () => {
     assert.equal(wanted, "/guide/**\n/news/**", "globs of addresses hold no blanks");
     await site.locator(".finding.bad").first().waitFor();
     await site.getByRole("button", { name: "Remove" }).click();
+    await unfold(form);
     await assertAccessible(page);
     await form.getByRole("button", { name: "Create without crawling" }).click();
     await page.getByRole("heading", { name: "Drive", level: 1 }).waitFor();
@@ -235,9 +236,11 @@ describe("domains in a browser", () => {
     await page.getByLabel("Dry run").check();
     await page.getByRole("button", { name: "Make the plan" }).click();
     const plan = page.locator("#plan");
+    await plan.getByRole("link", { name: "Look at the whole plan" }).click();
     await plan.getByText("Coast notes/gulls.md").first().waitFor();
     assert.equal(await plan.getByText("draft.tmp.md").count(), 0);
-    await plan.getByRole("button", { name: "Apply this plan" }).click();
+    await page.goBack();
+    await page.getByRole("button", { name: "Apply this plan" }).click();
     await page.locator("#standings tr").filter({ hasText: "Drive" }).getByText("in step").waitFor();
     await page.goto(`${stage.url}/v2/search?format=ui&domain_id=DRIVE&query=herring+gull`);
     const result = page.locator(".result");

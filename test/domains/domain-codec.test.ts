@@ -1,5 +1,7 @@
 // A domain.json is read and written as specified, and every mistake in it is reported at once.
 import assert from "node:assert/strict";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
@@ -176,8 +178,9 @@ test("a folder is an absolute path, written in one way", {
   };
   assert.equal(rootOf(" /srv//a b/./c// "), "/srv/a b/c");
   assert.equal(rootOf("/"), "/");
+  assert.equal(rootOf("~/notes"), join(homedir(), "notes"));
   for (const root of [undefined, 7, " "]) assert.throws(() => rootOf(root), /root must be the path of a folder/);
-  for (const root of ["share", "./share", "~/share", "C:\\share", "file:///srv"]) {
+  for (const root of ["share", "./share", "~ada/share", "C:\\share", "file:///srv"]) {
     assert.throws(() => rootOf(root), /root must be an absolute path on the machine that crawls/, root);
   }
   assert.throws(() => rootOf("/srv/../etc"), /must not hold "\.\." as a folder/);

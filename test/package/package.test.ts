@@ -101,10 +101,7 @@ describe("the package", { skip }, () => {
     const { code, output } = await run(npx("lockstep", "demo", "--once"), home);
     assert.equal(code, 0, output);
     assert.doesNotMatch(output, /ERROR|WARNING/);
-    assert.match(
-      output,
-      /Travel\.docx › Travel Policy > Hotels[\s\S]*?London, Paris and Zurich the limit is 190 euros/,
-    );
+    assert.match(output, /Travel Policy › Hotels[\s\S]*?London, Paris and Zurich the limit is 190 euros/);
   });
 
   it("npx lockstep serve, which ends with npx", { timeout: 120_000 }, async () => {

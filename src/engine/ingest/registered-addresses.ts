@@ -316,6 +316,6 @@ export function sayUnregistered(documents: number): Pick<Finding, "detail" | "re
   return {
     detail: `The index has ${are} of addresses that the registry does not know, so changes of these addresses are not noticed.`,
     remedy:
-      "Register the addresses again, those in the column url of the source's sharepoint_map.csv; a crawl with confirm_deletes=true then takes the documents of all others out of the index.",
+      "Register the addresses again, those in the column url of the source's list in a report; a crawl with confirm_deletes=true then takes the documents of all others out of the index.",
   };
 }

@@ -5,6 +5,12 @@ const form = document.querySelector("[data-crawler]");
 if (form) {
   const sources = form.querySelector("[data-part=source]");
   const groups = [...sources.querySelectorAll("optgroup")];
+  const scope = form.querySelector("[data-part=scope]");
+  const scopes = [...scope.options];
+  /** A choice between one thing and everything is none. */
+  const showChoice = (select) => {
+    select.closest("label").hidden = select.options.length <= 2 && select.selectedIndex <= 0;
+  };
   const showSources = () => {
     const chosen = sources.value;
     for (const group of groups) group.remove();
@@ -15,6 +21,13 @@ if (form) {
       ...(own ? [...own.children].map((option) => option.cloneNode(true)) : []),
     );
     sources.value = [...sources.options].some(({ value }) => value === chosen) ? chosen : "";
+    const had = (own?.dataset.scopes ?? "").split(" ");
+    const wanted = scope.value;
+    const possible = scopes.filter(({ value }) => value === "all" || had.includes(value));
+    scope.replaceChildren(...possible);
+    scope.value = possible.some(({ value }) => value === wanted) ? wanted : "all";
+    showChoice(sources);
+    showChoice(scope);
   };
   form.addEventListener("input", ({ target }) => {
     if (target.name === "domain_id") showSources();

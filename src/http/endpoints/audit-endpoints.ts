@@ -41,6 +41,7 @@ export function auditEndpoints({ audit }: App): Endpoint[] {
         const { entries, more } = await audit.list({ limit, offset, filter });
         return okPart({ rows: entries.map(toShown), page: { offset, limit, total: undefined, more } });
       },
+      html: auditPage,
       ui: auditPage,
     }),
   ];

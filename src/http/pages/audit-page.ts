@@ -26,10 +26,7 @@ ${pagedTable<ShownChange>({
   caption: "Changes",
   columns: [
     { title: "When", cell: ({ utc }) => html`<span class="nowrap">${shownTime(utc)}</span>` },
-    { title: "Who", cell: ({ who }) => html`<bdi>${who}</bdi>` },
-    { title: "From", cell: ({ from }) => html`<span class="nowrap">${from}</span>` },
-    { title: "Action", cell: ({ action }) => html`<code>${action}</code>` },
-    { title: "With", cell: ({ what }) => withWhat(what) },
+    { title: "What", cell: sentence },
     { title: "Outcome", cell: shownOutcome },
   ],
   rows: data,
@@ -47,10 +44,67 @@ function shownOutcome({ outcome, error }: ShownChange): Html {
   return html`<span class="pill ${TONES[outcome]}">${outcome}</span>${error === "" ? "" : html` ${error}`}`;
 }
 
-function withWhat(what: ShownChange["what"]): Html {
-  const parts = Object.entries(what).map(([name, value]) => {
-    const shown = typeof value === "string" ? value : JSON.stringify(value);
-    return `${name}: ${shown.length > 80 ? `${shown.slice(0, 80)}…` : shown}`;
-  });
-  return html`<bdi>${parts.join(", ")}</bdi>`;
+/** "admin created domain 'HR'", with what was sent folded below it. */
+function sentence({ who, kind, role, from, action, what, outcome }: ShownChange): Html {
+  const given = Object.entries(what).filter(([, value]) => isTold(value));
+  const object = OBJECTS.map((name) => what[name]).find((value) => typeof value === "string" && value !== "");
+  const about = object === undefined ? "" : html` <strong><bdi>${object}</bdi></strong>`;
+  return html`<p><bdi>${who}</bdi> ${wordsOf(action, outcome === "done")}${about}</p>
+<details class="change-details"><summary>Details</summary><dl class="facts">
+<div><dt>Called</dt><dd><code>${action}</code></dd></div>
+<div><dt>By</dt><dd>${kind}, role ${role}${from ? html`, from ${from}` : ""}</dd></div>
+${given.map(([name, value]) => html`<div><dt>${name}</dt><dd><bdi>${shownValue(value)}</bdi></dd></div>`)}
+</dl></details>`;
+}
+
+/** What says what a change was about, most telling first. */
+const OBJECTS = [
+  "domain_id",
+  "job_id",
+  "report_id",
+  "plan_id",
+  "vector_store_id",
+  "file_id",
+  "item_id",
+  "key_id",
+  "name",
+  "url",
+];
+
+/** What was not given, and what is off, says nothing. */
+function isTold(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== "" && value !== false;
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  create: "created",
+  update: "changed",
+  delete: "deleted",
+  rename: "renamed",
+  crawl: "crawled",
+  control: "controlled",
+  apply: "applied",
+  verify: "verified",
+  repair: "repaired",
+  rollback: "rolled back",
+  release: "released",
+  erase: "erased",
+};
+
+/** Returns "created domain" for "POST /v2/domains/create", and the words of the path where that is no sentence; what is no call stays. */
+function wordsOf(action: string, isDone: boolean): string {
+  const path = /^[A-Z]+ \/(?:v2\/)?(.+)$/.exec(action)?.[1];
+  if (path === undefined) return isDone ? action.replace(/^sign /, "signed ") : `tried: ${action}`;
+  const words = path.split("/").map((part) => part.replaceAll("_", " "));
+  const verb = words.at(-1) ?? "";
+  const done = DONE[verb];
+  const noun = words.at(-2)?.replace(/s$/, "");
+  if (done === undefined || noun === undefined) return words.join(" ");
+  const said = isDone ? done : `tried to ${verb}`;
+  return noun === "crawler" ? said : `${said} ${noun}`;
+}
+
+function shownValue(value: unknown): string {
+  const shown = typeof value === "string" ? value : JSON.stringify(value);
+  return shown.length > 300 ? `${shown.slice(0, 300)}…` : shown;
 }

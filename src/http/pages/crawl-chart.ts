@@ -7,6 +7,8 @@ import { jobAddress } from "./job-fragments.ts";
 import type { Html } from "./layout.ts";
 
 export const CHARTED_CRAWLS = 30;
+/** Fewer show no course of things. */
+const FEWEST_CRAWLS = 3;
 const SLOT = 10;
 const UP = 36;
 const DOWN = 14;
@@ -20,13 +22,13 @@ interface Point {
   readonly failed: number;
 }
 
-/** Draws one bar for each crawl: changes above the line, failures below it. `crawls` come newest first. Returns "" without any. */
+/** Draws one bar for each crawl: changes above the line, failures below it. `crawls` come newest first. Returns "" for fewer than three. */
 export function crawlChart(name: string, crawls: readonly JobRecord[], kinds: SourceKinds): Html | "" {
   const points = crawls
     .slice(0, CHARTED_CRAWLS)
     .flatMap((job) => toPoint(job, kinds))
     .reverse();
-  if (points.length === 0) return "";
+  if (points.length < FEWEST_CRAWLS) return "";
   const sentence = sayRates(points);
   return html`<figure class="chart">
 <svg viewBox="0 0 ${WIDTH} ${UP + DOWN + 2}" role="img" aria-label="${name}: ${sentence}">
@@ -70,8 +72,7 @@ function sayRates(points: readonly Point[]): string {
     sum((point) => point.failed),
     items,
   );
-  const over = points.length === 1 ? "In the last crawl" : `Over the last ${points.length} crawls`;
-  return `${over} ${changed} of the items changed, ${failed} failed.`;
+  return `Over the last ${points.length} crawls ${changed} of the items changed, ${failed} failed.`;
 }
 
 function percent(part: number, whole: number): string {

@@ -148,7 +148,7 @@ export function crawlForm(domains: readonly Domain[], values: CrawlFormValues, f
 <label class="field"><span>Domain</span><select name="domain_id" required>${domains.map((domain) => option(domain.domainId, domain.name || domain.domainId, values.domainId))}</select></label>
 <label class="field" data-scripted hidden><span>What to do</span><select data-part="step">${CRAWL_ACTIONS.map((action) => option(actionAddress(action), ACTION_NAMES[action], actionAddress(values.action)))}</select></label>
 <label class="field"><span>Mode</span><select name="mode">${[...CRAWL_MODES].reverse().map((mode) => option(mode, MODE_NAMES[mode], values.mode))}</select></label>
-<label class="field"><span>Scope</span><select name="scope">${option("all", "Everything", values.scope)}${frame.product.kinds.all.map(({ scope, words }) => option(scope, words.scope, values.scope))}</select></label>
+<label class="field"><span>Scope</span><select name="scope" data-part="scope">${option("all", "Everything", values.scope)}${scopeChoices(domains, values, frame)}</select></label>
 <label class="field"><span>Source</span><select name="source_id" data-part="source"><option value="">All sources</option>${sourceChoices(domains, values)}</select></label>
 </div>
 <div class="checks">
@@ -166,10 +166,22 @@ ${preview(values, frame)}
 </form>`;
 }
 
+/** Only kinds that some domain has; the script shows those of the chosen domain. */
+function scopeChoices(domains: readonly Domain[], { scope: chosen }: CrawlFormValues, frame: Frame): Html[] {
+  const had = new Set(domains.flatMap(({ sources }) => sources.map(({ kind }) => kind)));
+  return frame.product.kinds.all
+    .filter((kind) => had.has(kind) || kind.scope === chosen)
+    .map(({ scope, words }) => option(scope, words.scope, chosen));
+}
+
+function scopesOf({ sources }: Domain): string {
+  return [...new Set(sources.map(({ kind }) => kind.scope))].join(" ");
+}
+
 function sourceChoices(domains: readonly Domain[], { domainId, sourceId }: CrawlFormValues): Html[] {
   return domains.map(
     (domain) =>
-      html`<optgroup label="${domain.name || domain.domainId}" data-domain="${domain.domainId}">${domain.sources.map((source) => option(source.sourceId, source.sourceId, domain.domainId === domainId ? sourceId : ""))}</optgroup>`,
+      html`<optgroup label="${domain.name || domain.domainId}" data-domain="${domain.domainId}" data-scopes="${scopesOf(domain)}">${domain.sources.map((source) => option(source.sourceId, source.sourceId, domain.domainId === domainId ? sourceId : ""))}</optgroup>`,
   );
 }
 

@@ -55,7 +55,7 @@ function cardStatus(view: DomainView, name: string): Html {
   const { tone, word, reason, wayOut } = healthOfView(view);
   return html`<div class="card-status" id="status-${domain.domainId}" data-refresh>
 <div class="card-head"><h3><a href="${domainAddress(domain.domainId)}"><bdi>${name}</bdi></a></h3><span class="pill ${tone}">${word}</span></div>
-<p class="quiet"><code>${domain.domainId}</code>${domain.description ? html` · <bdi>${domain.description}</bdi>` : ""}</p>
+<p class="quiet"><code class="id" title="${domain.domainId}">${domain.domainId}</code>${domain.description ? html` · <bdi>${domain.description}</bdi>` : ""}</p>
 ${reason ? html`<div class="notice ${tone}"><p>${reason}</p>${wayOut ? html`<p><a href="${wayOut.href}">${wayOut.words}</a></p>` : ""}</div>` : ""}
 ${domain.sources.length === 0 ? html`<p class="notice warn">No sources yet: a crawl would find nothing.</p>` : ""}
 <dl class="figures">

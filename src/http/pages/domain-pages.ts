@@ -61,7 +61,7 @@ const FACTS: readonly Column<DomainOverview>[] = [
     sort: "name",
     title: "Domain",
     cell: ({ domain }) =>
-      html`<a href="${domainAddress(domain.domainId)}"><strong><bdi>${domain.name}</bdi></strong></a><br><code>${domain.domainId}</code>${domain.description ? html`<br><span class="quiet"><bdi>${domain.description}</bdi></span>` : ""}`,
+      html`<a href="${domainAddress(domain.domainId)}"><strong><bdi>${domain.name}</bdi></strong></a><br><code class="id" title="${domain.domainId}">${domain.domainId}</code>${domain.description ? html`<br><span class="quiet"><bdi>${domain.description}</bdi></span>` : ""}`,
   },
   {
     title: "Health",
@@ -164,7 +164,7 @@ function domainDelete({ domainId, name, vectorStoreId }: Domain): Html {
   return html`<details class="panel"><summary>Delete this domain</summary>
 <form class="stack" id="delete" action="/v2/domains/delete" method="get" data-delete="/v2/domains?format=ui">
 <input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="format" value="html">
-<div class="notice warn"><p>Deletes <strong><bdi>${name}</bdi></strong> (<code>${domainId}</code>) with its mirrored files, map files and metadata. SharePoint, older jobs and reports stay as they are.</p></div>
+<div class="notice warn"><p>Deletes <strong><bdi>${name}</bdi></strong> (<code>${domainId}</code>) with its mirrored files, map files and metadata. Its sources, older jobs and reports stay as they are.</p></div>
 ${
   vectorStoreId
     ? html`<label class="check"><input type="checkbox" name="mode" value="with_vector_store"><span>Delete its vector store <code>${vectorStoreId}</code>, too: nobody can search it any more. Unticked, the store stays: it can still be searched, but nothing keeps it in step with its sources any more</span></label>`
@@ -321,7 +321,7 @@ function generationTable({ generations, shown }: ShownGenerations, domainId: str
 <thead><tr><th scope="col">Generation</th><th scope="col">Committed</th><th scope="col">Crawl</th><th scope="col">Source</th><th scope="col" class="end">Added</th><th scope="col" class="end">Removed</th><th scope="col">Readers</th><th scope="col">Actions</th></tr></thead>
 <tbody>${generations.map((generation, at) => {
     const before = generations[at + 1];
-    return html`<tr><th scope="row"><span class="on-phones">Generation </span>${generation.generation} <code class="quiet" title="${generation.generation_id}">${generation.generation_id.slice(0, 8)}</code></th><td data-label="Committed"><div>${shownTime(generation.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(generation)}</div></td><td data-label="Source"><div>${generation.source_id ? html`<code>${generation.source_id}</code>` : html`<span class="quiet">several</span>`}</div></td><td class="end" data-label="Added"><div>${generation.added}</div></td><td class="end" data-label="Removed"><div>${generation.removed}</div></td>
+    return html`<tr><th scope="row"><span class="on-phones">Generation </span>${generation.generation} <code class="quiet" title="${generation.generation_id}">${generation.generation_id.slice(0, 8)}</code></th><td data-label="Committed"><div>${shownTime(generation.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(generation)}</div></td><td data-label="Source"><div>${generation.source_id ? html`<code class="id" title="${generation.source_id}">${generation.source_id}</code>` : html`<span class="quiet">several</span>`}</div></td><td class="end" data-label="Added"><div>${generation.added}</div></td><td class="end" data-label="Removed"><div>${generation.removed}</div></td>
 <td data-label="Readers"><div>${seenBy(generation)}${generation.erased > 0 ? html` <span class="pill warn">${erasedFrom(generation.erased)}</span>` : ""}</div></td>
 <td data-label="Actions"><div class="row-actions">${before ? html`<a class="button small" href="${PATH}/difference?domain_id=${domainId}&amp;from=${before.generation}&amp;to=${generation.generation}&amp;format=html">What changed<span class="visually-hidden"> in generation ${generation.generation}</span></a>` : ""}<a class="button small" href="/v2/search?format=ui&amp;domain_id=${domainId}&amp;generation=${generation.generation}">Search it<span class="visually-hidden"> as of generation ${generation.generation}</span></a>${generation.generation !== shown && mayChange(frame, "operate") ? rollback(generation, domainId) : ""}</div></td></tr>`;
   })}</tbody></table></div>`;

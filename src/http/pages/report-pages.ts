@@ -143,7 +143,7 @@ function sourceRow(source: Readonly<JsonObject>, reportId: unknown, kinds: Sourc
   return html`<tr><th scope="row"><code>${textOf(source["source_id"])}</code><br><span class="quiet">${kindWords(textOf(source["source_type"]), kinds)}</span></th>
 <td data-label="Outcome"><div>${outcomeOf(source)}</div></td>
 ${COUNTS.map((name) => html`<td class="end" data-label="${countTitle(name)}"><div>${countOf(source, `items_${name}`)}</div></td>`)}
-<td data-label="Maps"><div>${maps.map((path) => html`<a href="${mapFileAddress(reportId, path)}&amp;format=html">${mapName(path)}</a>${failed ? failedLink(reportId, path) : ""} `)}${earlierMaps(source)}</div></td></tr>`;
+<td data-label="Maps"><div>${maps.map((path) => html`<a href="${mapFileAddress(reportId, path)}&amp;format=html">${mapWords(path, textOf(source["source_type"]), kinds)}</a>${failed ? failedLink(reportId, path) : ""} `)}${earlierMaps(source)}</div></td></tr>`;
 }
 
 function outcomeOf(source: Readonly<JsonObject>): Html {
@@ -181,6 +181,12 @@ function failedLink(reportId: unknown, path: string): Html | "" {
   return path.endsWith("sharepoint_map.csv")
     ? ""
     : html` (<a href="${mapFileAddress(reportId, path)}&amp;format=html&amp;failed=true">failed<span class="visually-hidden"> in ${mapName(path)}</span></a>)`;
+}
+
+/** The file of what was listed is called after SharePoint for every kind, which says nothing of a folder or a web site. */
+function mapWords(path: string, type: string, kinds: SourceKinds): string {
+  const name = mapName(path);
+  return name === "sharepoint" && kinds.find(type)?.abilities.needsSignIn === false ? "listed" : name;
 }
 
 function mapName(path: string): string {

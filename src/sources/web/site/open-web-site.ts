@@ -109,8 +109,9 @@ const NOTHING_WANTED = {
 } as const;
 
 function problemOf(outcome: string, reason: string): Pick<Finding, "outcome" | "detail" | "remedy"> {
-  const remedy =
-    outcome === "refused"
+  const remedy = reason.includes("WEB_ALLOW_PRIVATE_NETWORKS")
+    ? "If it is a site of your own network, set WEB_ALLOW_PRIVATE_NETWORKS=true where lockstep runs, and start it again."
+    : outcome === "refused"
       ? "Ask the owner of the site to let the robot 'lockstep' in, or take another start address."
       : outcome === "failed"
         ? "Try again later. If it stays so, open the address in a browser from the same network."
