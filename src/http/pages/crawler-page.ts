@@ -157,7 +157,7 @@ ${check("retry_failed", "true", "Try failed files again", values.retryFailed)}
 ${check("confirm_deletes", "true", "Confirm removals that are held", values.confirmDeletes)}
 ${check("checksum", "true", "Read every file, changed or not", values.checksum)}
 ${check("force", "true", "Make everything anew, known or not (full mode)", values.force)}
-${check("visibility", "source", "Show readers each source when it is in, not all at the end", values.visibility === "source")}
+${check("visibility", "source", "Show readers parts as they come in, not all in one moment", values.visibility === "source")}
 </div>
 <div class="form-end"><button class="primary" data-part="go">${values.dryRun ? "Make the plan" : "Start"}</button>
 <noscript>${CRAWL_ACTIONS.slice(1).map((action) => html`<button formaction="${actionAddress(action)}">${ACTION_NAMES[action]}</button> `)}</noscript>
