@@ -247,7 +247,7 @@ describe("domains in a browser", () => {
     await result.getByText("gulls.md").first().waitFor();
     assert.equal(await result.count(), 1);
     assert.equal(await result.locator("a[href^='file:']").count(), 0, "no browser follows such a link");
-    await result.getByRole("link", { name: "gulls.md" }).click();
+    await result.getByRole("heading").getByRole("link").click();
     await page.getByText("The herring gull nests on the harbour roof.").first().waitFor();
     await page.goto(`${stage.url}/v2/domains/get?domain_id=DRIVE&format=html`);
     await page.getByRole("link", { name: "Documents of drive" }).click();
