@@ -38,6 +38,8 @@ const FIRST = [
   ["postgres/ledger"],
   ["postgres/three-processes"],
   ["postgres/pgvector", "postgres/pgvector-contract"],
+  // It reads every row of every table, which others of its process must not do.
+  ["postgres/erase-postgres"],
   ["queue/worker"],
   ["recorded/recorded"],
   ["sources/source-contract-blob", "sources/source-contract-web"],
