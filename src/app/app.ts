@@ -16,6 +16,7 @@ import type { Deletion } from "../engine/delete-domain.ts";
 import type { PlacedFinding } from "../engine/doctor.ts";
 import type { Documents } from "../engine/documents.ts";
 import type { DomainStatus } from "../engine/domain-status.ts";
+import type { Questions } from "../engine/edit-questions.ts";
 import type { EraseRequest, EraseResult } from "../engine/erase/erase.ts";
 import type { HoldRequest } from "../engine/erase/holds.ts";
 import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
@@ -93,6 +94,8 @@ export interface App {
   /** Holds a document, or the whole domain: neither erased nor purged. */
   setHold(request: HoldRequest): Promise<Hold>;
   liftHold(domainId: DomainId, wanted: { readonly sourceId: SourceId | ""; readonly item: string }): Promise<Hold>;
+  /** What readers of the domains ask; crawls ask it before anything new is visible. */
+  readonly questions: Questions;
   /** What verifications found: the certificates in the folders of the domains. */
   readonly certificates: Certificates;
   /** Must run inside a job. Upgrades the source folders of earlier layouts. */

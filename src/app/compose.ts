@@ -8,6 +8,7 @@ import type { ReportId, ReportSummary } from "../contracts/report.ts";
 import type { SourceKind } from "../contracts/source-kind.ts";
 import { createDomainStore, type DomainStore } from "../domains/domain-store.ts";
 import { openErasureStore } from "../domains/erasure-store.ts";
+import { openQuestionStore } from "../domains/question-store.ts";
 import { applyStoredPlan } from "../engine/apply-stored-plan.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
 import { cleanupMetadata } from "../engine/cleanup-metadata.ts";
@@ -16,6 +17,7 @@ import { crawlRequest } from "../engine/crawl-request.ts";
 import { planDeletion } from "../engine/delete-domain.ts";
 import { createDocuments } from "../engine/documents.ts";
 import { createDomainStatuses } from "../engine/domain-status.ts";
+import { createQuestions } from "../engine/edit-questions.ts";
 import type { EngineParts, RetentionRules } from "../engine/engine-parts.ts";
 import { blockedIn, withoutErased } from "../engine/erase/blocked-items.ts";
 import { erase } from "../engine/erase/erase.ts";
@@ -190,6 +192,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
       logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
+    questions: createQuestions(parts),
     certificates: createCertificates(parts),
     ...erasureVerbs(parts),
     ...searchVerbs(parts, searching),
@@ -489,6 +492,7 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
       return withoutErased(run.config.kind.open(run, { ...options, blocked }), run, blocked, erasures, options);
     },
     erasures,
+    questions: openQuestionStore(domainsFolder),
     erasing: openErasing(config, domains),
     extractor: trees.extractor,
     retention: retentionRules(config),

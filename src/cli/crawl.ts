@@ -55,6 +55,9 @@ const OPTIONS: Readonly<Record<string, OptionSpec>> = {
   },
   "retry-failed": { help: "Tries files in 03_failed again although they did not change." },
   "confirm-deletes": { help: "Carries out removals that are held because there are too many." },
+  "confirm-worse": {
+    help: "Makes additions and changes visible although the domain's questions are answered worse with them.",
+  },
   swap: { help: "Fills a fresh vector store and changes over to it at the end (OpenAI, Azure; with --mode full)." },
   force: {
     help: "Extracts, cuts and embeds everything anew, also what the index has with the same content (with --mode full).",
@@ -157,6 +160,7 @@ function readRequest(call: Call, steps: readonly Step[]): CrawlRequest {
     force: call.flag("force"),
     visibility: call.text("visibility") as Visibility,
     confirmDeletes: call.flag("confirm-deletes"),
+    confirmWorse: call.flag("confirm-worse"),
     retryBatches: Number(call.text("retry-batches")),
     retryFailed: call.flag("retry-failed"),
     checksum: call.flag("checksum") || call.flag("check-hashes"),

@@ -75,6 +75,8 @@ export interface SearchQuery {
   readonly scope?: SearchScope;
   /** As of this generation instead of the one that is shown; only where commits are atomic. */
   readonly generation?: number;
+  /** As readers would find it after a change that nobody sees yet; only where commits are atomic. */
+  readonly preview?: Preview;
   /** Search by words, by vectors, or (undefined) by both. */
   readonly using?: "text" | "vectors";
   /** A passage that several documents share is a hit for each of them, as in the wire protocol. */
@@ -83,6 +85,12 @@ export interface SearchQuery {
   readonly signal?: AbortSignal | undefined;
   /** Gets notes for the user about the result, one sentence each. */
   readonly tell?: (note: string) => void;
+}
+
+/** A draft that is not committed (by its `generationId`), or vectors that are not used yet (by the id of their space). */
+export interface Preview {
+  readonly draft?: string;
+  readonly vectors?: number;
 }
 
 export interface SearchScope {
@@ -239,12 +247,21 @@ export interface Index {
   readonly generations?: Generations;
   /**
    * Re-embeds with the newest model while searches use the old vectors. Called after commits, from a job. Cheap if there is
-   * nothing to do. `report` gets progress messages.
+   * nothing to do. `report` gets progress messages. `mayAnswer` is asked before searches use the new vectors: if it returns false,
+   * they are kept, and the next refresh asks again.
    */
-  refreshVectors?(report: (line: string) => void, signal: AbortSignal): Promise<void>;
+  refreshVectors?(
+    report: (line: string) => void,
+    signal: AbortSignal,
+    mayAnswer?: (preview: Preview) => Promise<boolean>,
+  ): Promise<void>;
 }
 
 export interface ShownDocuments {
+  /** Returns those of these items that the newest generation has, or will have after the preview. */
+  newest(source: SourceId, items: readonly ItemId[], preview?: Preview): Promise<readonly IndexedRef[]>;
+  /** Returns the documents of the newest generation that have this file id, item id, path, URL or name; at most 20. */
+  called(name: string, source?: SourceId): Promise<SectionsFound["documents"]>;
   /** Returns those of these items that readers are shown. */
   of(source: SourceId, items: readonly ItemId[]): Promise<readonly IndexedRef[]>;
   /** Throws BadInputError for a generation that is not kept. */
@@ -453,11 +470,29 @@ export interface CrawlDraft {
   /** A UUID, which the generation will have. */
   readonly generationId: string;
   source(source: SourceId): Promise<SourceDraft>;
+  /** What is staged so far. */
+  changes(): Promise<DraftChanges>;
+  /**
+   * Moves additions and changes into a draft of their own, which stays, with texts and vectors, until it is swept. What is left are
+   * removals.
+   */
+  hold(): Promise<HeldDraft>;
   /**
    * Makes what the sources staged visible, all of it or nothing. Returns the number of the generation, or null if nothing has changed.
    * Throws as IndexDraft.commit.
    */
   commit(signal: AbortSignal, options?: { readonly allowEmpty: boolean }): Promise<number | null>;
+}
+
+/** Documents that a draft brings, new or instead of others, and documents that it takes away. */
+export interface DraftChanges {
+  readonly brought: number;
+  readonly removed: number;
+}
+
+export interface HeldDraft {
+  readonly generationId: string;
+  readonly documents: number;
 }
 
 /** The part of one source in the draft of a crawl. */

@@ -80,8 +80,11 @@ function mayPass({ permanent, byReader = false }: FailedRef): boolean {
 export interface StagedPlan extends PlanOutcome {
   /** The domain may become empty by it. */
   readonly allowEmpty: boolean;
-  /** After the commit: records what the index has now, whatever others did meanwhile. Returns false if some of it was left out. */
-  record(step: EmbedStep): Promise<boolean>;
+  /**
+   * After the commit: records what the index has now, whatever others did meanwhile. `isHeld`: additions and changes were not committed.
+   * Returns false if some of it was left out.
+   */
+  record(step: EmbedStep, options: { readonly isHeld: boolean }): Promise<boolean>;
   /** Takes it out of the draft. */
   discard(): Promise<void>;
 }
@@ -121,7 +124,7 @@ export async function stagePlan(
       failed: [...lost, ...failed],
       doubtful,
       allowEmpty: request.confirmDeletes || mayEmpty(plan),
-      record: (after) => recordStaged({ plan: staged, draft, failed, putVersions }, after, parts),
+      record: (after, { isHeld }) => recordStaged({ plan: staged, draft, failed, putVersions, isHeld }, after, parts),
       discard: () => draft.discard(),
     };
   } catch (error) {
@@ -134,10 +137,11 @@ export async function stagePlan(
 
 interface StagedOutcome extends Pick<CommitOutcome, "plan" | "failed" | "putVersions"> {
   readonly draft: SourceDraft;
+  readonly isHeld: boolean;
 }
 
 async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: RecordParts): Promise<boolean> {
-  const { plan, draft, failed } = outcome;
+  const { plan, draft, failed, isHeld } = outcome;
   const { run, ledger, mirror, job } = step;
   const failedItems = new Set(failed.map(({ itemId }) => itemId));
   const isMeant = (itemId: ItemId): boolean => !failedItems.has(itemId);
@@ -154,7 +158,7 @@ async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: Reco
       if (isSame) ledger.putEmbedded(entry, rowOf(entry, step, document));
       else {
         isWhole = false;
-        job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
+        if (!isHeld) job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
       }
     }
     await ledger.flush();

@@ -1,7 +1,9 @@
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { Lease } from "../contracts/lease.ts";
+import type { HeldDraft } from "../contracts/search-index.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
+import { hasQuestions } from "./questions.ts";
 import type { DomainCrawl } from "./run-context.ts";
 import { leaseUnlessHeld, waitForLease } from "./with-ledger.ts";
 
@@ -24,7 +26,13 @@ export async function openTogether(
   const held = await index.sources().catch(() => undefined);
   if (!held) return {};
   const isFirst = held.size === 0;
-  if (isFirst || request.visibility === "source") {
+  const isAsked = !isFirst && (await hasQuestions(domain.domainId, parts));
+  if (isAsked && request.visibility === "source") {
+    job.log(
+      "visibility=source does not apply: the domain has questions, which are asked before anything new is visible.",
+    );
+  }
+  if (isFirst || (request.visibility === "source" && !isAsked)) {
     const why = isFirst ? "The first crawl" : "visibility=source";
     if (domain.sources.length > 1) job.log(`${why}: each source becomes visible when it is in.`);
     return {};
@@ -34,11 +42,12 @@ export async function openTogether(
 }
 
 /**
- * Deletes drafts of crawls that were killed or cancelled. Only when a crawl of the whole domain is done: it has reused their texts and
+ * Deletes drafts of crawls that were killed or cancelled, and what an earlier crawl held: it is in this crawl, or gone. Only when a crawl of the whole domain is done: it has reused their texts and
  * vectors by then.
  */
 export async function sweepDeadDrafts(
   { index, together }: IndexTarget,
+  heldDraft: HeldDraft | undefined,
   { domain, request, job }: Pick<DomainCrawl, "domain" | "request" | "job">,
   parts: EngineParts,
 ): Promise<void> {
@@ -48,8 +57,8 @@ export async function sweepDeadDrafts(
   const leases: Lease[] = [];
   try {
     for (const id of await index.crawlDrafts.listOpen()) {
-      const lease =
-        id === together?.generationId ? undefined : await leaseUnlessHeld(parts, domain.domainId, draftLease(id), job);
+      const isOwn = id === together?.generationId || id === heldDraft?.generationId;
+      const lease = isOwn ? undefined : await leaseUnlessHeld(parts, domain.domainId, draftLease(id), job);
       if (!lease) continue;
       leases.push(lease);
       dead.push(id);

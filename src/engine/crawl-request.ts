@@ -1,4 +1,5 @@
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
+import type { LostQuestion, QuestionVerdict } from "../contracts/questions.ts";
 import type { LeftOut } from "../contracts/source.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
 
@@ -34,6 +35,8 @@ export interface CrawlRequest {
   readonly visibility: Visibility;
   /** Do removals beyond the limits instead of holding them. */
   readonly confirmDeletes: boolean;
+  /** Commit what is new even if the questions of the domain are answered worse by it. */
+  readonly confirmWorse: boolean;
   /** How often an item is tried in one run: first all items, then again those that failed. */
   readonly retryBatches: number;
   /** Try unchanged files in `03_failed/` again. */
@@ -67,6 +70,7 @@ export function crawlRequest(domainId: DomainId, options: Partial<CrawlRequest> 
     force: false,
     visibility: "crawl",
     confirmDeletes: false,
+    confirmWorse: false,
     retryBatches: DEFAULT_RETRY_BATCHES,
     retryFailed: false,
     checksum: false,
@@ -159,10 +163,24 @@ export interface CrawlResult {
   readonly sources: readonly SourceResult[];
   /** One sentence per problem; empty means ok. */
   readonly problems: readonly string[];
+  /** How the questions of the domain were answered; left out if there are too few, or nothing has changed. */
+  readonly questions?: QuestionsResult;
   /** "" when none was written: only a whole crawl that was not a dry run leaves one. */
   readonly report_id: string;
   /** The plan that a dry run stored, or that a run kept to. */
   readonly plan_id?: string;
+}
+
+/** Travels as JSON. Of the questions that were lost some are listed; the log has more. */
+export interface QuestionsResult {
+  readonly asked: number;
+  readonly before: number;
+  readonly after: number;
+  readonly retired: number;
+  readonly verdict: QuestionVerdict;
+  /** Documents that were not committed. */
+  readonly held: number;
+  readonly lost: readonly LostQuestion[];
 }
 
 export function countLeftOut({ type, size, other }: LeftOut): number {

@@ -35,8 +35,16 @@ type OpenSource = (ledger: Ledger) => Source;
 export interface CrawledSource {
   /** undefined: nothing of it becomes visible with the crawl. */
   readonly staged?: StagedPlan | undefined;
-  /** Call it when all sources are in, and what is staged is visible. `failure`: why it cannot become visible. */
-  finish(failure?: unknown): Promise<SourceResult>;
+  /** Call it when all sources are in, and what is staged is visible. */
+  finish(commit?: CommitOfSource): Promise<SourceResult>;
+}
+
+/** What became of a staged source. */
+interface CommitOfSource {
+  /** Why it cannot become visible. */
+  readonly failure?: unknown;
+  /** Of what it staged, only removals became visible. */
+  readonly isHeld?: boolean;
 }
 
 /** Runs the steps of the request, each under its own lease. Failures are in the result; throws only when the job is cancelled. */
@@ -70,7 +78,8 @@ export async function crawlSource(
     const planned = dryRun ? await results.sum() : undefined;
     return {
       staged: embedded?.staged,
-      finish: async (failure) => planned ?? (await finishSource(crawl, { listing, embedded, results, failure }, parts)),
+      finish: async (commit = {}) =>
+        planned ?? (await finishSource(crawl, { listing, embedded, results, commit }, parts)),
     };
   } finally {
     await plan.close();
@@ -183,21 +192,23 @@ interface UnfinishedSource {
   /** undefined: nothing was embedded. */
   readonly embedded: Embedded | undefined;
   readonly results: StepResults;
-  readonly failure: unknown;
+  readonly commit: CommitOfSource;
 }
 
 async function finishSource(
   crawl: SourceCrawl,
-  { listing, embedded, results, failure }: UnfinishedSource,
+  { listing, embedded, results, commit }: UnfinishedSource,
   parts: EngineParts,
 ): Promise<SourceResult> {
   const { run, job, target } = crawl;
   await results.attempt(async () => {
     if (!target || !embedded || !isUnfinished(embedded)) return;
-    if (failure !== undefined && embedded.staged) {
+    if (commit.failure !== undefined && embedded.staged) {
       results.note("embed", { counts: noCounts(), problems: [] });
-      throw failure;
+      throw commit.failure;
     }
+    const isHeld = commit.isHeld === true && embedded.staged !== undefined;
+    if (isHeld) countAsHeld(results.counts.embed);
     const { waiting } = embedded;
     if (waiting.length > 0) {
       await job.checkpoint();
@@ -205,7 +216,7 @@ async function finishSource(
       job.log(`Source '${run.config.sourceId}': removing ${documents} from the index.`);
     }
     const failed = await withEmbedStep(crawl, target, listing, (step) =>
-      recordOwn(step, parts, () => finishEmbed(embedded, step, parts)),
+      recordOwn(step, parts, () => finishEmbed(embedded, step, parts, { isHeld })),
     );
     results.counts.embed.removed += waiting.length - failed.length;
     results.counts.embed.failed += failed.length;
@@ -217,6 +228,12 @@ async function finishSource(
   });
   await concludeTree(crawl, results, parts);
   return await results.sum();
+}
+
+/** What a held crawl staged, except for removals, waits for a confirmation, or for a crawl that does better. */
+function countAsHeld(counts: StepCounts): void {
+  counts.held += counts.added + counts.changed + counts.moved;
+  [counts.added, counts.changed, counts.moved] = [0, 0, 0];
 }
 
 /** For sources without ids: purges missing files and exports the manifest, even if a step failed. */

@@ -2,6 +2,7 @@ import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, ConflictError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
+import type { HeldDraft, Preview } from "../contracts/search-index.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
@@ -9,11 +10,19 @@ import { noteMissingSources, preparePlan, sourcesInPlan } from "./approval.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { isInScope, selectSources } from "./check-crawl.ts";
 import { openTogether, sweepDeadDrafts } from "./crawl-draft.ts";
-import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
+import type { CrawlRequest, CrawlResult, QuestionsResult, SourceResult } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { finishErasures } from "./erase/erase.ts";
 import { CLEAR_STORE, type IndexTarget, openIndexTarget } from "./index-target.ts";
+import {
+  askBeforeCommit,
+  askBeforeVectors,
+  NAMED_QUESTIONS,
+  noteRun,
+  type QuestionOutcome,
+  sayHeld,
+} from "./questions.ts";
 import { readDomain } from "./read-domain.ts";
 import { finishRenames, waitingJob } from "./rename-domain.ts";
 import { retireLeftInStore, retireSource } from "./retire-source.ts";
@@ -25,12 +34,13 @@ import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
 /**
  * Makes the index of a domain match its sources, by all three steps or by those that the request names:
  *
- *     source ──list──▶ judge ──plan──▶ fetch ──▶ mirror ──▶ process ──▶ extract ──▶ draft ──commit──▶ index
+ *     source ──list──▶ judge ──plan──▶ fetch ──▶ mirror ──▶ process ──▶ extract ──▶ draft ──ask──▶ commit ──▶ index
  *     └──────────────── download ─────────────────────┘                └──────────── embed ─────────────┘
  *
  * Sources are crawled one after the other. Where commits are atomic, all of them fill one draft, which is committed when the last one is
  * in: readers see the domain as it was before the crawl or as it is after it. Otherwise, and where each source is to be visible when
  * it is in, removals are committed when all sources are indexed. A source that fails keeps its documents, and the others go on.
+ * Before such a commit the domain's questions are asked: if the draft answers worse, only removals are committed.
  */
 export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobContext): Promise<CrawlResult> {
   const startedAt = nowUtcMicros();
@@ -43,17 +53,23 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const crawl: DomainCrawl = { domain, request, job, target, problems, approved };
   const crawled: CrawledSource[] = [];
   const sources: SourceResult[] = [];
+  let questions: QuestionsResult | undefined;
   try {
     for await (const source of crawlSources(crawl, parts)) crawled.push(source);
     crawled.push(...(await retireLeftInStore(crawl, parts)));
-    const failures = await commitTogether(crawled, crawl);
+    const asked = target && (await askBeforeCommit(crawl, target, parts));
+    const heldDraft = asked?.verdict === "held" ? await target?.together?.hold() : undefined;
+    const { failures, generation } = await commitTogether(crawled, crawl);
+    if (asked) questions = await concludeQuestions(asked, { generation, heldDraft }, crawl, parts);
     // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
-    for (const source of crawled) sources.push(await source.finish(failures.get(source)));
+    for (const source of crawled) {
+      sources.push(await source.finish({ failure: failures.get(source), isHeld: heldDraft !== undefined }));
+    }
     for (const { source_id, error } of sources) {
       if (error) problems.push(`Source '${source_id}': ${/[.?!]$/.test(error) ? error : `${error}.`}`);
     }
     noteMissingSources(sources, crawl, parts);
-    if (target && !job.dryRun) await concludeTarget(target, crawl, parts);
+    if (target && !job.dryRun) await concludeTarget(target, heldDraft, crawl, parts);
   } finally {
     await target?.swap?.lease.release();
     await target?.lease?.release();
@@ -64,7 +80,8 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   const vector_store_id = target?.store ?? "";
   const plan_id = (job.dryRun ? request.storePlan : undefined) ?? request.approvedPlan;
   const planned = plan_id === undefined ? {} : { plan_id };
-  const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, sources, problems, ...planned };
+  const outcome = { sources, problems, ...(questions && { questions }), ...planned };
+  const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, ...outcome };
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
 }
 
@@ -131,17 +148,18 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
   return target && !job.dryRun ? { ...target, ...(await openTogether(target, crawl, parts)) } : target;
 }
 
-/**
- * Makes what all sources staged visible in one moment. Returns the sources that keep what they had, and why: those that would leave nothing
- * of the domain although they put files, or all.
- */
-async function commitTogether(
-  crawled: readonly CrawledSource[],
-  { target, job }: DomainCrawl,
-): Promise<ReadonlyMap<CrawledSource, unknown>> {
+interface Committed {
+  /** Sources that keep what they had, and why: those that would leave nothing of the domain although they put files, or all. */
+  readonly failures: ReadonlyMap<CrawledSource, unknown>;
+  /** null: nothing became visible. */
+  readonly generation: number | null;
+}
+
+/** Makes what all sources staged visible in one moment. */
+async function commitTogether(crawled: readonly CrawledSource[], { target, job }: DomainCrawl): Promise<Committed> {
   const failures = new Map<CrawledSource, unknown>();
   let staged = crawled.filter((source) => source.staged !== undefined);
-  if (!target?.together) return failures;
+  if (!target?.together) return { failures, generation: null };
   await job.checkpoint();
   for (;;) {
     try {
@@ -150,26 +168,50 @@ async function commitTogether(
       if (generation !== null && staged.length > 1) {
         job.log(`Index: what changed in ${staged.length} sources is visible now, as generation ${generation}.`);
       }
-      return failures;
+      return { failures, generation };
     } catch (error) {
       if (job.signal.aborted) throw new CancelledError("committing the crawl stopped", { cause: error });
       const emptying = staged.filter((source) => source.staged?.allowEmpty === false);
       const isRefused = error instanceof ConflictError && emptying.length > 0;
       for (const source of isRefused ? emptying : staged) failures.set(source, error);
-      if (!isRefused) return failures;
+      if (!isRefused) return { failures, generation: null };
       for (const source of emptying) await source.staged?.discard();
       staged = staged.filter((source) => !emptying.includes(source));
     }
   }
 }
 
+/** Tells and notes how the questions of the domain were answered. */
+async function concludeQuestions(
+  asked: QuestionOutcome,
+  { generation, heldDraft }: Pick<Committed, "generation"> & { readonly heldDraft: HeldDraft | undefined },
+  { domain, target, problems, job }: DomainCrawl,
+  parts: EngineParts,
+): Promise<QuestionsResult> {
+  const held = heldDraft?.documents ?? 0;
+  const generationId = generation === null ? "" : (target?.together?.generationId ?? "");
+  await noteRun(domain.domainId, asked, { generationId, held }, parts, job);
+  if (asked.verdict === "held") {
+    problems.push(sayHeld(asked, held));
+    job.log(`WARNING: ${problems.at(-1)}`);
+  }
+  const { about: _, lost, ...counts } = asked;
+  return { ...counts, held, lost: lost.slice(0, NAMED_QUESTIONS) };
+}
+
 /** Finishes a swap and refreshes the vectors, when all sources are indexed. */
-async function concludeTarget(target: IndexTarget, crawl: DomainCrawl, parts: EngineParts): Promise<void> {
+async function concludeTarget(
+  target: IndexTarget,
+  heldDraft: HeldDraft | undefined,
+  crawl: DomainCrawl,
+  parts: EngineParts,
+): Promise<void> {
   const { job, problems } = crawl;
   if (target.swap && (await finishSwap(target, crawl, parts))) await takeOver(target, crawl, parts);
-  await sweepDeadDrafts(target, crawl, parts);
+  await sweepDeadDrafts(target, heldDraft, crawl, parts);
+  const mayAnswer = (preview: Preview): Promise<boolean> => askBeforeVectors(crawl, target, preview, parts);
   try {
-    await target.index.refreshVectors?.((line) => job.log(line), job.signal);
+    await target.index.refreshVectors?.((line) => job.log(line), job.signal, mayAnswer);
   } catch (error) {
     if (job.signal.aborted) throw new CancelledError("refreshing the vectors stopped", { cause: error });
     problems.push(explainStaleVectors(error, target));

@@ -56,9 +56,10 @@ export async function finishEmbed(
   embedded: Embedded,
   step: EmbedStep,
   parts: EngineParts,
+  { isHeld } = { isHeld: false },
 ): Promise<readonly FailedRef[]> {
   const { staged, waiting } = embedded;
-  const isWhole = (await staged?.record(step)) ?? true;
+  const isWhole = (await staged?.record(step, { isHeld })) ?? true;
   const { failed } = await commitPlan({ ...emptyPlan(), remove: [...waiting] }, step, parts);
   if (isWhole && failed.length === 0) noteUpTo(embedded, step.ledger);
   return failed;

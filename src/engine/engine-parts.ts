@@ -3,6 +3,7 @@ import type { Extractor } from "../contracts/document.ts";
 import type { ErasureStore } from "../contracts/erasure.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
+import type { QuestionStore } from "../contracts/questions.ts";
 import type { CrawlArchive } from "../contracts/report.ts";
 import type { Signer } from "../contracts/signer.ts";
 import type { Source } from "../contracts/source.ts";
@@ -38,6 +39,8 @@ export interface EngineParts {
   readonly costs: PlanCosts;
   /** What was erased, and what is held. */
   readonly erasures: ErasureStore;
+  /** What readers ask, and what came of asking it before commits. */
+  readonly questions: QuestionStore;
   /** What erasing does outside of the engine. */
   readonly erasing: ErasingParts;
   /** Stores the report of a crawl; returns its id. */

@@ -53,6 +53,7 @@ export function encodePlanRequest(request: CrawlRequest): JsonObject {
     force: request.force,
     visibility: request.visibility,
     confirm_deletes: request.confirmDeletes,
+    confirm_worse: request.confirmWorse,
     retry_batches: request.retryBatches,
     retry_failed: request.retryFailed,
     checksum: request.checksum,
@@ -81,6 +82,8 @@ export function decodePlanRequest(domainId: DomainId, json: Readonly<JsonObject>
     force: flag("force"),
     visibility: choice(json, "visibility", VISIBILITIES),
     confirmDeletes: flag("confirm_deletes"),
+    // Plans of earlier releases do not say it.
+    confirmWorse: json["confirm_worse"] === true,
     retryBatches: batches,
     retryFailed: flag("retry_failed"),
     checksum: flag("checksum"),

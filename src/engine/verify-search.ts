@@ -128,7 +128,7 @@ function names(hits: readonly SearchHit[], fileId: FileId): boolean {
 }
 
 /** Words alone, so that nothing in it is read as an operator of the search; "" where the text has too few. */
-function pickSentence(text: string): string {
+export function pickSentence(text: string): string {
   const sentences = text.slice(0, 100_000).split(/[\n.!?。]+/);
   let best: string[] = [];
   for (const sentence of sentences) {

@@ -4,7 +4,7 @@ import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { Attributes, DocumentCount } from "../contracts/search-index.ts";
 import { isListed, listOf, type Sql, type Values } from "../lib/sql/sql.ts";
 import { noteLooseBodies } from "./bodies.ts";
-import { NEWEST, visibleAt } from "./generations.ts";
+import { NEWEST, type View, visibleAfter, visibleAt, visibleIn } from "./generations.ts";
 import type { LabelWords, Store } from "./store.ts";
 import { bumpVisibleRevision, readState, takeIds, writeLocked } from "./store-state.ts";
 
@@ -164,27 +164,28 @@ export type CalledRow = Pick<DocumentRow, "sourceId" | "itemId" | "fileId" | "pa
 const MAX_CALLED = 20;
 
 /**
- * Returns the documents that a generation shows under this file id, else under this item id, path, URL or name, in this order: a path
+ * Returns the documents that are shown under this file id, else under this item id, path, URL or name, in this order: a path
  * does not compete with names. A search for anything but a file id scans the documents of the domain.
  */
 export async function documentsCalled(
   sql: Sql,
   { domainId, sourceId, called }: { readonly domainId: string; readonly sourceId?: string | undefined; called: string },
-  generation: number,
+  view: View,
 ): Promise<CalledRow[]> {
   const columns = `d.source_id AS "sourceId", d.item_id AS "itemId", d.file_id AS "fileId", d.path, d.body_id AS "bodyId"`;
   const here = sourceId === undefined ? "" : "AND d.source_id = $4";
-  const values = [called, generation, domainId, ...(sourceId === undefined ? [] : [sourceId])];
+  const visible = visibleIn(view, "$2");
+  const values = [called, view.at, domainId, ...(sourceId === undefined ? [] : [sourceId])];
   // Files that were attached over the wire belong to no domain, and have no other name.
   const [file] = await sql.all<CalledRow>(
-    `SELECT ${columns} FROM documents d WHERE d.file_id = $1 AND d.domain_id IN ($3, '') ${here} AND ${visibleAt("$2")}
+    `SELECT ${columns} FROM documents d WHERE d.file_id = $1 AND d.domain_id IN ($3, '') ${here} AND ${visible}
      ORDER BY d.id DESC LIMIT 1`,
     values,
   );
   if (file) return [file];
   const found = await sql.all<CalledRow & { place: number }>(
     `SELECT ${columns}, CASE WHEN d.item_id = $1 THEN 1 WHEN d.path = $1 THEN 2 WHEN d.url = $1 THEN 3 ELSE 4 END AS place
-     FROM documents d WHERE d.domain_id = $3 ${here} AND ${visibleAt("$2")}
+     FROM documents d WHERE d.domain_id = $3 ${here} AND ${visible}
        AND (d.item_id = $1 OR d.path = $1 OR d.url = $1 OR lower(d.name) = lower($1))
      ORDER BY place, d.path, d.id LIMIT ${MAX_CALLED}`,
     values,
@@ -214,7 +215,7 @@ export async function draftedDocuments(
     `SELECT ${DOCUMENT_COLUMNS}, CASE WHEN d.born = $4 THEN 1 ELSE 0 END AS own,
        coalesce((SELECT b.title FROM bodies b WHERE b.id = d.body_id), '') AS title
      FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND ${isListed(sql, "d.item_id", "$3", "text")}
-       AND (+d.born = $4 OR (${visibleAt(NEWEST)} AND d.died IS DISTINCT FROM $4))`,
+       AND ${visibleAfter("$4")}`,
     [domainId, sourceId, listOf(itemIds), draft],
   );
 }

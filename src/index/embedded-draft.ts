@@ -5,8 +5,10 @@ import type { FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type {
   CrawlDraft,
   DocumentFile,
+  DraftChanges,
   FailedRef,
   HeldDocument,
+  HeldDraft,
   IndexDraft,
   IndexedRef,
   Label,
@@ -50,6 +52,7 @@ import {
   abandonGeneration,
   activateGeneration,
   countChanges,
+  countReplaced,
   ensureDraft,
   findDraft,
   NEWEST,
@@ -59,6 +62,7 @@ import {
 import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
 import {
   cleanupOldGenerations,
+  moveBrought,
   type Retention,
   releaseReturned,
   retainHidden,
@@ -112,6 +116,23 @@ export class DraftGeneration implements CrawlDraft {
   async source(sourceId: SourceId): Promise<EmbeddedDraft> {
     await this.context.assertStore();
     return new EmbeddedDraft(this, sourceId);
+  }
+
+  async changes(): Promise<DraftChanges> {
+    const draft = this.#id === null ? undefined : await findDraft(this.context.store.db, this.#id);
+    if (!draft) return { brought: 0, removed: 0 };
+    const replaced = await countReplaced(this.context.store.db, this.#id ?? 0);
+    return { brought: draft.added, removed: draft.removed - replaced };
+  }
+
+  async hold(): Promise<HeldDraft> {
+    const { store, domainId, crawl, nowSeconds } = this.context;
+    const generationId = randomUUID();
+    const id = this.#id;
+    if (id === null) return { generationId, documents: 0 };
+    const draft = { domainId, sourceId: "", generationId, crawl, createdAt: nowSeconds() };
+    const to = await writeLocked(store.db, (sql) => ensureDraft(sql, draft));
+    return { generationId, documents: await moveBrought(store, id, to) };
   }
 
   note(sourceId: string, { generation, changes }: Pick<Outcome, "generation" | "changes">): void {

@@ -20,6 +20,7 @@ import type {
   IndexedDocument,
   IndexedRef,
   ItemTraces,
+  Preview,
   ReadableDocuments,
   Reclaimed,
   RetainedDocuments,
@@ -36,6 +37,8 @@ import {
   countDocuments,
   documentsCalled,
   documentsOfSource,
+  draftedDocuments,
+  newestDocuments,
   type ReadableRow,
   readableDocument,
   readableDocuments,
@@ -53,6 +56,7 @@ import {
   type DifferenceRow,
   differenceBetween,
   documentVersions,
+  draftCalled,
   findGeneration,
   generationsBetween,
   isKept,
@@ -113,7 +117,12 @@ export class EmbeddedIndex implements Index {
       listOpen: async () => (await this.#openDrafts()).map(({ generationId }) => generationId),
       sweep: (generationIds) => this.#sweepDrafts(generationIds),
     };
-    this.shown = { of: (source, items) => this.#shownOf(source, items), sections: (wanted) => this.#sections(wanted) };
+    this.shown = {
+      of: (source, items) => this.#shownOf(source, items),
+      newest: (source, items, preview) => this.#newestOf(source, items, preview),
+      called: (name, source) => this.#called(name, source),
+      sections: (wanted) => this.#sections(wanted),
+    };
   }
 
   async draft(sourceId: SourceId, crawl = ""): Promise<IndexDraft> {
@@ -171,12 +180,40 @@ export class EmbeddedIndex implements Index {
     return (await shownDocuments(db, source, items)).map(refOf);
   }
 
+  async #newestOf(
+    sourceId: SourceId,
+    items: readonly ItemId[],
+    { draft: generationId }: Preview = {},
+  ): Promise<IndexedRef[]> {
+    const source = sourceKey(this.#options.domain, sourceId);
+    return (await this.#options.store()).db.read(async (sql) => {
+      // Of a draft that is not open any more, the newest generation has what it brought.
+      const draft = generationId === undefined ? undefined : await draftCalled(sql, generationId);
+      const rows =
+        draft === undefined
+          ? await newestDocuments(sql, source, items)
+          : await draftedDocuments(sql, source, items, draft);
+      return rows.map(refOf);
+    });
+  }
+
+  async #called(called: string, sourceId: SourceId | undefined): Promise<SectionsFound["documents"]> {
+    const { domain } = this.#options;
+    if (domain === undefined) throw withoutDomain("look for documents");
+    return (await this.#options.store()).db.read(async (sql) => {
+      const { newest } = await readState(sql);
+      const wanted = { domainId: domain, sourceId, called };
+      const rows = await documentsCalled(sql, wanted, { at: newest, isDraft: false });
+      return rows.map(({ bodyId: _, ...document }) => document);
+    });
+  }
+
   async #sections({ called, sourceId, generation, offset, limit }: SectionsWanted): Promise<SectionsFound> {
     const { domain } = this.#options;
     if (domain === undefined) throw withoutDomain("read sections");
     return (await this.#options.store()).db.read(async (sql) => {
       const { number: at } = await generationOf(sql, generation);
-      const rows = await documentsCalled(sql, { domainId: domain, sourceId, called }, at);
+      const rows = await documentsCalled(sql, { domainId: domain, sourceId, called }, { at, isDraft: false });
       const documents = rows.map(({ bodyId: _, ...document }) => document);
       const [{ fileId, bodyId } = {}, ...others] = rows;
       if (fileId === undefined || bodyId == null || others.length > 0) return { documents, sections: [], total: 0 };
@@ -219,9 +256,13 @@ export class EmbeddedIndex implements Index {
     await probeStore((await this.#options.store()).db);
   }
 
-  async refreshVectors(report: (line: string) => void, signal: AbortSignal): Promise<void> {
+  async refreshVectors(
+    report: (line: string) => void,
+    signal: AbortSignal,
+    mayAnswer?: (preview: Preview) => Promise<boolean>,
+  ): Promise<void> {
     const store = await this.#options.store();
-    await store.spaces.refresh(store, report, signal);
+    await store.spaces.refresh(store, report, signal, mayAnswer && ((vectors) => mayAnswer({ vectors })));
   }
 }
 

@@ -55,6 +55,22 @@ export function visibleAt(at: string, d = "d"): string {
   return `+${d}.born IN (${byThen}) AND (${d}.died IS NULL OR +${d}.died NOT IN (${byThen}))`;
 }
 
+/** Returns a condition for rows `d` of `documents` that readers would see if the open draft with the id `draft` were committed now. */
+export function visibleAfter(draft: string, d = "d"): string {
+  return `(+${d}.born = ${draft} OR (${visibleAt(NEWEST, d)} AND ${d}.died IS DISTINCT FROM ${draft}))`;
+}
+
+/** What is read: a generation by its number, or the newest one as an open draft, by its id, would leave it. */
+export interface View {
+  readonly at: number;
+  readonly isDraft: boolean;
+}
+
+/** `place`: the placeholder of `view.at`. */
+export function visibleIn({ isDraft }: View, place: string, d = "d"): string {
+  return isDraft ? visibleAfter(place, d) : visibleAt(place, d);
+}
+
 /** Returns the ids of all committed generations. */
 export async function committedGenerations(sql: Sql): Promise<number[]> {
   const rows = await sql.all<{ id: number }>("SELECT id FROM generations WHERE number IS NOT NULL");
@@ -102,6 +118,24 @@ export async function findDraft(
     `SELECT domain_id AS "domainId", source_id AS "sourceId", added, removed FROM generations WHERE id = $1 AND ${OPEN}`,
     [id],
   );
+}
+
+/** Returns how many documents a draft ends because it brings others instead. */
+export async function countReplaced(sql: Sql, draft: number): Promise<number> {
+  const row = await sql.get<{ n: number }>(
+    `SELECT count(*) AS n FROM documents d WHERE d.died = $1 AND EXISTS (SELECT 1 FROM documents n
+       WHERE n.domain_id = d.domain_id AND n.source_id = d.source_id AND n.item_id = d.item_id AND +n.born = $1)`,
+    [draft],
+  );
+  return Number(row?.n ?? 0);
+}
+
+/** Returns the id of an open draft; undefined if it is not open any more. */
+export async function draftCalled(sql: Sql, generationId: string): Promise<number | undefined> {
+  const row = await sql.get<{ id: number }>(`SELECT id FROM generations WHERE generation_id = $1 AND ${OPEN}`, [
+    generationId,
+  ]);
+  return row?.id;
 }
 
 /** Returns all generations of a domain without a number, except this one. */

@@ -199,6 +199,36 @@ export async function withdrawSource(
   );
 }
 
+/** Slices of this many rows move from one draft to another. */
+const SLICE_HELD = 2000;
+
+/**
+ * Moves what a draft brings, and the ends of what that replaces, to another open draft; what is left in it are removals. Returns how
+ * many documents moved. After a kill in between both drafts are open, and nobody commits them.
+ */
+export async function moveBrought(store: Pick<Store, "db">, from: number, to: number): Promise<number> {
+  // First the ends: a document that was replaced must not be ended by a draft that does not bring the other.
+  const replaced = `SELECT d.id FROM documents d WHERE d.died = $1 AND EXISTS (SELECT 1 FROM documents n
+    WHERE n.domain_id = d.domain_id AND n.source_id = d.source_id AND n.item_id = d.item_id AND +n.born = $1) LIMIT ${SLICE_HELD}`;
+  const brought = `SELECT id FROM documents WHERE born = $1 LIMIT ${SLICE_HELD}`;
+  const move = async (column: "born" | "died", slice: string): Promise<number> => {
+    for (let moved = 0; ; ) {
+      const some = await writeLocked(store.db, async (sql) => {
+        const rows = await sql.run(`UPDATE documents SET ${column} = $2 WHERE id IN (${slice})`, [from, to]);
+        const [added, removed] = column === "born" ? [rows, 0] : [0, rows];
+        await countChanges(sql, from, -added, -removed);
+        await countChanges(sql, to, added, removed);
+        return rows;
+      });
+      moved += some;
+      if (some < SLICE_HELD) return moved;
+      await nextRound();
+    }
+  };
+  await move("died", replaced);
+  return await move("born", brought);
+}
+
 /**
  * Takes items out of all drafts but this one, open or abandoned: the last to write an item has it. A document has one `died`, so two
  * drafts must not end the same.

@@ -127,8 +127,18 @@ export interface Space {
 export interface SpaceKeeper {
   /** Returns the active space; creates the first one of an empty store. */
   active(sql: Sql): Promise<Space>;
-  /** See Index.refreshVectors. If it is killed, the active space stays active. */
-  refresh(store: Store, report: (line: string) => void, signal: AbortSignal): Promise<void>;
+  /** Returns a space that may not be active yet; undefined if it is gone. */
+  find(sql: Sql, spaceId: number): Promise<Space | undefined>;
+  /**
+   * See Index.refreshVectors. If it is killed, the active space stays active. `mayAnswer` is asked before another space becomes active;
+   * if it may not, it stays for the next refresh.
+   */
+  refresh(
+    store: Store,
+    report: (line: string) => void,
+    signal: AbortSignal,
+    mayAnswer?: (spaceId: number) => Promise<boolean>,
+  ): Promise<void>;
   /**
    * Forgets what was learnt from the store's texts; the next refresh learns it anew, and until then words alone answer. Returns
    * whether there was anything.

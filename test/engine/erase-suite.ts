@@ -7,6 +7,7 @@ import { toFile } from "openai";
 import sharp from "sharp";
 import { eraseJob } from "../../src/app/erase-job.ts";
 import { verifyJob } from "../../src/app/verify-job.ts";
+import { openQuestionStore } from "../../src/domains/question-store.ts";
 import type { EraseRequest, EraseResult } from "../../src/engine/erase/erase.ts";
 import { checkReceipt } from "../../src/engine/erase/receipt.ts";
 import { parseDomain } from "../kinds.ts";
@@ -142,10 +143,23 @@ async function leaveTraces(world: World, folder: string): Promise<string> {
     join(asides, "files_map.csv"),
     `file,name\r\nSTORY\\05_folders\\share\\02_embedded\\hr\\${MARKER}.md,x\r\n`,
   );
+  await askQuestions(world);
   const who = { kind: "terminal", id: "anna", name: "anna", role: "admin" } as const;
   const done = await app.audit.begin({ who, from: "", action: "test", what: { document: `hr/${MARKER}.md` } });
   await done({ ok: true, error: "" });
   return id;
+}
+
+/** A question that the document answers, one that quotes it, and what came of asking them. */
+async function askQuestions({ app, storage }: World): Promise<void> {
+  const about = { document: `hr/${MARKER}.md`, sourceId: "", words: [] } as const;
+  await app.questions.add(DOMAIN, { ...about, question: "Who was paid?" });
+  await app.questions.add(DOMAIN, { ...about, question: SECRET, document: "note-1.md" });
+  await app.questions.add(DOMAIN, { ...about, question: "How many trees has the garden?", document: "note-2.md" });
+  const lost = [{ question: "Who was paid?", document: `hr/${MARKER}.md`, before: 1 }];
+  const counts = { asked: 3, before: 3, after: 2, retired: 0, held: 1 };
+  const run = { at: "2026-01-01T00:00:00.000000Z", about: "crawl", generationId: "", verdict: "held" } as const;
+  await openQuestionStore(join(storage, "domains")).changeRuns(DOMAIN, () => [{ ...run, ...counts, lost }]);
 }
 
 /** Where the marker must be found before: a table for each place that erasing reaches. */
@@ -162,6 +176,8 @@ const EXPECTED: readonly (readonly [place: string, found: RegExp])[] = [
   ["map of the mirror", /01_files\/docs\/files_map.csv$/],
   ["map of the index", /01_files\/docs\/vectorstore_map.csv$/],
   ["metadata", /^domains\/STORY\/files_metadata.json$/],
+  ["questions", /^domains\/STORY\/questions.json$/],
+  ["what came of questions", /^domains\/STORY\/question-runs.json$/],
   ["certificate", /^domains\/STORY\/certificates\//],
   ["report", /^reports\/crawls\/.*zip!05_folders\/share\/files_map.csv$/],
   ["job", /^jobs\/crawler\/.*crawl/],

@@ -1,6 +1,8 @@
 /** Every file that may lie below the storage folder, the page about it, and the words by which the page names it. */
 export const KNOWN: readonly [path: RegExp, page: string, words: string][] = [
   [/^domains\/\w+\/domain\.json$/, "domain-json.md", "domain.json"],
+  [/^domains\/\w+\/questions\.json$/, "questions.md", "domains/<DOMAIN_ID>/questions.json"],
+  [/^domains\/\w+\/question-runs\.json$/, "questions.md", "domains/<DOMAIN_ID>/question-runs.json"],
   [/^domains\/\w+\/files_metadata\.json$/, "files-metadata.md", "files_metadata.json"],
   [/^domains\/\.lockstep\/locks\/\w+\/#$/, "domain-json.md", "domains/.lockstep/locks/<id>/"],
   [/^domains\/\.lockstep\/vector-stores\.lock\/#$/, "domain-json.md", "domains/.lockstep/vector-stores.lock/"],

@@ -78,6 +78,7 @@ test("every file that a crawl leaves has a page that names it", async (t) => {
     await writeFile(join(folder, "ibex.md"), `# Ibex\n\nAn ibex ${verb}.`);
     const { result } = await world.crawl();
     assert.deepEqual(result.sources.map(({ source_id }) => source_id).sort(), SOURCES);
+    if (verb === "climbs") await ask(world);
   }
   const verified = await (
     await world.app.runner.start(
@@ -102,6 +103,14 @@ test("every file that a crawl leaves has a page that names it", async (t) => {
     assert.ok(list.includes(page), `README.md does not list ${page}`);
   }
 });
+
+/** Ten questions: the next crawl asks them. */
+async function ask({ app }: World): Promise<void> {
+  for (let number = 1; number <= 10; number += 1) {
+    const question = { question: `What did ibex ${number} do?`, document: "ibex.md", sourceId: "", words: [] } as const;
+    await app.questions.add(DOMAIN, question);
+  }
+}
 
 const NO_REPAIR = { repair: false };
 

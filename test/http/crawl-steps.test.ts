@@ -61,6 +61,7 @@ describe("/v2/crawler: a crawl and its steps", () => {
         force: false,
         visibility: "crawl",
         confirmDeletes: false,
+        confirmWorse: false,
         retryBatches: 2,
         retryFailed: false,
         checksum: false,
@@ -69,7 +70,7 @@ describe("/v2/crawler: a crawl and its steps", () => {
 
     it(`${action} passes every parameter on, and its job is called after it`, async () => {
       const all =
-        "domain_id=DEMO&mode=incremental&scope=files&source_id=documents&dry_run=true&retry_batches=10&retry_failed=true&confirm_deletes=true&checksum=true&visibility=source";
+        "domain_id=DEMO&mode=incremental&scope=files&source_id=documents&dry_run=true&retry_batches=10&retry_failed=true&confirm_deletes=true&confirm_worse=true&checksum=true&visibility=source";
       const reply = await ask(served.url, `GET /v2/crawler/${action}?${all}&format=stream`);
       assert.equal(reply.type, "text/event-stream");
       assert.deepEqual(asked, {
@@ -83,6 +84,7 @@ describe("/v2/crawler: a crawl and its steps", () => {
         force: false,
         visibility: "source",
         confirmDeletes: true,
+        confirmWorse: true,
         retryBatches: 10,
         retryFailed: true,
         checksum: true,

@@ -14,9 +14,11 @@ import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext } from "../../src/contracts/job.ts";
 import { createDomainStore } from "../../src/domains/domain-store.ts";
 import { openErasureStore } from "../../src/domains/erasure-store.ts";
+import { openQuestionStore } from "../../src/domains/question-store.ts";
 import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.ts";
 import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
+import { createQuestions } from "../../src/engine/edit-questions.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import { createCertificates } from "../../src/engine/kept-certificates.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
@@ -156,6 +158,11 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     }),
     verify: () => assert.fail("nobody verifies"),
     certificates: createCertificates({ domainsFolder: join(folder, "domains"), now: () => new Date() }),
+    questions: createQuestions({
+      domains,
+      backend: { openIndex: async () => undefined },
+      questions: openQuestionStore(join(folder, "domains")),
+    }),
     migrate: async (_request, { dryRun }) => ({ dry_run: dryRun, sources: [], problems: [] }),
     query: (request) => script.query(request),
     explainDocument: async ({ domainId, query }) => ({ domainId, query, documents: [] }),

@@ -7,6 +7,7 @@ import { ConflictError } from "../../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
 import type { LedgerEntry } from "../../contracts/ledger.ts";
+import type { LostQuestion, Question } from "../../contracts/questions.ts";
 import type { Index } from "../../contracts/search-index.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
@@ -78,6 +79,11 @@ export const PLACES: readonly ErasedPlace[] = [
     erase: eraseCertificates,
   },
   { name: "reports", covers: ["reports/crawls/"], erase: eraseReports },
+  {
+    name: "questions",
+    covers: ["domains/<DOMAIN_ID>/questions.json", "domains/<DOMAIN_ID>/question-runs.json"],
+    erase: eraseQuestions,
+  },
   { name: "logs of jobs", covers: ["jobs/<router>/"], erase: maskJobs },
   { name: "audit log", covers: ["audit/YYYY-MM.jsonl"], erase: maskAudit },
   {
@@ -163,6 +169,32 @@ async function eraseReports(item: LeavingItem, { domain, parts, job }: PlaceCont
   const named = { ids: [item.itemId, ...item.fileIds], words: item.words };
   const { rewritten, problems } = await parts.erasing.eraseReports(domain.domainId, named, job);
   return { removed: rewritten, left: problems.map((problem) => `It may be in a report: ${problem}.`) };
+}
+
+/** Questions that it answers, or that quote it, and their names in what came of earlier ones. */
+async function eraseQuestions(item: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {
+  const { domainId } = domain;
+  const { sourceId } = item.run.config;
+  const quotes = await item.quotes();
+  const isOf = (one: Pick<Question, "question" | "document"> & Partial<Question>): boolean =>
+    (one.itemId === item.itemId && one.sourceId === sourceId) ||
+    quotes.isIn([one.question, one.document, ...(one.words ?? [])].join("\n"));
+  const { questions } = await parts.questions.read(domainId);
+  const runs = await parts.questions.runs(domainId);
+  const asked = questions.filter(isOf);
+  const names = new Set(asked.map(({ question }) => question));
+  const isLost = (one: LostQuestion): boolean => names.has(one.question) || isOf(one);
+  const removed = asked.length + runs.flatMap(({ lost }) => lost.filter(isLost)).length;
+  if (job.dryRun || removed === 0) return { removed };
+  // First what came of them: it is found by the questions.
+  await parts.questions.changeRuns(domainId, (all) =>
+    all.map((run) => ({ ...run, lost: run.lost.filter((one) => !isLost(one)) })),
+  );
+  await parts.questions.change(domainId, (set) => ({
+    ...set,
+    questions: set.questions.filter((one) => !isOf(one)),
+  }));
+  return { removed };
 }
 
 async function maskJobs({ words }: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {

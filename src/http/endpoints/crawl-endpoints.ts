@@ -50,6 +50,11 @@ function queryFor(kinds: SourceKinds) {
       false,
       "true carries out removals that are held because there are too many.",
     ),
+    confirm_worse: withDefault(
+      trueOrFalse,
+      false,
+      "true makes additions and changes visible although the questions of the domain are answered worse with them.",
+    ),
     swap: withDefault(
       trueOrFalse,
       false,
@@ -74,9 +79,9 @@ function queryFor(kinds: SourceKinds) {
   };
 }
 
-function destroys({ mode, confirm_deletes, plan }: Arguments<Query>): boolean {
+function destroys({ mode, confirm_deletes, confirm_worse, plan }: Arguments<Query>): boolean {
   if (plan === "store") return false;
-  return mode === "full" || confirm_deletes;
+  return mode === "full" || confirm_deletes || confirm_worse;
 }
 
 interface StepEndpoint {
@@ -127,6 +132,7 @@ function pageQueryFor(kinds: SourceKinds) {
     scope: withDefault(oneOf(crawlScopes(kinds)), "all", "The kind of sources to begin with."),
     source_id: optional(sourceId, "The source to begin with."),
     dry_run: withDefault(trueOrFalse, false, "Whether to begin with a dry run."),
+    confirm_worse: withDefault(trueOrFalse, false, "Whether to begin with confirming worse answers."),
     retry_failed: withDefault(trueOrFalse, false, "Whether to begin with trying failed files again."),
     confirm_deletes: withDefault(trueOrFalse, false, "Whether to begin with confirming removals."),
     force: withDefault(trueOrFalse, false, "Whether to begin with making everything anew."),
@@ -161,6 +167,7 @@ function readPageQuery(args: Arguments<ReturnType<typeof pageQueryFor>>): Crawle
       sourceId: args.source_id ?? "",
       dryRun: args.dry_run,
       confirmDeletes: args.confirm_deletes,
+      confirmWorse: args.confirm_worse,
       retryFailed: args.retry_failed,
       force: args.force,
       visibility: args.visibility,
@@ -272,6 +279,7 @@ async function checkedJob(
     force: args.force,
     visibility: args.visibility,
     confirmDeletes: args.confirm_deletes,
+    confirmWorse: args.confirm_worse,
     retryBatches: args.retry_batches,
     retryFailed: args.retry_failed,
     checksum: args.checksum || args.check_hashes,

@@ -121,6 +121,7 @@ export interface CrawlFormValues {
   readonly sourceId: string;
   readonly dryRun: boolean;
   readonly confirmDeletes: boolean;
+  readonly confirmWorse: boolean;
   readonly retryFailed: boolean;
   readonly force: boolean;
   readonly visibility: Visibility;
@@ -155,6 +156,7 @@ export function crawlForm(domains: readonly Domain[], values: CrawlFormValues, f
 ${check("plan", "store", "Dry run: only make the plan", values.dryRun)}
 ${check("retry_failed", "true", "Try failed files again", values.retryFailed)}
 ${check("confirm_deletes", "true", "Confirm removals that are held", values.confirmDeletes)}
+${check("confirm_worse", "true", "Confirm worse answers to questions", values.confirmWorse)}
 ${check("checksum", "true", "Read every file, changed or not", values.checksum)}
 ${check("force", "true", "Make everything anew, known or not (full mode)", values.force)}
 ${check("visibility", "source", "Show readers parts as they come in, not all in one moment", values.visibility === "source")}
@@ -209,6 +211,7 @@ function requestOf(values: CrawlFormValues): string {
   if (values.dryRun) params.set("plan", "store");
   if (values.retryFailed) params.set("retry_failed", "true");
   if (values.confirmDeletes) params.set("confirm_deletes", "true");
+  if (values.confirmWorse) params.set("confirm_worse", "true");
   if (values.checksum) params.set("checksum", "true");
   if (values.force) params.set("force", "true");
   if (values.visibility !== "crawl") params.set("visibility", values.visibility);

@@ -39,7 +39,11 @@ export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
       const isOutgrown = await model.isOutgrown?.(sql, row);
       return { id: row.id, embedder: isOutgrown ? createNullEmbedder(row) : await embedderOf(sql, row) };
     },
-    async refresh(store, report, signal) {
+    async find(sql, spaceId) {
+      const row = (await listSpaces(sql)).find(({ id }) => id === spaceId);
+      return row && { id: row.id, embedder: await embedderOf(sql, row) };
+    },
+    async refresh(store, report, signal, mayAnswer = async () => true) {
       const row = await active(store.db);
       const next = await nextSpace(store, model, row, report, signal);
       const space = { id: next.id, embedder: await embedderOf(store.db, next) };
@@ -48,7 +52,9 @@ export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
       const upTo = await fillSpace(store, space, from, report, signal);
       if (upTo !== undefined) {
         checked.set(store.db, { spaceId: space.id, upTo });
-        if (next.id !== row.id) await activateWhenComplete(store, space, upTo, report, signal);
+        const isNew = next.id !== row.id;
+        if (isNew && !(await mayAnswer(space.id))) return;
+        if (isNew) await activateWhenComplete(store, space, upTo, report, signal);
       }
       for (const { id, active } of await listSpaces(store.db)) if (active === 0) await dropSpace(store, id, signal);
     },

@@ -1,13 +1,13 @@
-import { BadInputError, CancelledError, RemoteError } from "../../contracts/errors.ts";
+import { BadInputError, CancelledError, ConflictError, RemoteError } from "../../contracts/errors.ts";
 import type { Attributes, HitDetails, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import { fastHash } from "../../lib/hash.ts";
 import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
 import { plural } from "../../lib/text.ts";
 import { fold, type Token } from "../analyzer.ts";
 import { activeSpace } from "../embedding/spaces.ts";
-import { findGeneration, isKept, keptGenerations } from "../generations.ts";
+import { draftCalled, findGeneration, isKept, keptGenerations, type View } from "../generations.ts";
 import { DIRECT_SOURCE } from "../shared-schema.ts";
-import type { Phrase, Store } from "../store.ts";
+import type { Phrase, Space, Store } from "../store.ts";
 import { readState } from "../store-state.ts";
 import { type CandidateSearch, type Candidates, findCandidates } from "./find-candidates.ts";
 import { type Candidate, fuseScores, type Scored } from "./fuse-scores.ts";
@@ -83,7 +83,7 @@ async function embedQuestion(store: Store, query: SearchQuery): Promise<QueryVec
   // An empty store gets its first space with its first text, not by a search.
   if (!(await activeSpace(store.db))) return undefined;
   try {
-    const { id, embedder } = await store.spaces.active(store.db);
+    const { id, embedder } = await spaceOf(store, query);
     const late = AbortSignal.timeout(QUESTION_TIMEOUT_MS);
     const [vector] = await embedder.embed(
       [text.slice(0, MAX_EMBEDDED)],
@@ -101,6 +101,13 @@ async function embedQuestion(store: Store, query: SearchQuery): Promise<QueryVec
   }
 }
 
+async function spaceOf({ db, spaces }: Store, { preview }: SearchQuery): Promise<Space> {
+  if (preview?.vectors === undefined) return spaces.active(db);
+  const space = await spaces.find(db, preview.vectors);
+  if (space) return space;
+  throw new ConflictError("search by new vectors: they were dropped meanwhile");
+}
+
 /** Returns undefined if the space of the vector is not active any more: the caller embeds again. */
 async function searchIn(
   sql: Sql,
@@ -109,15 +116,17 @@ async function searchIn(
   queryVector: QueryVector | undefined,
   mayTryAgain: boolean,
 ): Promise<SearchHit[] | undefined> {
-  const isCurrent = queryVector !== undefined && (await activeSpace(sql))?.id === queryVector.space.id;
+  const wantedSpace = query.preview?.vectors ?? (queryVector && (await activeSpace(sql))?.id);
+  const isCurrent = queryVector !== undefined && wantedSpace === queryVector.space.id;
   if (queryVector && !isCurrent && mayTryAgain) return undefined;
   const { number: generation, generationId, erased } = await generationOf(sql, query.generation);
+  const view = await viewOf(sql, generation, query);
   const question = parseQuery(query.text);
   const passages = new Passages(sql);
   const candidates = await findCandidates({
     store,
     sql,
-    visible: new VisibleDocuments(sql, documentCondition(sql, generation, query)),
+    visible: new VisibleDocuments(sql, documentCondition(sql, view, query)),
     question,
     passages,
     bodyOf: new Map(),
@@ -139,6 +148,13 @@ async function searchIn(
     seenIn: { generation, generationId },
     unfolded: query.unfolded ?? false,
   });
+}
+
+async function viewOf(sql: Sql, generation: number, { preview }: SearchQuery): Promise<View> {
+  if (preview?.draft === undefined) return { at: generation, isDraft: false };
+  const draft = await draftCalled(sql, preview.draft);
+  if (draft === undefined) throw new ConflictError("search the draft: it was committed or swept meanwhile");
+  return { at: draft, isDraft: true };
 }
 
 /** Returns the generation to read: the one that readers are shown, or a kept one that is asked for. Throws BadInputError. */

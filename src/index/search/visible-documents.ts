@@ -2,7 +2,7 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { AttributeFilter, SearchQuery, SearchScope } from "../../contracts/search-index.ts";
 import { MAX_FILTER_DEPTH } from "../../lib/attribute-filter.ts";
 import { isListed, listOf, type Sql, type SqlValue, storableText, type Values } from "../../lib/sql/sql.ts";
-import { visibleAt } from "../generations.ts";
+import { type View, visibleIn } from "../generations.ts";
 import type { Selection } from "../store.ts";
 
 /** Documents per body: more cannot be shown. */
@@ -60,14 +60,14 @@ interface DocumentCondition {
   readonly values: Values;
 }
 
-/** Returns the condition for documents that generation `at` shows, within filter and scope. */
+/** Returns the condition for documents that are shown, within filter and scope. */
 export function documentCondition(
   sql: Sql,
-  at: number,
+  view: View,
   { filter, scope = {} }: Pick<SearchQuery, "filter" | "scope">,
 ): DocumentCondition {
   const bindings = new Bindings();
-  const parts = ["d.body_id IS NOT NULL", visibleAt(bindings.add(at)), ...scopeParts(sql, scope, bindings)];
+  const parts = ["d.body_id IS NOT NULL", visibleIn(view, bindings.add(view.at)), ...scopeParts(sql, scope, bindings)];
   if (filter) parts.push(filterCondition(filter, sql.dialect, bindings));
   return { sql: parts.join(" AND "), values: bindings.values };
 }
