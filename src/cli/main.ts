@@ -104,6 +104,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
     summary: "Shows what readers saw after earlier crawls, and goes back to it.",
     load: async () => (await import("./generations.ts")).generationsCommand,
   },
+  questions: {
+    summary: "Lists and changes what readers of a domain ask: crawls ask it before anything new is visible.",
+    load: async () => (await import("./questions.ts")).questionsCommand,
+  },
   maintenance: {
     summary: "Takes away what nobody needs any more, in one domain or in all, and tells what was freed.",
     load: async () => (await import("./maintenance.ts")).maintenanceCommand,

@@ -46,7 +46,7 @@ export function openQuestionStore(domainsFolder: string): QuestionStore {
     file: string,
     before: () => Promise<T>,
     next: (before: T) => T,
-    encode: (value: T) => JsonObject,
+    encode: (value: T) => object,
   ): Promise<T> {
     return await withDomainLock(domainsFolder, domainId, async () => {
       if (!existsSync(domainFile(domainsFolder, domainId)))
@@ -81,7 +81,22 @@ export function openQuestionStore(domainsFolder: string): QuestionStore {
   };
 }
 
-export function encodeQuestions({ maxDrop, minLost, questions }: QuestionSet): JsonObject {
+/** As the file has them. */
+export interface EncodedQuestions {
+  readonly max_drop: number;
+  readonly min_lost: number;
+  readonly questions: readonly {
+    readonly question: string;
+    readonly document: string;
+    readonly source_id?: string;
+    readonly item_id?: string;
+    readonly words?: readonly string[];
+  }[];
+}
+
+export type EncodedRun = ReturnType<typeof encodeRun>;
+
+export function encodeQuestions({ maxDrop, minLost, questions }: QuestionSet): EncodedQuestions {
   return {
     max_drop: maxDrop,
     min_lost: minLost,
@@ -95,8 +110,19 @@ export function encodeQuestions({ maxDrop, minLost, questions }: QuestionSet): J
   };
 }
 
+/** Reads what somebody gave; throws BadInputError that begins with `what` that is. */
+export function decodeQuestionsFrom(what: string, content: unknown): QuestionSet {
+  if (!isJsonObject(content)) throw new BadInputError(`${what} must be a JSON object with 'questions'.`);
+  try {
+    return decodeQuestions(content);
+  } catch (error) {
+    if (error instanceof BadInputError) throw new BadInputError(`${what} has no valid questions: ${explain(error)}.`);
+    throw error;
+  }
+}
+
 /** Throws BadInputError that says which entry is wrong. */
-export function decodeQuestions(json: JsonObject): QuestionSet {
+function decodeQuestions(json: JsonObject): QuestionSet {
   const list = json["questions"] ?? [];
   if (!Array.isArray(list)) return fail("'questions' must be a list");
   return checked({

@@ -1,13 +1,15 @@
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
-import { BadInputError, DamagedError, explain, RemoteError } from "../contracts/errors.ts";
+import { BadInputError, DamagedError, explain, RemoteError, UnreadableError } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { sayDuration } from "../lib/duration.ts";
+import { plural } from "../lib/text.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { describeMissingStore } from "./index-target.ts";
 import { examineRecords } from "./ingest/registered-addresses.ts";
 import { createCertificates } from "./kept-certificates.ts";
+import { FEWEST_QUESTIONS } from "./questions.ts";
 
 /** A finding and where it belongs: a source, a domain, or ("" for both) the installation. */
 export interface PlacedFinding extends Finding {
@@ -17,7 +19,15 @@ export interface PlacedFinding extends Finding {
 
 type DoctorParts = Pick<
   EngineParts,
-  "domains" | "backend" | "openSource" | "itemRepository" | "crawlerFolder" | "domainsFolder" | "ledgers" | "now"
+  | "domains"
+  | "backend"
+  | "openSource"
+  | "itemRepository"
+  | "crawlerFolder"
+  | "domainsFolder"
+  | "ledgers"
+  | "now"
+  | "questions"
 > & {
   /** Checks settings, certificate and storage. Web sites alone need no SharePoint sign-in. */
   examineInstallation(needs: { readonly sharepoint: boolean }): AsyncIterable<Finding>;
@@ -49,6 +59,7 @@ export async function* examine(
     if (domain.scheduleProblem) yield badSchedule(domain, domain.scheduleProblem);
     yield { ...(await examineStore(domain, parts, signal)), domainId: domain.domainId, sourceId: "" };
     if (domain.maxAge) yield await examineCertificate(domain, parts);
+    yield* examineQuestions(domain, parts);
     for (const source of domain.sources) {
       for await (const finding of examineSource({ domainId: domain.domainId, config: source }, parts, sound, signal)) {
         const { subject, outcome, remedy } = finding;
@@ -187,6 +198,32 @@ async function examineCertificate(domain: Domain, parts: DoctorParts): Promise<P
   const place = { subject: "Verification", detail, domainId, sourceId: "" } as const;
   if (!isLate) return { ...place, outcome: "ok", remedy: "" };
   return { ...place, outcome: "late", remedy: `Verify it: lockstep verify ${domainId}` };
+}
+
+/** Nothing for a domain without questions. */
+async function* examineQuestions({ domainId }: Domain, { questions }: DoctorParts): AsyncGenerator<PlacedFinding> {
+  const place = { subject: "Questions", domainId, sourceId: "" } as const;
+  try {
+    const { length } = (await questions.read(domainId)).questions;
+    if (length === 0) return;
+    const last = (await questions.runs(domainId)).findLast(({ about }) => about === "crawl");
+    if (last?.verdict === "held") {
+      const detail = `${plural(last.held, "addition or change is", "additions and changes are")} held since ${last.at.slice(0, 16).replace("T", " ")}: ${last.after} of ${last.asked} would be answered, ${last.before} before.`;
+      const remedy = `Look at what got lost: lockstep questions ${domainId}`;
+      yield { ...place, outcome: "problem", detail, remedy };
+    } else if (length < FEWEST_QUESTIONS) {
+      const detail = `It has ${plural(length, "question")}, and crawls ask from ${FEWEST_QUESTIONS} on.`;
+      yield { ...place, outcome: "not checked", detail, remedy: "" };
+    } else {
+      const said = last
+        ? `${last.after} of ${last.asked} were answered the last time.`
+        : "No crawl has asked them yet.";
+      yield { ...place, outcome: "ok", detail: said, remedy: "" };
+    }
+  } catch (error) {
+    if (!(error instanceof UnreadableError)) throw error;
+    yield { ...place, outcome: "problem", detail: explain(error), remedy: "" };
+  }
 }
 
 function noDomain(): PlacedFinding {

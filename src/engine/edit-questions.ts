@@ -24,7 +24,7 @@ export interface QuestionsView extends QuestionSet {
 /** The questions of all domains. Every verb throws NotFoundError for a domain that does not exist. */
 export interface Questions {
   view(domainId: DomainId): Promise<QuestionsView>;
-  /** Adds one, or writes the one with the same words anew. BadInputError unless the domain has the document, and only one that is called so. */
+  /** Adds one, or writes the one with the same words anew. NotFoundError unless the domain has the document, BadInputError if several are called so. */
   add(domainId: DomainId, question: NewQuestion): Promise<void>;
   /** NotFoundError if there is none. */
   remove(domainId: DomainId, question: string): Promise<void>;
@@ -128,7 +128,7 @@ async function findDocument(wanted: NewQuestion, domainId: DomainId, index: Inde
   const found = (await index.shown?.called(document, sourceId || undefined)) ?? [];
   const [one, ...others] = found.filter((one) => one.sourceId !== "");
   if (!one) {
-    throw new BadInputError(
+    throw new NotFoundError(
       `Domain '${domainId}' has no document '${document.slice(0, 200)}'. Give its path below its source, its name, address or id, as a search shows it.`,
     );
   }

@@ -19,6 +19,7 @@ import { keyEndpoints } from "./endpoints/key-endpoints.ts";
 import { maintenanceEndpoints } from "./endpoints/maintenance-endpoints.ts";
 import { planEndpoints } from "./endpoints/plan-endpoints.ts";
 import { queryEndpoints } from "./endpoints/query-endpoints.ts";
+import { questionEndpoints } from "./endpoints/question-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { searchEndpoints } from "./endpoints/search-endpoints.ts";
 import { verifyEndpoints } from "./endpoints/verify-endpoints.ts";
@@ -106,6 +107,7 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...searchEndpoints(app),
     ...answerEndpoints(app),
     ...generationEndpoints(app),
+    ...questionEndpoints(app),
     ...documentEndpoints(app),
     ...maintenanceEndpoints(app),
     ...verifyEndpoints(app),

@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { openQuestionStore } from "../../src/domains/question-store.ts";
-import { FOLDERS, FolderStage } from "./folder-stage.ts";
+import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
 
 const BIRDS = [
   "heron",
@@ -139,6 +139,33 @@ describe("the questions of a domain", () => {
     );
     await stage.write("teal.md", "Nothing at all.");
     assert.equal((await stage.tryCrawl()).result.questions, undefined);
+  });
+
+  test("what is held stays until the next crawl, which replaces it", async () => {
+    await spoil();
+    await stage.tryCrawl();
+    const open = (): Promise<readonly string[]> =>
+      stage.index(async (index) => (await index.crawlDrafts?.listOpen()) ?? []);
+    const [held, ...others] = await open();
+    assert.ok(held && others.length === 0);
+    await stage.tryCrawl({ sourceId: DOCS });
+    assert.ok((await open()).includes(held), "a crawl of one source leaves it");
+    await stage.tryCrawl({ scope: "all" });
+    assert.ok(!(await open()).includes(held));
+    await stage.tryCrawl({ scope: "all", confirmWorse: true });
+    assert.deepEqual(await open(), []);
+  });
+
+  test("are asked of what watch mode and visibility=source bring, and before vectors that are learnt anew", async () => {
+    await spoil();
+    assert.equal((await stage.tryCrawl({ gathered: true })).result.questions?.verdict, "held");
+    const { result, log } = await stage.tryCrawl({ visibility: "source" });
+    assert.equal(result.questions?.verdict, "held");
+    assert.match(log, /visibility=source does not apply/);
+    for (let at = 0; at < 110; at += 1) await stage.write(`more/${at}.md`, `Note ${at} tells of trees and ponds.`);
+    await stage.tryCrawl({ confirmWorse: true });
+    const abouts = (await runs()).map(({ about, verdict }) => `${about} ${verdict}`);
+    assert.deepEqual(abouts.slice(-2), ["crawl confirmed", "vectors passed"]);
   });
 
   test("that cannot be read hold additions and changes, and say why", async () => {

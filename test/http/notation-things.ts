@@ -122,6 +122,11 @@ export function thingsOf(
     return { domain_id: DOMAIN };
   };
 
+  const asked = async (): Promise<Record<string, string>> => {
+    const question = { ...(await edited()), question: `What does note ${++made} say?` };
+    await post(`/v2/domains/questions/add?${new URLSearchParams(question)}`, {});
+    return question;
+  };
   const ofDomain = async (): Promise<Record<string, string>> => ({ domain_id: DOMAIN });
   const verified = once(async (): Promise<Record<string, string>> => {
     await ask(stage().url, `GET /v2/crawler/verify?domain_id=${DOMAIN}&format=json`);
@@ -232,6 +237,18 @@ export function thingsOf(
     "/v2/describe": { act: ofDomain },
     "/v2/domains/certificates": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/certificates/get": { needs: ["domain_id"], act: verified },
+    "/v2/domains/questions": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/questions/ask": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/questions/add": { needs: ["domain_id", "question", "document"], act: asked },
+    "/v2/domains/questions/remove": {
+      needs: ["domain_id", "question"],
+      async act() {
+        const { document: _, ...question } = await asked();
+        return question;
+      },
+    },
+    "/v2/domains/questions/make": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/questions/limits": { needs: ["domain_id"], act: async () => ({ domain_id: DOMAIN, min_lost: "3" }) },
     "/v2/domains/generations": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/generations/difference": {
       needs: ["domain_id", "from", "to"],

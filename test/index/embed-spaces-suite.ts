@@ -35,6 +35,37 @@ export function spacesSuite(name: string, openStores?: OpenHouse): void {
       assert.equal((await found("seal", "vectors"))[0], "one.md");
     });
 
+    test("new vectors that may not answer are searched in a preview, stay, and are asked about again", async () => {
+      const first = await fixture.open(createFixedModel(wordEmbedder("sea", SEA)));
+      await first.commit({ one: "The otter sleeps.", two: "A number of things." });
+      const land = wordEmbedder("land", LAND);
+      const { index, found, vectors } = await fixture.open(createFixedModel(land));
+      const asked: string[][] = [];
+      const askAgain = (answer: boolean): Promise<void> =>
+        index.refreshVectors(
+          () => undefined,
+          never,
+          async (preview) => {
+            const hits = await index.search({ text: "weasel", limit: 5, using: "vectors", preview });
+            asked.push(hits.map(({ name }) => name));
+            return answer;
+          },
+        );
+      await askAgain(false);
+      assert.deepEqual(await first.found("seal", "vectors"), ["one.md"], "the earlier vectors answer");
+      assert.deepEqual(await found("weasel", "vectors"), []);
+      const passages = land.asked.filter((text) => text.length > 10);
+      await askAgain(true);
+      assert.deepEqual(asked, [["one.md"], ["one.md"]]);
+      assert.deepEqual(
+        land.asked.filter((text) => text.length > 10),
+        passages,
+        "passages were embedded again",
+      );
+      assert.deepEqual(await found("weasel", "vectors"), ["one.md"]);
+      assert.deepEqual(await vectors(), [2]);
+    });
+
     test("after a change of model the old one answers until all vectors of the new one are there", async () => {
       const first = await fixture.open(createFixedModel(wordEmbedder("sea", SEA)));
       await first.commit(manyPassages());

@@ -7,6 +7,7 @@ import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
 import { keptSuite } from "../contracts/kept-suite.ts";
 import { ownerSuite } from "../contracts/owner-suite.ts";
+import { previewSuite } from "../contracts/preview-suite.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts, storeInHouse } from "../contracts/store-under-test.ts";
 import { openStores, STORE } from "./index-fixture.ts";
 
@@ -24,3 +25,4 @@ generationsSuite("the embedded index", open);
 keptSuite("the embedded index", open);
 ownerSuite("the embedded index", () => open(defaultParts()));
 forceSuite("the embedded index", open);
+previewSuite("the embedded index", open);

@@ -10,6 +10,7 @@ import { generationsSuite } from "../contracts/generations-suite.ts";
 import { indexSuite } from "../contracts/index-suite.ts";
 import { keptSuite } from "../contracts/kept-suite.ts";
 import { ownerSuite } from "../contracts/owner-suite.ts";
+import { previewSuite } from "../contracts/preview-suite.ts";
 import { searchSuite } from "../contracts/search-suite.ts";
 import { defaultParts, type OwnStoreUnderTest, type Parts, storeInHouse } from "../contracts/store-under-test.ts";
 import { playDraftHistory } from "../index/draft-history.ts";
@@ -50,6 +51,7 @@ async function open(): Promise<OwnStoreUnderTest> {
 indexSuite("PostgreSQL", open);
 generationsSuite("PostgreSQL", openAlone);
 forceSuite("PostgreSQL", openAlone);
+previewSuite("PostgreSQL", openAlone);
 keptSuite("PostgreSQL", openAlone);
 ownerSuite("PostgreSQL", open);
 searchSuite("PostgreSQL", open);

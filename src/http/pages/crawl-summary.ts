@@ -29,6 +29,8 @@ export interface CrawlSummary {
   readonly leftOut: LeftOut;
   /** Changes that the applied plan does not have, or that are not as planned: left alone. */
   readonly left: number;
+  /** Additions and changes are held, because the questions of the domain are answered worse with them. */
+  readonly isWorse: boolean;
   /** "" if there is none. */
   readonly reportId: string;
 }
@@ -67,6 +69,7 @@ export function summarizeCrawl(job: JobRecord, kinds: SourceKinds): CrawlSummary
     hiddenRows: data.sources.reduce((sum, source) => sum + (Number(source?.hidden_rows) || 0), 0),
     leftOut: addUpLeftOut(data.sources),
     left: data.sources.reduce((sum, source) => sum + countLeft(source), 0),
+    isWorse: data.questions?.verdict === "held",
     reportId: typeof data.report_id === "string" ? data.report_id : "",
   };
 }

@@ -81,7 +81,14 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
   }
   if (last.result?.ok) return healthOfPlan(domainId, summarizeCrawl(last, kinds)?.left ?? 0);
   const reason = last.result?.error ?? "The last crawl left no result.";
-  const { held = 0, failed = 0, reportId = "" } = summarizeCrawl(last, kinds) ?? {};
+  const { held = 0, failed = 0, reportId = "", isWorse = false } = summarizeCrawl(last, kinds) ?? {};
+  if (isWorse) {
+    const wayOut = {
+      words: "See which questions got lost",
+      href: `/v2/domains/questions?domain_id=${domainId}&format=html`,
+    };
+    return { tone: "warn", word: "changes held", reason, wayOut };
+  }
   const log = { words: "Read the log", href: jobAddress(last.jobId) };
   const report = { words: "See what failed", href: `${reportAddress("get", reportId)}&format=html` };
   return held > 0

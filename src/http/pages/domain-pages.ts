@@ -4,6 +4,7 @@ import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
+import { encodeRun } from "../../domains/question-store.ts";
 import type { CertificateStatus } from "../../engine/kept-certificates.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { plural } from "../../lib/text.ts";
@@ -18,6 +19,7 @@ import { isEndedCrawl, isWorkOn, jobAddress } from "./job-fragments.ts";
 import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { type Column, pagedTable } from "./paged-table.ts";
+import { questionChart, questionsAddress } from "./question-pages.ts";
 
 /** Renders all domains with their states and actions. */
 export async function domainsUi(
@@ -121,14 +123,24 @@ export async function domainPage(
     title: `${domain.name} · lockstep`,
     modules: ["domains.js"],
     body: html`<header class="page-head"><h1><bdi>${domain.name}</bdi></h1>
-<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="${certificatesAddress(domainId)}">Verification</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ kind }) => kind.abilities.registersAddresses) ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
+<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="${certificatesAddress(domainId)}">Verification</a><a class="button" href="${questionsAddress(domainId)}">Questions</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ kind }) => kind.abilities.registersAddresses) ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
 <p class="quiet"><code>${domainId}</code>${domain.description ? html` · <bdi>${domain.description}</bdi>` : ""}</p></header>
 ${view ? standing(view, frame.product.kinds) : ""}
+${await askedChart(app, domainId)}
 <section aria-labelledby="listed-sources"><h2 id="listed-sources">Sources</h2>${sourceTable(domain)}</section>
 ${Array.isArray(others) && others.length > 0 ? html`<section aria-labelledby="other-stores"><h2 id="other-stores">Other vector stores</h2><div class="panel scroll-x" tabindex="0" role="region" aria-label="Other vector stores">${jsonTable(others)}</div></section>` : ""}
 <section class="panel" aria-labelledby="connection-title"><h2 id="connection-title">Connection</h2>${checkForm(domain.name, domainId)}</section>
 ${mayChange(frame, "admin") ? html`<details class="panel"><summary><h2>Edit</h2></summary><div id="edit">${domainEditor(frame.product.kinds, { domain, nextRunAt: view?.nextRunAt ?? "" })}</div></details>${domainDelete(domain)}` : ""}`,
   });
+}
+
+/** How the questions of the domain were answered; "" for a few times, or if it cannot be read. */
+async function askedChart(app: App, domainId: DomainId): Promise<Html | ""> {
+  const { runs } = await app.questions.view(domainId).catch(() => ({ runs: [] }));
+  const chart = questionChart("Questions", runs.map(encodeRun));
+  return (
+    chart && html`<section aria-labelledby="asked-title"><h2 id="asked-title">Questions answered</h2>${chart}</section>`
+  );
 }
 
 function standing(
