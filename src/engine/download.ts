@@ -6,7 +6,7 @@ import { plural } from "../lib/text.ts";
 import type { Detected } from "../plan/detect-changes.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { PARTS } from "./check-hashes.ts";
-import type { StepCounts } from "./crawl-request.ts";
+import { countLeftOut, type StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import { silentIfDry } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -42,7 +42,9 @@ export async function download(step: DownloadStep, parts: EngineParts): Promise<
   if (counts.failed > 0)
     problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
   noteListing(scan, plan, { undone: stuck + counts.held + (plan.left ?? 0), hiddenRows }, ledger);
-  return { counts, problems, listing: { ...listingResult(plan, hiddenRows), leftOut: source.leftOut?.() } };
+  const leftOut = source.leftOut?.();
+  if (leftOut) counts.skipped += countLeftOut(leftOut);
+  return { counts, problems, listing: { ...listingResult(plan, hiddenRows), leftOut } };
 }
 
 function isIdle({ size: { removed, moved, fetched, staying, strayed } }: DownloadPlan): boolean {

@@ -16,6 +16,7 @@ import { USUAL_RULES } from "../plan/web/item-identity.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { describeMissingStore } from "./index-target.ts";
 import { findIdentity } from "./ingest/item-records.ts";
+import { type QuerySource, query } from "./query.ts";
 import { findRetired } from "./retired-sources.ts";
 
 export interface ExplainRequest {
@@ -23,6 +24,8 @@ export interface ExplainRequest {
   readonly query: string;
   /** The document in question: a file id, an item id, a name, a path, or a URL. */
   readonly document: string;
+  /** As of the search that is explained; 10 if left out. */
+  readonly limit?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -46,6 +49,9 @@ export interface ExplainedDocument {
   readonly name: string;
   readonly path: string;
   readonly url: string;
+  /** Where the search with this limit has it, and with which score; null: not among its results. */
+  readonly place: number | null;
+  readonly score: number | null;
   /** The stages that the document passed, up to where it ended. */
   readonly stages: readonly Stage[];
   /** One sentence: found at position 3, or why not. */
@@ -62,6 +68,8 @@ type ExplainParts = TreeParts &
   Pick<
     EngineParts,
     | "domains"
+    | "defaultVectorStoreId"
+    | "erasures"
     | "backend"
     | "crawlerFolder"
     | "ledgers"
@@ -77,13 +85,14 @@ interface ExplainContext {
   readonly sources: readonly OpenSource[];
   readonly opened: OpenIndex;
   readonly query: string;
+  readonly limit: number;
   readonly signal: AbortSignal | undefined;
   readonly parts: ExplainParts;
 }
 
 /** Follows a document from its source into the search results, by map files and index. Changes nothing. */
 export async function explainDocument(request: ExplainRequest, parts: ExplainParts): Promise<DocumentExplanation> {
-  const { domainId, query, signal } = request;
+  const { domainId, query, signal, limit = SHOWN } = request;
   const called = request.document.trim();
   const domain = await parts.domains.get(domainId);
   const sources = await openSources(domain, parts);
@@ -92,6 +101,7 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
     sources,
     opened: await openForReaders(domain, parts),
     query,
+    limit,
     signal,
     parts,
   };
@@ -109,7 +119,7 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
 }
 
 async function explainEntry(found: FoundEntry, context: ExplainContext, calledNow = ""): Promise<ExplainedDocument> {
-  const { domain, opened, query, parts } = context;
+  const { domain, opened, parts } = context;
   const { entry, source } = found;
   const isRetired = !domain.sources.some(
     ({ sourceId, sourceType }) => sourceId === source.config.sourceId && sourceType === source.config.sourceType,
@@ -122,9 +132,7 @@ async function explainEntry(found: FoundEntry, context: ExplainContext, calledNo
   const { sourceId } = source.config;
   const subject = { sourceId, itemId: entry.itemId, fileId: inIndex.fileId };
   const isIndexed = inIndex.stage.outcome === "ok" && opened.index !== undefined;
-  const inSearch = isIndexed
-    ? await askSearch(withSignal(opened.index, context.signal), query, subject)
-    : notReached("search");
+  const { stage: inSearch, place, score } = isIndexed ? await askSearch(opened.index, subject, context) : NOT_SEARCHED;
   const isMissing = inMirror.outcome === "problem" && inIndex.stage.outcome === "problem";
   const stages = [
     { ...atSource, detail: calledNow + atSource.detail },
@@ -140,22 +148,43 @@ async function explainEntry(found: FoundEntry, context: ExplainContext, calledNo
     name: facet?.name ?? "",
     path: file ? source.mirror.relativePath(file) : (facet?.name ?? ""),
     url: entry.seen?.url ?? "",
+    place,
+    score,
     stages,
     verdict: verdictOf(stages),
   };
 }
 
-function withSignal(index: Index, signal: AbortSignal | undefined): Searched {
-  const { generations } = index;
-  return { search: (wanted) => index.search({ ...wanted, signal }), ...(generations && { generations }) };
+interface SearchedStage {
+  readonly stage: Stage;
+  readonly place: number | null;
+  readonly score: number | null;
 }
 
-async function askSearch(index: Searched, query: string, subject: Parameters<typeof searchStage>[2]): Promise<Stage> {
-  if (!query.trim()) return { name: "search", outcome: "not reached", detail: "There is no query to find it by." };
+async function askSearch(
+  opened: Pick<Index, "search" | "generations">,
+  subject: Subject,
+  context: ExplainContext,
+): Promise<SearchedStage> {
+  const { query: text, limit, signal, domain, parts } = context;
+  if (!text.trim()) {
+    const detail = "There is no query to find it by.";
+    return { ...NOT_SEARCHED, stage: { name: "search", outcome: "not reached", detail } };
+  }
+  const { generations } = opened;
+  const index: Searched = {
+    search: (wanted) => opened.search({ ...wanted, signal }),
+    // As readers ask it: with the same folding of what is the same.
+    ask: async (most) => {
+      const request = { text, limit: most, domainId: domain.domainId, vectorStoreId: undefined, signal };
+      return (await query(request, parts)).sources;
+    },
+    ...(generations && { generations }),
+  };
   try {
-    return await searchStage(index, query, subject);
+    return await searchStage(index, { query: text, limit }, subject);
   } catch (error) {
-    return problem("search", `The search failed: ${explain(error)}`);
+    return { ...NOT_SEARCHED, stage: problem("search", `The search failed: ${explain(error)}`) };
   }
 }
 
@@ -194,7 +223,7 @@ function explainGone({ sourceId, itemId, name, path, url, since, until, visible 
     : `generation ${until ?? since} took it out of the index`;
   const detail = `A crawl did not find it at the source any more, because it was deleted there or is left out since: ${ended}.`;
   const stages: Stage[] = [problem("source", detail), notReached("mirror"), notReached("index"), notReached("search")];
-  return { sourceId, itemId, name, path, url, stages, verdict: verdictOf(stages) };
+  return { sourceId, itemId, name, path, url, ...NO_PLACE, stages, verdict: verdictOf(stages) };
 }
 
 /** Explains an address that is in the registry and in no source of the domain. */
@@ -202,7 +231,7 @@ async function explainRecord(item: IngestItem, parts: ExplainParts): Promise<Exp
   const { id: itemId, displaySource: name, normalizedSource: url } = item;
   const detail = await sayRecord(item, parts);
   const stages: Stage[] = [problem("source", detail), notReached("mirror"), notReached("index"), notReached("search")];
-  return { sourceId: "", itemId, name, path: "", url, stages, verdict: detail };
+  return { sourceId: "", itemId, name, path: "", url, ...NO_PLACE, stages, verdict: detail };
 }
 
 /** Explains a file of a tree that is missing or unreadable. */
@@ -210,7 +239,7 @@ function explainAbsent({ config, entry, detail }: AbsentFile): ExplainedDocument
   const { docId: itemId, path } = entry;
   const stages: Stage[] = [problem("source", detail), notReached("mirror"), notReached("index"), notReached("search")];
   const name = path.slice(path.lastIndexOf("/") + 1);
-  return { sourceId: config.sourceId, itemId, name, path, url: "", stages, verdict: verdictOf(stages) };
+  return { sourceId: config.sourceId, itemId, name, path, url: "", ...NO_PLACE, stages, verdict: verdictOf(stages) };
 }
 
 async function explainUnknown(called: string, { domain, sources, parts }: ExplainContext): Promise<ExplainedDocument> {
@@ -219,18 +248,26 @@ async function explainUnknown(called: string, { domain, sources, parts }: Explai
   const looked = where
     ? `Nothing of that name, path, address or id is among the ${plural(items, "item")} that the sources ${where} listed.`
     : `Domain '${domain.domainId}' has no sources.`;
+  const leftOut = sayLeftOut(called, sources, parts);
   const near = names.length > 0 ? ` Close to it: ${names.map((name) => `'${name}'`).join(", ")}.` : "";
   const needsSignIn = sources.some(({ config }) => config.kind.abilities.needsSignIn);
   const allowed = needsSignIn ? ", is the app allowed to see it," : "";
-  const way = ` Is it in one of these sources${allowed} and was there a crawl since it is there?`;
+  const trees = sources.some(({ config }) => !config.kind.abilities.hasIds);
+  const silently = trees
+    ? " What is too large, ignored by git or a link that leads away is left out, too; the log of a crawl says so."
+    : "";
+  const way = `${silently} Is it in one of these sources${allowed} and was there a crawl since it is there?`;
   const stages: Stage[] = [
-    problem("source", looked + near + sayLeftOut(called, sources, parts) + way),
+    problem("source", leftOut === undefined ? looked + near + way : `${leftOut} ${looked}${near}`),
     notReached("mirror"),
     notReached("index"),
     notReached("search"),
   ];
-  return { sourceId: "", itemId: "", name: called, path: "", url: "", stages, verdict: verdictOf(stages) };
+  return { sourceId: "", itemId: "", name: called, path: "", url: "", ...NO_PLACE, stages, verdict: verdictOf(stages) };
 }
+
+/** Of what never came into the index. */
+const NO_PLACE = { place: null, score: null } as const;
 
 function notReached(name: Stage["name"]): Stage {
   return { name, outcome: "not reached", detail: "It did not get this far." };
@@ -321,6 +358,8 @@ function sentence(text: string): string {
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
+const NOT_SEARCHED: SearchedStage = { stage: notReached("search"), ...NO_PLACE };
+
 /** What the search pages show at first, and the maximum of a search. */
 const SHOWN = 10;
 const DEEPEST = 50;
@@ -334,20 +373,33 @@ interface Subject {
   readonly fileId: string;
 }
 
-type Searched = Pick<Index, "search" | "generations">;
+interface Searched extends Pick<Index, "search" | "generations"> {
+  /** As readers search. */
+  readonly ask: (limit: number) => Promise<readonly QuerySource[]>;
+}
+
+interface Explained {
+  readonly query: string;
+  readonly limit: number;
+}
 
 /** Says whether the query finds the document, at which position, and if not, why. */
-async function searchStage(index: Searched, query: string, subject: Subject): Promise<Stage> {
-  const shown = await index.search({ text: query, limit: SHOWN });
+async function searchStage(index: Searched, { query, limit }: Explained, subject: Subject): Promise<SearchedStage> {
+  const shown = await index.ask(limit);
   const place = shown.findIndex((hit) => isOf(hit, subject));
-  if (shown[place]) return fine("search", `Found at place ${place + 1}${scoreOf(shown[place])}.`);
+  const hit = shown[place];
+  if (hit) {
+    return { stage: fine("search", `Found at place ${place + 1}${scoreOf(hit)}.`), place: place + 1, score: hit.score };
+  }
   // A passage that several documents share is one hit, under the name of one of them.
   const twin = shown.findIndex(({ details }) => details?.alsoIn.some(({ fileId }) => fileId === subject.fileId));
   if (shown[twin]) {
-    return fine("search", `Found at place ${twin + 1}, where '${shown[twin].name}' stands for the same passage.`);
+    const detail = `Found at place ${twin + 1}, where '${shown[twin].name}' stands for the same passage.`;
+    return { stage: fine("search", detail), place: twin + 1, score: shown[twin].score };
   }
   const words = await wordsIn(index, query, subject);
-  return problem("search", [await whyBeyond(index, query, subject, shown), words].filter(Boolean).join(" "));
+  const beyond = await whyBeyond(index, { query, limit }, subject, shown);
+  return { stage: problem("search", [beyond, words].filter(Boolean).join(" ")), ...NO_PLACE };
 }
 
 /**
@@ -356,15 +408,15 @@ async function searchStage(index: Searched, query: string, subject: Subject): Pr
  */
 async function whyBeyond(
   index: Searched,
-  query: string,
+  { query, limit }: Explained,
   subject: Subject,
-  shown: readonly SearchHit[],
+  shown: readonly QuerySource[],
 ): Promise<string> {
-  const hits = await index.search({ text: query, limit: DEEPEST });
+  const hits = limit < DEEPEST ? await index.ask(DEEPEST) : shown;
   const place = hits.findIndex((hit) => isOf(hit, subject));
   const last = shown.at(-1);
   if (hits[place]) {
-    const gap = `it scores ${mark(hits[place].score)}, the last of the ${SHOWN} shown ${mark(last?.score ?? 0)}`;
+    const gap = `it scores ${mark(hits[place].score)}, the last of the ${limit} shown ${mark(last?.score ?? 0)}`;
     return `Found only at place ${place + 1}: ${gap}. Ask for more results, or more precisely.`;
   }
   const rival = last && subjectOf(last);
@@ -379,7 +431,7 @@ async function whyBeyond(
   const against = other
     ? `its best passage${where} scores ${mark(own.score)} where the last result shown scores ${mark(other.score)}`
     : `its best passage${where} scores ${mark(own.score)}`;
-  return `Not among the first ${Math.max(hits.length, SHOWN)} results: ${against}.`;
+  return `Not among the first ${Math.max(hits.length, limit)} results: ${against}.`;
 }
 
 /** The embedded index knows every form of a word; for other backends only the returned passages can be searched. */
@@ -414,7 +466,7 @@ function wordsOf(query: string): string[] {
   return (long.length > 0 ? long : all).slice(0, MAX_WORDS);
 }
 
-function scoreOf({ score, details }: SearchHit): string {
+function scoreOf({ score, details }: Pick<QuerySource, "score" | "details">): string {
   if (!details) return ` with a score of ${mark(score)}`;
   const { text, vector, label } = details.parts;
   return ` with a score of ${mark(score)} (words ${mark(text)}, meaning ${mark(vector)}, name and path ${mark(label)})`;
@@ -434,12 +486,12 @@ function onlyThis({ sourceId, itemId }: Subject): AttributeFilter {
   };
 }
 
-function subjectOf({ attributes }: SearchHit): Subject | undefined {
+function subjectOf({ attributes }: Pick<SearchHit, "attributes">): Subject | undefined {
   const { source_id: sourceId, item_id: itemId } = attributes;
   return typeof sourceId === "string" && typeof itemId === "string" ? { sourceId, itemId, fileId: "" } : undefined;
 }
 
-function isOf(hit: SearchHit, { sourceId, itemId }: Subject): boolean {
+function isOf(hit: Pick<SearchHit, "attributes">, { sourceId, itemId }: Subject): boolean {
   const subject = subjectOf(hit);
   return subject?.sourceId === sourceId && subject.itemId === itemId.slice(0, 512);
 }
@@ -475,29 +527,24 @@ async function findAbsent(called: string, sources: readonly OpenSource[], parts:
   return found.slice(0, MAX_FOUND);
 }
 
-/**
- * Says which rules of folders and containers may leave out such a file, whether it exists or not; "" if there are none.
- */
+/** Says which rules of folders and containers leave out such a file, whether it exists or not; undefined: none that is known. */
 function sayLeftOut(
   called: string,
   sources: readonly OpenSource[],
   { acceptedTypes }: Pick<EngineParts, "acceptedTypes">,
-): string {
+): string | undefined {
   const trees = sources.map(({ config }) => config).filter(({ kind }) => !kind.abilities.hasIds);
-  if (trees.length === 0) return "";
+  if (trees.length === 0) return undefined;
   const type = fileTypeOf(called.split("/").at(-1) ?? "");
-  if (type && !acceptedTypes.has(type)) return ` Files of type '${type}' are not taken in.`;
+  if (type && !acceptedTypes.has(type)) return `Files of type '${type}' are not taken in.`;
   const reached = trees.flatMap((config) => {
     const found = config.kind.locate?.(config, called);
     return found ? [{ config, ...found }] : [];
   });
-  if (reached.length === 0) return " It lies in none of this domain's folders and containers.";
   const leaving = reached.filter(({ isTaken }) => !isTaken);
-  if (leaving.length > 0) {
-    const names = leaving.map(({ config }) => `'${config.sourceId}'`).join(" and ");
-    return ` The rules of ${names} (include, exclude, hidden) leave out a file of that name.`;
-  }
-  return " What is too large, ignored by git or a link that leads away is left out, too; the log of a crawl says so.";
+  if (leaving.length === 0) return undefined;
+  const names = leaving.map(({ config }) => `'${config.sourceId}'`).join(" and ");
+  return `The rules of ${names} (include, exclude, hidden) leave out a file of that name.`;
 }
 
 async function findCalled(called: string, config: SourceConfig, manifest: Manifest): Promise<ManifestEntry[]> {

@@ -2,8 +2,8 @@ import type { App } from "../../app/app.ts";
 import type { DocumentExplanation, ExplainedDocument } from "../../engine/explain.ts";
 import { explainPage } from "../pages/explain-page.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
-import { required } from "../routing/parameters.ts";
-import { domainId, words } from "../routing/values.ts";
+import { required, withDefault } from "../routing/parameters.ts";
+import { domainId, wholeNumber, words } from "../routing/values.ts";
 
 /** An explanation as JSON. */
 export interface ExplanationJson {
@@ -16,7 +16,10 @@ export interface ExplanationJson {
   readonly more: number;
 }
 
-export type ExplainedJson = Pick<ExplainedDocument, "name" | "path" | "url" | "stages" | "verdict"> & {
+export type ExplainedJson = Pick<
+  ExplainedDocument,
+  "name" | "path" | "url" | "place" | "score" | "stages" | "verdict"
+> & {
   readonly source_id: string;
   readonly item_id: string;
 };
@@ -33,11 +36,16 @@ export function explainEndpoints(app: App): Endpoint[] {
       query: {
         domain_id: required(domainId, "The domain that was searched."),
         query: required(words, "What was searched for."),
+        results: withDefault(
+          wholeNumber({ from: 1, to: 50 }),
+          10,
+          "How many results the search had, as its parameter says.",
+        ),
         document: required(words, "The document: its name, path, address, item id or file id."),
       },
       examples: ["?domain_id=DEMO&query=hotel+costs&document=Travel.docx"],
-      async run({ domain_id, query, document }, call) {
-        return ok(toJson(document, await app.explainDocument({ domainId: domain_id, query, document }, call)));
+      async run({ domain_id, query, document, results: limit }, call) {
+        return ok(toJson(document, await app.explainDocument({ domainId: domain_id, query, document, limit }, call)));
       },
       html: ({ data }, _args, frame) => explainPage(data, frame),
     }),
