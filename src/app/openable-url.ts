@@ -1,18 +1,54 @@
+import type { ItemId } from "../contracts/ids.ts";
 import type { QuerySource } from "../engine/query.ts";
+import type { DocumentKey } from "../engine/searchable-documents.ts";
+
+/** A document, and perhaps one of its passages. */
+export interface DocumentPlace extends DocumentKey {
+  /** Counts the passages of the document from 0. */
+  readonly passage?: number;
+}
+
+/** The document of a hit. Services know our documents by the attributes that we gave them. */
+export function keyOfHit(
+  domainId: DocumentKey["domainId"],
+  { fileId, attributes, details }: Pick<QuerySource, "fileId" | "attributes" | "details">,
+): DocumentPlace {
+  const attached = { domainId, sourceId: "", itemId: fileId as ItemId };
+  const { domain_id, source_id, item_id } = attributes;
+  if (details) {
+    const { sourceId, itemId, position } = details;
+    const isOurs = sourceId !== "" && domain_id === domainId;
+    return { ...(isOurs ? { domainId, sourceId, itemId } : attached), passage: position };
+  }
+  if (domain_id !== domainId || typeof source_id !== "string" || typeof item_id !== "string") return attached;
+  return { domainId, sourceId: source_id, itemId: item_id as ItemId };
+}
 
 /**
- * Returns an address of a search result that opens in a browser: the source's own, or this server's page of the document, at the
- * passage. `origin` is where the receiver reaches this server (`Call.origin`); "" for links on our own pages.
+ * Returns an address of a search result that opens in a browser: the source's own, this server's page of the document, at the passage, or
+ * the bytes of a file that no domain has. `origin` is where the receiver reaches this server (`Call.origin`); "" for links on our own
+ * pages.
  */
 export function openableUrl(
-  { webUrl, attributes, fileId, text }: Pick<QuerySource, "webUrl" | "attributes" | "fileId" | "text">,
+  result: Pick<QuerySource, "webUrl" | "attributes" | "fileId" | "domainId" | "details">,
   origin: string,
 ): string {
+  const { webUrl, domainId, fileId } = result;
   if (webUrl !== "") return webUrl;
-  const [domainId, sourceId, itemId] = ["domain_id", "source_id", "item_id"].map((key) => attributes[key]?.toString());
-  const page = fileAddress("version", { domainId, sourceId, itemId });
-  // Files of other clients and single files have no page of their own, so their bytes are what opens.
-  return origin + (page ? page + passageFragment(text) : `/openai/v1/files/${encodeURIComponent(fileId)}/content`);
+  if (domainId === "") return `${origin}/openai/v1/files/${encodeURIComponent(fileId)}/content`;
+  return origin + readingAddress(keyOfHit(domainId, result));
+}
+
+/** Returns the page on which a document is read, of whatever kind of source. */
+export function readingAddress({ domainId, sourceId, itemId, passage }: DocumentPlace): string {
+  const query = new URLSearchParams({
+    domain_id: domainId,
+    ...(sourceId && { source_id: sourceId }),
+    item_id: itemId,
+    ...(passage !== undefined && { passage: String(passage) }),
+    format: "html",
+  });
+  return `/v2/documents/read?${query}${passage === undefined ? "" : "#passage"}`;
 }
 
 interface FileName {
@@ -29,32 +65,4 @@ export function fileAddress(page: "get" | "version", { domainId, sourceId, itemI
   if (!domainId || !sourceId || !itemId?.startsWith("doc_")) return undefined;
   const query = new URLSearchParams({ domain_id: domainId, source_id: sourceId, document: itemId, format: "html" });
   return `/v2/documents/${page}?${query}`;
-}
-
-/** Enough words to be found once, few enough to stay readable. */
-const FRAGMENT_WORDS = 8;
-const FEWEST_WORDS = 3;
-
-/**
- * Returns a text fragment, with which browsers scroll to a passage and mark it, on any page and without a script. Takes the first words in
- * a row that have no Markdown between them, so that they are the same on a page that shows the text rendered.
- */
-function passageFragment(text: string): string {
-  for (const line of text.split(/\r?\n/)) {
-    if (/^\s*(?:#{1,6}\s|\||<!--|```)/.test(line)) continue;
-    for (const [plain] of line.matchAll(/[\p{L}\p{N}][\p{L}\p{M}\p{N} ,.;:'’"()%€$–-]*/gu)) {
-      const words = plain.trim().split(/\s+/).slice(0, FRAGMENT_WORDS);
-      if (words.length < FEWEST_WORDS) continue;
-      // A hyphen has a meaning of its own there.
-      const found = encodeURIComponent(words.join(" ").toWellFormed())
-        .replaceAll("-", "%2D")
-        .replace(/[()']/g, encodeCharacter);
-      return `#:~:text=${found}`;
-    }
-  }
-  return "";
-}
-
-function encodeCharacter(character: string): string {
-  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }

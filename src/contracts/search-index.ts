@@ -184,6 +184,14 @@ export interface TextPart {
   readonly offset: number;
   /** The length of the whole text. */
   readonly total: number;
+  /** The passage that was asked for, if the index knows it. */
+  readonly passage?: CitedPassage;
+}
+
+export interface CitedPassage {
+  readonly text: string;
+  /** Of a paged document; 0 when unknown. */
+  readonly page: number;
 }
 
 /** `passage`: begin so that this passage (its `position`) is within; an explicit `offset` comes before it. */

@@ -252,10 +252,13 @@ async function explainUnknown(called: string, { domain, sources, parts }: Explai
   const near = names.length > 0 ? ` Close to it: ${names.map((name) => `'${name}'`).join(", ")}.` : "";
   const needsSignIn = sources.some(({ config }) => config.kind.abilities.needsSignIn);
   const allowed = needsSignIn ? ", is the app allowed to see it," : "";
-  const trees = sources.some(({ config }) => !config.kind.abilities.hasIds);
-  const silently = trees
+  const trees = sources.map(({ config }) => config).filter(({ kind }) => !kind.abilities.hasIds);
+  const reachesIt = trees.some((config) => config.kind.locate?.(config, called) !== undefined);
+  const silently = reachesIt
     ? " What is too large, ignored by git or a link that leads away is left out, too; the log of a crawl says so."
-    : "";
+    : trees.length > 0
+      ? " It lies in none of this domain's folders and containers."
+      : "";
   const way = `${silently} Is it in one of these sources${allowed} and was there a crawl since it is there?`;
   const stages: Stage[] = [
     problem("source", leftOut === undefined ? looked + near + way : `${leftOut} ${looked}${near}`),

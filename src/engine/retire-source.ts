@@ -30,7 +30,7 @@ export async function retireSource(source: SourceRun, crawl: DomainCrawl, parts:
   const run: SourceRun = { ...source, isRetired: true };
   crawl.job.log(`Source '${run.config.sourceId}' is no longer in the domain: removing its documents and files.`);
   const { staged, finish } = await removeDocuments(run, crawl, parts);
-  return { staged, finish: async (failure) => finishRetired(run, await finish(failure), crawl, parts) };
+  return { staged, finish: async (commit) => finishRetired(run, await finish(commit), crawl, parts) };
 }
 
 async function finishRetired(
@@ -94,7 +94,7 @@ async function removeDocuments(run: SourceRun, crawl: DomainCrawl, parts: Engine
     };
     try {
       const { staged, finish } = await removeFromStore(run, target, crawl, parts);
-      return { staged, finish: (failure) => finish(failure).catch(failed) };
+      return { staged, finish: (commit) => finish(commit).catch(failed) };
     } catch (error) {
       const result = failed(error);
       return { finish: async () => result };
@@ -147,7 +147,7 @@ async function removeFromStore(
   };
   return {
     staged: staged.plan,
-    finish: async (failure) => {
+    finish: async ({ failure } = {}) => {
       if (failure !== undefined) throw failure;
       return await conclude(staged.failed);
     },

@@ -1,9 +1,12 @@
+import { stat } from "node:fs/promises";
 import type { Domain } from "../contracts/domain.ts";
 import { DamagedError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { Index, IndexedDocument, ReadableDocuments, TextPart, TextRange } from "../contracts/search-index.ts";
 import type { Freshness } from "../lib/freshness.ts";
 import { compareText } from "../lib/text.ts";
+import { sourceFolder } from "../mirror/layout.ts";
+import { Mirror } from "../mirror/mirror.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { findTitles, titleOf, webUrlOf } from "./query.ts";
 
@@ -38,6 +41,14 @@ export interface SearchablePage {
   readonly notes: readonly string[];
 }
 
+export interface OriginalFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly bytes: number;
+  /** As the source calls it. */
+  readonly name: string;
+}
+
 /** The documents that readers see, of every kind of source, with the text that was indexed of them. Changes nothing. */
 export interface SearchableDocuments {
   /** Lists the documents of all domains, page by page. */
@@ -47,6 +58,11 @@ export interface SearchableDocuments {
     key: DocumentKey,
     range: TextRange,
   ): Promise<{ readonly document: SearchableDocument; readonly part: TextPart; readonly freshness: Freshness }>;
+  /**
+   * The file that the document was made of, as it is mirrored. undefined if readers see another version than the mirror has, or there
+   * is none. NotFoundError if readers see no such document.
+   */
+  original(key: DocumentKey): Promise<OriginalFile | undefined>;
   /** The id of the version that readers see; undefined if they see none. */
   versionOf(key: DocumentKey): Promise<FileId | undefined>;
   /** Changes whenever readers of the domain may see something else; it may change without that. */
@@ -66,6 +82,7 @@ export function createSearchableDocuments(parts: SearchableParts): SearchableDoc
         `Domain '${key.domainId}' has no such document, or has it no longer. Search again for its id.`,
       );
     },
+    original: (key) => findOriginal(key, parts),
     async versionOf(key) {
       const opened = await openToRead(await parts.domains.get(key.domainId), parts);
       return opened && (await currentVersion(key, opened, parts));
@@ -77,6 +94,27 @@ export function createSearchableDocuments(parts: SearchableParts): SearchableDoc
       return `${store} ${(await readable.revision?.()) ?? (await revisionOfLedgers(domain, parts))}`;
     },
   };
+}
+
+async function findOriginal(key: DocumentKey, parts: SearchableParts): Promise<OriginalFile | undefined> {
+  const { domainId, sourceId, itemId } = key;
+  const domain = await parts.domains.get(domainId);
+  const opened = await openToRead(domain, parts);
+  const fileId = opened && (await currentVersion(key, opened, parts));
+  if (!fileId) throw new NotFoundError(`Domain '${domainId}' has no such document, or has it no longer.`);
+  const config = domain.sources.find((source) => source.sourceId === sourceId);
+  const ledger = config && (await parts.ledgers.open({ domainId, config }, { readOnly: true }));
+  const entry = await ledger?.get(itemId);
+  if (!config || !entry?.mirrored?.file || entry.indexed?.fileId !== fileId) return undefined;
+  const { file, name, observed } = entry.mirrored;
+  // A crawl may have brought another version that readers do not see yet.
+  if (observed === null || observed.sha256 !== entry.indexed.sha256) return undefined;
+  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(domainId, config));
+  if (!mirror.owns(file)) return undefined;
+  const path = mirror.absolute(file);
+  const found = await stat(path).catch(() => undefined);
+  if (found?.size !== observed.size) return undefined;
+  return { path, bytes: found.size, name };
 }
 
 /** Says nothing while the domain is rolled back, as searches do: its sources were checked since. */

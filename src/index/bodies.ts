@@ -226,11 +226,13 @@ export async function readBodyText(sql: Sql, bodyId: number, { offset, passage, 
     [bodyId],
   );
   const { blocks, total } = layOut(sections);
-  const from = Math.min(offset ?? (await offsetOfPassage(sql, bodyId, { passage, blocks, total, limit })), total);
+  const chunk = passage === undefined ? undefined : await passageOf(sql, bodyId, passage);
+  const cited = chunk && { passage: { text: chunk.text, page: chunk.page } };
+  const from = Math.min(offset ?? (await offsetOfPassage(sql, bodyId, { chunk, blocks, total, limit })), total);
   const end = Math.min(total, from + limit);
   const wanted = blocks.filter((block) => block.start < end && block.end > from);
   const [first, last] = [wanted[0], wanted.at(-1)];
-  if (!first || !last) return { text: "", offset: from, total };
+  if (!first || !last) return { text: "", offset: from, total, ...cited };
   // Of the first section only what lies in the part; of the others at most as much as the part has.
   const skipped = Math.max(0, from - first.contentAt);
   const rows = await sql.all<{ content: string }>(
@@ -240,7 +242,12 @@ export async function readBodyText(sql: Sql, bodyId: number, { offset, passage, 
   );
   const texts = wanted.map((block, at) => block.head + (rows[at]?.content ?? ""));
   const dropped = from - first.start - skipped;
-  return { text: [...texts.join(BETWEEN)].slice(dropped, dropped + end - from).join(""), offset: from, total };
+  return {
+    text: [...texts.join(BETWEEN)].slice(dropped, dropped + end - from).join(""),
+    offset: from,
+    total,
+    ...cited,
+  };
 }
 
 interface SizedSection extends Omit<SectionRow, "parent" | "content"> {
@@ -270,27 +277,32 @@ function layOut(sections: readonly SizedSection[]): { readonly blocks: readonly 
   return { blocks, total };
 }
 
+type PassageRow = Pick<ChunkRow, "text" | "sectionPath" | "page">;
+
+function passageOf(sql: Sql, bodyId: number, position: number): Promise<PassageRow | undefined> {
+  return sql.get<PassageRow>(
+    `SELECT text, section_path AS "sectionPath", page FROM chunks WHERE body_id = $1 AND position = $2`,
+    [bodyId, position],
+  );
+}
+
 /** Where to begin so that the passage is shown: at the beginning if the whole text fits, else at its section or at itself. */
 async function offsetOfPassage(
   sql: Sql,
   bodyId: number,
   {
-    passage,
+    chunk,
     blocks,
     total,
     limit,
   }: {
-    readonly passage: number | undefined;
+    readonly chunk: PassageRow | undefined;
     readonly blocks: readonly TextBlock[];
     readonly total: number;
     readonly limit: number;
   },
 ): Promise<number> {
-  if (passage === undefined || total <= limit) return 0;
-  const chunk = await sql.get<Pick<ChunkRow, "text" | "sectionPath">>(
-    `SELECT text, section_path AS "sectionPath" FROM chunks WHERE body_id = $1 AND position = $2`,
-    [bodyId, passage],
-  );
+  if (total <= limit) return 0;
   const line = chunk?.text.split("\n").find((one) => one.trim() !== "");
   if (!chunk || line === undefined) return 0;
   const heading = /^#{1,6} +(.*)$/.exec(line)?.[1]?.trim();

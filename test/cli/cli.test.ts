@@ -90,7 +90,7 @@ test("the demo answers from documents that the sandbox really holds, also the se
     const answer = out.slice(out.indexOf(question)).split("\n▶")[0] ?? "";
     const best = /(?:http|file):\/\/\S+/.exec(answer)?.[0] ?? "";
     // Files of a folder have no address that a browser opens, so theirs is a page of ours.
-    const expected = question === folderQuestion.question ? "/v2/documents/version" : expectedPath;
+    const expected = question === folderQuestion.question ? "/v2/documents/read" : expectedPath;
     assert.ok(decodeURIComponent(new URL(best).pathname).endsWith(expected), `${question}: ${best}`);
     assert.match(answer, /source checked (less than a minute|\d minutes?) ago/);
   }

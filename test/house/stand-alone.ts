@@ -42,6 +42,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/audit-document.ts",
     "index/erase-documents.ts",
     "ledger/erased-traces.ts",
+    "http/pages/rendered-markdown.ts",
     "index/embedded-draft.ts",
     "index/embedding/http-embedder.ts",
     "index/embedding/ngram-embedder.ts",

@@ -86,7 +86,7 @@ describe("models that search domains, without a language model", () => {
     const list = /\n\nSources:\n([\s\S]*)$/.exec(text)?.[1] ?? assert.fail(text);
     assert.match(list, /^1\. \[Vacation\]\(http\S+\): source checked less than a minute ago; changed \d+ \w+$/m);
     for (const { url_citation } of annotations) {
-      assert.ok(url_citation.url.startsWith(`${at.url}/v2/documents/version?`), url_citation.url);
+      assert.ok(url_citation.url.startsWith(`${at.url}/v2/documents/read?`), url_citation.url);
       const page = await fetch(url_citation.url);
       assert.equal(page.status, 200);
       assert.match(await page.text(), /Every employee has 28 vacation days/);
@@ -210,7 +210,7 @@ describe("models that search domains, without a language model", () => {
     const page = await at.client.vectorStores.search(store, { query: "vacation days" });
     const [hit] = page.data;
     const { url, title, freshness, source_checked } = hit?.attributes ?? {};
-    assert.match(String(url), new RegExp(`^${at.url}/v2/documents/version\\?`));
+    assert.match(String(url), new RegExp(`^${at.url}/v2/documents/read\\?`));
     assert.equal(title, "Vacation");
     assert.match(String(freshness), /^source checked less than a minute ago; changed /);
     assert.ok(Date.now() - Date.parse(String(source_checked)) < 600_000);

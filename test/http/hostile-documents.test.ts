@@ -143,7 +143,7 @@ describe("hostile documents", () => {
     const { choices } = await at.client.chat.completions.create({ model: "lockstep/DEN", messages });
     const cited = choices[0]?.message.annotations ?? [];
     assert.ok(cited.length >= 1);
-    for (const { url_citation } of cited) assert.ok(url_citation.url.startsWith(`${at.url}/v2/documents/version?`));
+    for (const { url_citation } of cited) assert.ok(url_citation.url.startsWith(`${at.url}/v2/documents/read?`));
   });
 
   test("quotes and the list of sources are inert without a model, and every address is ours", async () => {
@@ -170,7 +170,7 @@ describe("hostile documents", () => {
     for (const line of list) {
       assert.match(
         line,
-        /^\d+\. \[[^[\]<>!`]+\]\(http:\/\/127\.0\.0\.1:\d+\/v2\/documents\/version\?[^()\s<>]+\)(?:: source checked .+)?$/,
+        /^\d+\. \[[^[\]<>!`]+\]\(http:\/\/127\.0\.0\.1:\d+\/v2\/documents\/read\?[^()\s<>]+\)(?:: source checked .+)?$/,
       );
     }
   });

@@ -220,6 +220,17 @@ export function thingsOf(
     "/v2/documents/allow": { needs: ["domain_id", "item"], act: erased },
     "/v2/documents/hold": { needs: ["domain_id"], act: edited },
     "/v2/documents/lift_hold": { needs: ["domain_id"], act: held },
+    "/v2/documents/read": {
+      needs: ["domain_id", "item_id"],
+      async act() {
+        const { domain_id = "", document = "" } = await edited();
+        const { json } = await ask(
+          stage().url,
+          `GET /v2/documents/get?${new URLSearchParams({ domain_id, document })}`,
+        );
+        return { domain_id, source_id: "notes", item_id: String(json["data"]?.["doc_id"]) };
+      },
+    },
     "/v2/documents/version": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/sections": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/difference": {

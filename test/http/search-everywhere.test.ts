@@ -4,6 +4,7 @@ import { chmod, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { openableUrl } from "../../src/app/openable-url.ts";
+import type { DomainId } from "../../src/contracts/ids.ts";
 import { sayFreshness } from "../../src/lib/freshness.ts";
 import { callHere } from "../cli/call-here.ts";
 import { ask } from "./ask.ts";
@@ -48,7 +49,7 @@ describe("a search without a domain", () => {
     assert.match(page.text, /<option value="" selected>All domains<\/option>/);
     assert.match(page.text, /<dt>Domain<\/dt><dd><code>IT<\/code>/);
     assert.match(page.text, /Source checked less than a minute ago/);
-    assert.match(page.text, /<a href="\/v2\/documents\/version\?domain_id=IT/);
+    assert.match(page.text, /<a href="\/v2\/documents\/read\?domain_id=IT/);
     process.env["PERSISTENT_STORAGE_PATH"] = at.app.config.storagePath;
     const { out, code } = await callHere(["query", "guest network"]);
     delete process.env["PERSISTENT_STORAGE_PATH"];
@@ -130,18 +131,24 @@ test("freshness in words: ages, years, failures, and nothing where nothing is kn
 });
 
 test("an address opens: the source's own, our page at the passage, or the bytes", () => {
-  const source = { webUrl: "", attributes: {}, fileId: "file 1", text: "" };
+  const source = { webUrl: "", attributes: {}, fileId: "file 1", domainId: "", details: null } as const;
   const origin = "https://kb.example.com";
   assert.equal(openableUrl({ ...source, webUrl: "https://docs.example.com/a" }, origin), "https://docs.example.com/a");
   assert.equal(openableUrl(source, origin), `${origin}/openai/v1/files/file%201/content`);
   const attributes = { domain_id: "HR", source_id: "docs", item_id: "doc_1" };
-  const text = "# Heading\n\n| a | b |\n\n**So** it is, (as agreed) - all 28 vacation days in a row.";
-  const url = new URL(openableUrl({ ...source, attributes, text }, origin));
-  assert.equal(`${url.origin}${url.pathname}`, `${origin}/v2/documents/version`);
-  assert.equal(decodeURIComponent(url.hash), "#:~:text=it is, (as agreed) - all 28 vacation");
-  assert.equal(
-    openableUrl({ ...source, attributes, text: "\ud800 \u202e" }, "").slice(0, 23),
-    "/v2/documents/version?d",
+  const ours = { ...source, domainId: "HR" as DomainId };
+  const place = (url: string): string[] =>
+    [...new URL(url, origin).searchParams.entries()].map((pair) => pair.join("="));
+  assert.deepEqual(place(openableUrl({ ...ours, attributes }, "")), [
+    "domain_id=HR",
+    "source_id=docs",
+    "item_id=doc_1",
+    "format=html",
+  ]);
+  assert.deepEqual(
+    place(openableUrl(ours, origin)),
+    ["domain_id=HR", "item_id=file 1", "format=html"],
+    "an attached file",
   );
 });
 
@@ -150,9 +157,9 @@ test("PUBLIC_URL is the base of addresses, whatever the request was sent to; a s
   t.after(() => at.close());
   const { json } = await ask(at.url, "GET /v2/search?format=json&query=guest+network");
   const [hit] = (json["data"] as unknown as { results: Found[] }).results;
-  assert.ok(hit?.url.startsWith("https://kb.example.com/v2/documents/version?"), hit?.url);
+  assert.ok(hit?.url.startsWith("https://kb.example.com/v2/documents/read?"), hit?.url);
   const messages = [{ role: "user" as const, content: "What is the guest network called?" }];
   const { choices } = await at.client.chat.completions.create({ model: "lockstep/all", messages });
-  assert.match(choices[0]?.message.content ?? "", /\(https:\/\/kb\.example\.com\/v2\/documents\/version\?/);
+  assert.match(choices[0]?.message.content ?? "", /\(https:\/\/kb\.example\.com\/v2\/documents\/read\?/);
   assert.ok(at.app.config.warnings.some((one) => /PUBLIC_URL names 'kb\.example\.com'/.test(one)));
 });

@@ -86,6 +86,8 @@ export class Normaliser {
       .replace(DAY, (found) => (this.#clock.nameOf(Date.parse(found) + 86_400_000) ? "<day>" : found))
       .replace(FRESHNESS, "checked <age>")
       .replace(CHANGED, "changed <day>")
+      // A certificate that is made now begins the day before.
+      .replace(/\bvalid from \d{4}-\d\d-\d\d\b/g, "valid from <day>")
       .replace(DURATION, "<duration>")
       .replace(MASKED_IN_TEXT, '"$1":"<masked>"')
       .replace(RANDOM_ID, "<$1$2…>")

@@ -1,9 +1,11 @@
 import type { DocumentView, SectionsView, TreeDocument, VersionView } from "../../engine/documents.ts";
+import type { OriginalFile, SearchableDocuments } from "../../engine/searchable-documents.ts";
 import type { DifferentLine, Hunk } from "../../lib/line-difference.ts";
 
 /** Field names are those of `manifest.json` and `metadata.json`. */
 export type DocumentJson = ReturnType<typeof toDocumentJson>;
 export type DocumentViewJson = ReturnType<typeof toDocumentViewJson>;
+export type ReadJson = ReturnType<typeof toReadJson>;
 export type VersionJson = ReturnType<typeof toVersionJson>;
 export type SectionJson = ReturnType<typeof toSectionsJson>[number];
 export type DifferenceJson = ReturnType<typeof toDifferenceJson>;
@@ -37,6 +39,33 @@ export function toDocumentViewJson({ kept, versions, ...document }: DocumentView
     word_count: kept?.wordCount ?? 0,
     current_version: kept && kept.error === "" ? kept.versionId : "",
     text_error: kept?.error ?? "",
+  };
+}
+
+/** What a reader opens: the text, or a part of it, and what is known of the document. */
+export function toReadJson(
+  { document, part, freshness }: Awaited<ReturnType<SearchableDocuments["read"]>>,
+  original: OriginalFile | undefined,
+) {
+  return {
+    domain_id: document.domainId,
+    source_id: document.sourceId,
+    item_id: document.itemId,
+    file_id: document.fileId,
+    title: document.title,
+    name: document.name,
+    path: document.path,
+    url: document.webUrl,
+    file_type: document.fileType,
+    language: document.language,
+    modified_utc: document.modifiedAt,
+    checked_utc: freshness.checkedAt,
+    is_behind: freshness.isBehind,
+    original: original ? { name: original.name, bytes: original.bytes } : null,
+    passage: part.passage ?? null,
+    offset: part.offset,
+    total: part.total,
+    text: part.text,
   };
 }
 

@@ -1,7 +1,10 @@
+import { createReadStream } from "node:fs";
 import type { App } from "../../app/app.ts";
-import { BadInputError } from "../../contracts/errors.ts";
+import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
 import { FILE_STATUSES, VERSION_ID } from "../../contracts/manifest.ts";
 import type { DocumentName } from "../../engine/documents.ts";
+import type { DocumentKey } from "../../engine/searchable-documents.ts";
 import {
   documentDifferencePage,
   documentPage,
@@ -10,6 +13,7 @@ import {
   documentVersionPage,
 } from "../pages/document-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
+import { readingPage } from "../pages/reading-page.ts";
 import { type Answer, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../routing/endpoint.ts";
 import { MAX_LIMIT } from "../routing/listing.ts";
 import { type Arguments, optional, required, withDefault } from "../routing/parameters.ts";
@@ -20,6 +24,7 @@ import {
   toDifferenceJson,
   toDocumentJson,
   toDocumentViewJson,
+  toReadJson,
   toSectionsJson,
   toVersionJson,
 } from "./document-codec.ts";
@@ -28,6 +33,8 @@ const PATH = "/v2/documents";
 /** Limits for one JSON text and one page; `format=raw` has none. */
 const JSON_CHARACTERS = 4 * 1024 * 1024;
 const PAGE_CHARACTERS = 512 * 1024;
+/** A page for reading: some hundred pages of a book. */
+const READING_CHARACTERS = 200_000;
 const JSON_DIFFERENCE = { characters: JSON_CHARACTERS, lines: 100_000 };
 const PAGE_DIFFERENCE = { characters: PAGE_CHARACTERS, lines: 5000 };
 
@@ -45,7 +52,7 @@ const documentQuery = {
 
 /** Files without ids: their identity, status, versions and texts; and the sections of all documents. */
 export function documentEndpoints(app: App): Endpoint[] {
-  return [list(app), get(app), version(app), difference(app), sections(app)];
+  return [list(app), get(app), version(app), difference(app), sections(app), read(app)];
 }
 
 const listQuery = {
@@ -168,6 +175,56 @@ function sections({ documents }: App): Endpoint {
     },
     html: (answer: Answer<readonly SectionJson[]>, args, frame) => documentSectionsPage(answer, args, frame),
   });
+}
+
+const readQuery = {
+  domain_id: required(domainId, "The domain."),
+  source_id: optional(sourceId, "Its source; left out for a file that was attached over the protocol."),
+  item_id: required(words, "The document, by the id of its item, as a search names it."),
+  passage: optional(
+    wholeNumber({ from: 0, to: 999_999_999 }),
+    "The passage to show, by its position, as a search names it.",
+  ),
+  offset: optional(wholeNumber({ from: 0, to: 999_999_999 }), "Begins with this character of the text."),
+};
+
+/** What readers open: of every kind of source. */
+function read({ searchableDocuments }: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/read`,
+    methods: ["GET"],
+    formats: ["json", "html", "raw"],
+    description:
+      "Shows a document as readers find it, at a passage: its text as Markdown (json), a page to read it on, with a PDF as it is (html), or the original as it is mirrored (raw).",
+    changes: null,
+    query: readQuery,
+    examples: ["?domain_id=DEMO&source_id=docs&item_id=doc_k7gxn3&passage=2&format=html"],
+    async run(args, { format }) {
+      const key = keyOf(args);
+      const limit = format === "json" ? JSON_CHARACTERS : READING_CHARACTERS;
+      const found = await searchableDocuments.read(key, { offset: args.offset, passage: args.passage, limit });
+      return ok(toReadJson(found, await searchableDocuments.original(key)));
+    },
+    async raw(args) {
+      const original = await searchableDocuments.original(keyOf(args));
+      if (!original) {
+        throw new NotFoundError(
+          "There is no file of this document as readers see it: it has none, or a crawl has brought another version meanwhile.",
+        );
+      }
+      return {
+        content: createReadStream(original.path),
+        bytes: original.bytes,
+        mediaType: "application/octet-stream",
+        fileName: original.name,
+      };
+    },
+    html: ({ data }, _args, frame) => readingPage(data, frame),
+  });
+}
+
+function keyOf({ domain_id, source_id, item_id }: Arguments<typeof readQuery>): DocumentKey {
+  return { domainId: domain_id, sourceId: source_id ?? "", itemId: item_id as ItemId };
 }
 
 function nameOf({ domain_id, source_id, document }: Arguments<typeof documentQuery>): DocumentName {

@@ -1,16 +1,9 @@
-import { openableUrl } from "../../app/openable-url.ts";
+import { type DocumentPlace, readingAddress } from "../../app/openable-url.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import { type ItemId, parseDomainId, parseSourceId } from "../../contracts/ids.ts";
-import type { QuerySource } from "../../engine/query.ts";
 import type { DocumentKey } from "../../engine/searchable-documents.ts";
 import { plainLabel } from "../../lib/text.ts";
 import { shorten } from "../routing/parameters.ts";
-
-/** A document, and perhaps one of its passages. */
-export interface DocumentPlace extends DocumentKey {
-  /** Counts the passages of the document from 0. */
-  readonly passage?: number;
-}
 
 /** In place of a source, for files that were attached over the wire: no source may be called so. */
 const ATTACHED = "_direct";
@@ -47,28 +40,7 @@ export function parseDocumentId(text: string): DocumentPlace {
   );
 }
 
-/** The document of a hit. Services know our documents by the attributes that we gave them. */
-export function keyOfHit(
-  domainId: DocumentKey["domainId"],
-  { fileId, attributes, details }: Pick<QuerySource, "fileId" | "attributes" | "details">,
-): DocumentPlace {
-  const attached = { domainId, sourceId: "", itemId: fileId as ItemId };
-  const { domain_id, source_id, item_id } = attributes;
-  if (details) {
-    const { sourceId, itemId, position } = details;
-    const isOurs = sourceId !== "" && domain_id === domainId;
-    return { ...(isOurs ? { domainId, sourceId, itemId } : attached), passage: position };
-  }
-  if (domain_id !== domainId || typeof source_id !== "string" || typeof item_id !== "string") return attached;
-  return { domainId, sourceId: source_id, itemId: item_id as ItemId };
-}
-
 /** Returns an address of the document that opens. `origin`: where pages of this server are for whoever asks. */
-export function addressOf(
-  document: DocumentKey & { readonly webUrl: string; readonly fileId: string },
-  origin: string,
-) {
-  const { domainId, sourceId, itemId, webUrl, fileId } = document;
-  const attributes = sourceId === "" ? {} : { domain_id: domainId, source_id: sourceId, item_id: itemId };
-  return openableUrl({ webUrl, fileId, attributes, text: "" }, origin);
+export function addressOf({ webUrl, ...key }: DocumentKey & { readonly webUrl: string }, origin: string): string {
+  return webUrl === "" ? origin + readingAddress(key) : webUrl;
 }

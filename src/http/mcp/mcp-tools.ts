@@ -1,5 +1,5 @@
 import type { App } from "../../app/app.ts";
-import { fileAddress, openableUrl } from "../../app/openable-url.ts";
+import { type DocumentPlace, fileAddress, keyOfHit, openableUrl } from "../../app/openable-url.ts";
 import type { Asking } from "../../contracts/backend.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
@@ -21,7 +21,7 @@ import {
   withDefault,
 } from "../routing/parameters.ts";
 import { domainId, instant, type JsonSchema, sourceId, type Value, wholeNumber, words } from "../routing/values.ts";
-import { addressOf, type DocumentPlace, formatDocumentId, keyOfHit, parseDocumentId } from "./document-id.ts";
+import { addressOf, formatDocumentId, parseDocumentId } from "./document-id.ts";
 
 /** One tool, declared once: its schemas, its documentation and what it does. */
 export interface McpTool {

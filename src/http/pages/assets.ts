@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Hono } from "hono";
 import type { HttpEnv } from "../http-env.ts";
 
@@ -19,6 +20,8 @@ export function mountAssets(http: Hono<HttpEnv>): void {
   );
   for (const name of scripts) serve(http, name, readFileSync(new URL(name, FOLDER)));
   serve(http, "lockstep.css", stylesheet());
+  // Read when somebody opens a PDF: it is large.
+  serveLazily(http, "pdfjs.js", () => readFileSync(fileURLToPath(import.meta.resolve("unpdf/pdfjs"))));
 }
 
 /** Joins the parts of the stylesheet in order of their names; definitions come first. */
@@ -29,10 +32,20 @@ function stylesheet(): Buffer {
 }
 
 function serve(http: Hono<HttpEnv>, name: string, content: Buffer): void {
+  serveLazily(http, name, () => content);
+}
+
+function serveLazily(http: Hono<HttpEnv>, name: string, read: () => Buffer): void {
+  let loaded: { readonly headers: Record<string, string>; readonly body: Uint8Array<ArrayBuffer> } | undefined;
+  http.get(`/assets/${name}`, (c) => {
+    loaded ??= withHeaders(name, read());
+    const { headers, body } = loaded;
+    return c.req.header("if-none-match") === headers["etag"] ? c.body(null, 304, headers) : c.body(body, 200, headers);
+  });
+}
+
+function withHeaders(name: string, content: Buffer) {
   const etag = `"${createHash("sha256").update(content).digest("hex").slice(0, 32)}"`;
   const headers = { "content-type": MEDIA_TYPES[extname(name)] ?? "", "cache-control": "no-cache", etag };
-  const body = new Uint8Array(content);
-  http.get(`/assets/${name}`, (c) =>
-    c.req.header("if-none-match") === etag ? c.body(null, 304, headers) : c.body(body, 200, headers),
-  );
+  return { headers, body: new Uint8Array(content) };
 }

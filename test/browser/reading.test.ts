@@ -1,0 +1,152 @@
+// A document is read as people know it: a PDF page by page at the passage, everything else as text in which nothing is markup.
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { Browser } from "playwright-core";
+import { openableUrl } from "../../src/app/openable-url.ts";
+import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
+import { FOLDERS, FolderStage } from "../engine/folder-stage.ts";
+import { makePdf } from "../extract/make-pdf.ts";
+import { openBrowser } from "./open-browser.ts";
+import { assertAccessible, assertForEverybody, leave, type Visit, visit } from "./visit.ts";
+
+const LONG = Array.from(
+  { length: 60 },
+  (_, at) => `## Part ${at}\n\nThe ${at}th part tells of rivers, bridges and boats.`,
+).join("\n\n");
+const HOSTILE = `# Hostile
+
+<script>document.title = "owned"</script> <img src=x onerror="document.title='owned'">
+
+[click](javascript:alert(1)) [data](data:text/html,x) [fine](https://example.com/a "t") ![A picture](https://example.com/x.png)
+
+The walrus sleeps here.`;
+
+/** Pages that are too long for one passage; each begins with its text. */
+function pdfOf(texts: readonly string[]): Buffer {
+  const filler = (page: number, line: number): string =>
+    `Line ${line} of page ${page} tells of harbours, cargo, weather, timetables and of many other things.`;
+  const pages = texts.map((text, page) => [
+    { text, x: 60, y: 764, size: 9 },
+    ...Array.from({ length: 48 }, (_, line) => ({ text: filler(page, line), x: 60, y: 750 - line * 14, size: 9 })),
+  ]);
+  return makePdf({ pages });
+}
+
+describe("reading a document in a browser", () => {
+  let stage: FolderStage;
+  let server: RunningServer;
+  let browser: Browser;
+  before(async () => {
+    stage = await FolderStage.open();
+    await stage.write(
+      "trip.pdf",
+      pdfOf([
+        "The first page is about ferries.",
+        "The second page names the captain Ada Quist.",
+        "The third page ends.",
+      ]),
+    );
+    await stage.write("broken.pdf", pdfOf(["The zebra is on a page that will be broken."]));
+    await stage.write("long.md", `# Guide\n\n${LONG}\n\n## Where otters live\n\nOtters live at the weir.\n\n${LONG}`);
+    await stage.write("hostile.md", HOSTILE);
+    await stage.write("run.py", "# not a heading\nprint('the lynx')\n");
+    await stage.crawl();
+    server = await serveHttp(stage.app, { host: "127.0.0.1", port: 0, log: () => undefined });
+    browser = await openBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+    await stage?.close();
+  });
+  const addressOf = async (text: string): Promise<string> => {
+    const { sources } = await stage.app.query({ text, limit: 1, domainId: FOLDERS, vectorStoreId: undefined });
+    return openableUrl(sources[0] ?? assert.fail(`nothing is found for ${text}`), "");
+  };
+  const open = async (text: string, options = {}): Promise<Visit> =>
+    visit(browser, server.url, await addressOf(text), options);
+
+  it("shows a PDF at the cited page, with the passage marked, and its text without scripts", async () => {
+    const visited = await open("captain Ada Quist");
+    const { page } = visited;
+    await page.getByText("3 pages").waitFor();
+    const second = page.locator(".pdf-page[data-number='2']");
+    await second.locator(".pdf-mark").first().waitFor();
+    assert.ok(await second.evaluate((element) => Math.abs(element.getBoundingClientRect().top) < innerHeight));
+    const ink = await second.locator("canvas").evaluate((canvas: HTMLCanvasElement) => {
+      const copy = document.createElement("canvas");
+      [copy.width, copy.height] = [canvas.width, canvas.height];
+      const context = copy.getContext("2d");
+      context?.drawImage(canvas, 0, 0);
+      return context?.getImageData(0, 0, copy.width, copy.height).data.some((value, at) => at % 4 === 0 && value < 100);
+    });
+    assert.ok(ink, "nothing is drawn on the page");
+    await assertAccessible(page);
+    if (process.env["SHOTS"]) await page.screenshot({ path: "/tmp/reading-pdf.png" });
+    await leave(visited);
+    const plain = await open("captain Ada Quist", { javaScriptEnabled: false });
+    assert.match(await plain.page.locator(".reading").innerText(), /Page 2[\s\S]*Ada Quist/);
+    const cited = (await plain.page.locator(".cited").allInnerTexts()).join("\n");
+    assert.match(cited, /Ada Quist/);
+    assert.doesNotMatch(cited, /about ferries/);
+    await leave(plain);
+  });
+
+  it("downloads the original, and falls back to the text where that is no PDF any more", async () => {
+    const address = await addressOf("zebra");
+    const raw = await fetch(server.url + address.replace("format=html", "format=raw"));
+    assert.equal(raw.headers.get("content-type"), "application/octet-stream");
+    assert.match(raw.headers.get("content-disposition") ?? "", /attachment; filename="broken\.pdf"/);
+    const visited = await visit(browser, server.url, "/v2/domains?format=ui", {});
+    const { page } = visited;
+    await page.route("**/format=raw**", (route) => route.continue());
+    await page.route(/format=raw/, (route) =>
+      route.fulfill({ status: 200, body: "%PDF-1.7 nothing", contentType: "application/pdf" }),
+    );
+    await page.goto(server.url + address);
+    await page.getByText("The pages cannot be shown here").waitFor();
+    assert.match(await page.locator(".reading").innerText(), /zebra/);
+    await leave(visited);
+  });
+
+  it("shows a long text in a width that can be read, with its contents, at the passage", async () => {
+    const visited = await open("Where do otters live?");
+    const { page } = visited;
+    const passage = page.locator("#passage");
+    assert.match(await passage.innerText(), /Otters live at the weir/);
+    assert.ok(
+      await passage.evaluate(
+        (element) => element.getBoundingClientRect().top < innerHeight && element.getBoundingClientRect().top >= 0,
+      ),
+    );
+    const width = await page
+      .locator(".reading p")
+      .first()
+      .evaluate((element) => element.clientWidth);
+    assert.ok(width < 800, `${width} pixels wide`);
+    const contents = page.getByRole("navigation", { name: "Contents" });
+    assert.equal(await contents.getByRole("link", { name: "Where otters live" }).count(), 1);
+    if (process.env["SHOTS"]) await page.screenshot({ path: "/tmp/reading-text.png" });
+    await assertForEverybody(page);
+    await leave(visited);
+  });
+
+  it("runs and loads nothing of a document", async () => {
+    const visited = await open("walrus sleeps");
+    const { page } = visited;
+    assert.match(await page.title(), /Hostile/);
+    const text = page.locator(".reading");
+    assert.match(await text.innerText(), /<script>document\.title = "owned"<\/script>/);
+    assert.equal(await text.locator("script, img, iframe").count(), 0);
+    assert.equal(await text.locator("a").count(), 0);
+    assert.equal(await text.getByTitle("https://example.com/a").innerText(), "fine");
+    assert.match(await text.innerText(), /Picture: A picture/);
+    await leave(visited);
+  });
+
+  it("shows the text of a program as it is", async () => {
+    const visited = await open("print the lynx");
+    assert.match(await visited.page.locator("pre.plain").innerText(), /# not a heading\nprint\('the lynx'\)/);
+    await leave(visited);
+  });
+});
