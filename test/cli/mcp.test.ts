@@ -47,7 +47,7 @@ describe("lockstep mcp", () => {
         assert.deepEqual(client.capabilities["resources"], { listChanged: true, subscribe: true });
         const found = await client.call("search", { query: "vacation days" });
         const [hit] = found.data["results"] as unknown as Reading[];
-        assert.match(String(hit?.["url"]), /^https:\/\/kb\.example\/v2\/documents\/version\?/);
+        assert.match(String(hit?.["url"]), /^https:\/\/kb\.example\/v2\/documents\/read\?/);
         const read = await client.call("fetch", { id: String(hit?.["id"]) });
         assert.match(String(read.data["text"]), /30 vacation days/);
         const { resources } = await client.resources();

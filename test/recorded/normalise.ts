@@ -73,25 +73,30 @@ export class Normaliser {
     for (const [place, name] of this.#places) result = result.replaceAll(place, name);
     for (const [id, name] of this.#ids) result = result.replaceAll(id, name);
     for (const [pattern, name] of MACHINE) result = result.replace(pattern, name);
-    return result
-      .replace(INSTANT, (found, year, month, day, _between, hour, minute, second) => {
-        const ms = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-        return this.#clock.nameOf(ms) ?? found;
-      })
-      .replace(MINUTE, (found, day, minute) =>
-        this.#clock.nameOf(Date.parse(`${day}T${minute}Z`) + 60_000) ? "<some minute>" : found,
-      )
-      .replace(HTTP_DATE, (found) => this.#clock.nameOf(Date.parse(found)) ?? found)
-      .replace(EPOCH, (found) => this.#clock.nameOf(found.length > 10 ? Number(found) : Number(found) * 1000) ?? found)
-      .replace(DAY, (found) => (this.#clock.nameOf(Date.parse(found) + 86_400_000) ? "<day>" : found))
-      .replace(FRESHNESS, "checked <age>")
-      .replace(CHANGED, "changed <day>")
-      // A certificate that is made now begins the day before.
-      .replace(/\bvalid from \d{4}-\d\d-\d\d\b/g, "valid from <day>")
-      .replace(DURATION, "<duration>")
-      .replace(MASKED_IN_TEXT, '"$1":"<masked>"')
-      .replace(RANDOM_ID, "<$1$2…>")
-      .replace(INODE, "$1-<inode>");
+    return (
+      result
+        .replace(INSTANT, (found, year, month, day, _between, hour, minute, second) => {
+          const ms = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+          return this.#clock.nameOf(ms) ?? found;
+        })
+        .replace(MINUTE, (found, day, minute) =>
+          this.#clock.nameOf(Date.parse(`${day}T${minute}Z`) + 60_000) ? "<some minute>" : found,
+        )
+        .replace(HTTP_DATE, (found) => this.#clock.nameOf(Date.parse(found)) ?? found)
+        .replace(
+          EPOCH,
+          (found) => this.#clock.nameOf(found.length > 10 ? Number(found) : Number(found) * 1000) ?? found,
+        )
+        .replace(DAY, (found) => (this.#clock.nameOf(Date.parse(found) + 86_400_000) ? "<day>" : found))
+        .replace(FRESHNESS, "checked <age>")
+        .replace(CHANGED, "changed <day>")
+        // A certificate that is made now begins the day before.
+        .replace(/\bvalid from \d{4}-\d\d-\d\d\b/g, "valid from <day>")
+        .replace(DURATION, "<duration>")
+        .replace(MASKED_IN_TEXT, '"$1":"<masked>"')
+        .replace(RANDOM_ID, "<$1$2…>")
+        .replace(INODE, "$1-<inode>")
+    );
   }
 
   json(value: unknown, key = ""): unknown {
