@@ -212,6 +212,8 @@ export interface ReadableDocuments {
   find(fileId: FileId): Promise<IndexedDocument | undefined>;
   /** undefined: readers see no such document. */
   read(fileId: FileId, range: TextRange): Promise<TextPart | undefined>;
+  /** Present if the index knows when documents were modified: the last ones, newest first. Looks at all of them. */
+  recent?(limit: number): Promise<readonly IndexedDocument[]>;
   /** Present if it is cheap: changes whenever readers may see something else. */
   revision?(): Promise<string>;
 }

@@ -53,6 +53,8 @@ export interface OriginalFile {
 export interface SearchableDocuments {
   /** Lists the documents of all domains, page by page. */
   list(page: { readonly from?: SearchablePlace | undefined; readonly limit: number }): Promise<SearchablePage>;
+  /** The documents of all domains that were modified last, newest first; of domains whose index does not tell, none. */
+  recent(limit: number): Promise<readonly SearchableDocument[]>;
   /** NotFoundError if readers see no such document. */
   read(
     key: DocumentKey,
@@ -82,6 +84,7 @@ export function createSearchableDocuments(parts: SearchableParts): SearchableDoc
         `Domain '${key.domainId}' has no such document, or has it no longer. Search again for its id.`,
       );
     },
+    recent: createRecent(parts),
     original: (key) => findOriginal(key, parts),
     async versionOf(key) {
       const opened = await openToRead(await parts.domains.get(key.domainId), parts);
@@ -93,6 +96,30 @@ export function createSearchableDocuments(parts: SearchableParts): SearchableDoc
       const { store, readable } = opened;
       return `${store} ${(await readable.revision?.()) ?? (await revisionOfLedgers(domain, parts))}`;
     },
+  };
+}
+
+/** Domains are asked again only when their readers may see something else. */
+function createRecent(parts: SearchableParts): SearchableDocuments["recent"] {
+  const known = new Map<string, { readonly revision: string; readonly documents: readonly SearchableDocument[] }>();
+  const recentOf = async (domain: Domain, limit: number): Promise<readonly SearchableDocument[]> => {
+    const opened = await openToRead(domain, parts);
+    if (!opened?.readable.recent || !opened.readable.revision) return [];
+    const revision = `${limit} ${opened.store} ${await opened.readable.revision()}`;
+    const before = known.get(domain.domainId);
+    if (before?.revision === revision) return before.documents;
+    const documents = await labelled(opened, await opened.readable.recent(limit), parts);
+    known.set(domain.domainId, { revision, documents });
+    return documents;
+  };
+  return async (limit) => {
+    const { domains } = await parts.domains.list();
+    // A domain that does not answer must not hide the others.
+    const all = await Promise.all(domains.map((domain) => recentOf(domain, limit).catch(() => [])));
+    return all
+      .flat()
+      .sort((a, b) => (a.modifiedAt < b.modifiedAt ? 1 : -1))
+      .slice(0, limit);
   };
 }
 

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import type { App } from "../app/app.ts";
+import { mayAct } from "../contracts/access.ts";
 import { explain } from "../contracts/errors.ts";
 import { logLine } from "../lib/text.ts";
 import { answerEndpoints } from "./endpoints/answer-endpoints.ts";
@@ -37,6 +38,7 @@ import { refusalBody } from "./middleware/refusal.ts";
 import { mountSignIn } from "./middleware/sign-in.ts";
 import { mountAssets } from "./pages/assets.ts";
 import { gatherHome, homePage } from "./pages/home-page.ts";
+import { gatherStart, startPage } from "./pages/start-page.ts";
 import type { Endpoint } from "./routing/endpoint.ts";
 import { isUnexpected, toFailure } from "./routing/failure.ts";
 import { mountEndpoints } from "./routing/mount-endpoints.ts";
@@ -139,6 +141,7 @@ function mountHome(http: Hono<HttpEnv>, app: App, product: ProductFacts, endpoin
     const url = new URL(c.req.url);
     const principal = c.get("principal");
     const frame = { product, principal, url };
+    if (principal && !mayAct(principal, "operate")) return c.html(await startPage(await gatherStart(app), frame));
     return c.html(await homePage(await gatherHome(app, principal), frame, endpoints));
   });
 }

@@ -273,6 +273,13 @@ export async function readableDocuments(sql: Sql, afterId: number, limit: number
   return sql.all<ReadableRow>(`${READABLE} WHERE d.id > $1 ORDER BY d.id LIMIT $2`, [afterId, limit]);
 }
 
+/** Returns the visible documents that were modified last, newest first. Looks at all of them. */
+export async function recentDocuments(sql: Sql, limit: number): Promise<ReadableRow[]> {
+  return sql.all<ReadableRow>(`${READABLE} WHERE d.modified_at <> '' ORDER BY d.modified_at DESC, d.id DESC LIMIT $1`, [
+    limit,
+  ]);
+}
+
 export async function readableDocument(sql: Sql, fileId: string): Promise<ReadableRow | undefined> {
   return sql.get<ReadableRow>(`${READABLE} WHERE d.file_id = $1`, [fileId]);
 }

@@ -42,6 +42,7 @@ import {
   type ReadableRow,
   readableDocument,
   readableDocuments,
+  recentDocuments,
   type SourceKey,
   shownDocuments,
   sourcesOf,
@@ -287,6 +288,7 @@ function documentsToRead(store: () => Promise<Store>, domain: DomainId | undefin
         return bodyId == null ? undefined : readBodyText(sql, bodyId, range);
       });
     },
+    recent: async (limit) => (await recentDocuments((await store()).db, limit)).map(toIndexed),
     revision: async () => String((await readState((await store()).db)).visibleRevision),
   };
 }

@@ -26,6 +26,15 @@ const UNITS = [
   [60_000, 1, "minute"],
 ] as const;
 
+/** Returns "3 days ago", or the day of what is older than a month; "" if nothing is known. */
+export function sayWhen(instant: string, now = new Date()): string {
+  const ms = now.getTime() - Date.parse(instant);
+  if (Number.isNaN(ms)) return "";
+  return ms < LATELY_MS ? sayAge(ms) : sayDay(instant, now).replace(/^changed /, "");
+}
+
+const LATELY_MS = 31 * 86_400_000;
+
 /** A clock that was set back gives a time in the future, which counts as now. */
 function sayAge(ms: number): string {
   for (const [length, from, unit] of UNITS) {

@@ -79,7 +79,7 @@ describe("an admin's day in a browser", () => {
     const address = `${stage.world.sandbox.siteUrl}/Shared%20Documents/Policies/Travel.docx`;
     const opened = page.context().waitForEvent("page");
     const asked = page.context().waitForEvent("request", (request) => request.url() === address);
-    await result.getByRole("link", { name: "Travel Policy" }).click();
+    await result.getByRole("link", { name: "Travel Policy", exact: true }).click();
     await asked;
     await (await opened).close();
   });

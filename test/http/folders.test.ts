@@ -40,7 +40,7 @@ describe("a folder over HTTP", () => {
     const [best] = await search({ sourceType: "file" });
     assert.match(
       best?.url ?? "",
-      /^http:\/\/127\.0\.0\.1:\d+\/v2\/documents\/read\?domain_id=FOLDERS&source_id=docs&document=doc_/,
+      /^http:\/\/127\.0\.0\.1:\d+\/v2\/documents\/read\?domain_id=FOLDERS&source_id=docs&item_id=doc_/,
     );
     assert.deepEqual([best?.content.metadata.sourceType, best?.content.metadata.sourceContainer], ["file", "docs"]);
     for (const sourceType of ["url", "sharepoint", "blob"]) assert.deepEqual(await search({ sourceType }), []);

@@ -200,15 +200,17 @@ describe("the frame", () => {
   const key: Principal = { kind: "key", id: "k1", name: "<b>Ann", role: "read" };
 
   it("says where one is, also below a page", async () => {
-    assert.match(await page(key), /href="\/v2\/jobs\?format=ui" aria-current="true"/);
-    assert.match(await page(key, "/v2/jobs"), /href="\/v2\/jobs\?format=ui" aria-current="page"/);
-    assert.equal((await page(key, "/")).match(/aria-current/g)?.length, 1);
+    const operator = { ...key, role: "operate" } as const;
+    assert.match(await page(operator), /href="\/v2\/jobs\?format=ui" aria-current="true"/);
+    assert.match(await page(operator, "/v2/jobs"), /href="\/v2\/jobs\?format=ui" aria-current="page"/);
+    assert.equal((await page(operator, "/")).match(/aria-current/g)?.length, 1);
   });
 
   it("shows who is signed in, and the administration to administrators alone", async () => {
     const reader = await page(key);
     assert.match(reader, /&lt;b&gt;Ann[\s\S]*<form action="\/sign-out" method="post">/);
-    assert.doesNotMatch(reader, /\/v2\/keys/);
+    assert.doesNotMatch(reader, /\/v2\/(keys|jobs|crawler|domains)/);
+    assert.match(reader, /href="\/v2\/search\?format=ui"/);
     const admin = await page({ ...key, role: "admin" });
     assert.match(admin, /href="\/v2\/keys\?format=ui"[\s\S]*href="\/v2\/audit\?format=ui"/);
     const local = await page({ kind: "local", id: "", name: "local", role: "admin" });

@@ -97,7 +97,7 @@ describe("/query and /query2", () => {
           },
           {
             data: HOSTILE.text,
-            source: `${served.url}/openai/v1/files/file-1/content`,
+            source: `${served.url}/v2/documents/read?domain_id=DEMO&item_id=file-1&format=html`,
             metadata: {
               file_id: "file-1",
               score: 0.87,
@@ -108,7 +108,7 @@ describe("/query and /query2", () => {
           },
           {
             data: UNKNOWN.text,
-            source: `${served.url}/openai/v1/files/file-1/content`,
+            source: `${served.url}/v2/documents/read?domain_id=DEMO&item_id=file-1&format=html`,
             metadata: { file_id: "file-1", score: 0.87, title: "file-1", ...ours },
           },
         ],

@@ -188,6 +188,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       read: async () => {
         throw new NotFoundError("There is no such document.");
       },
+      recent: async () => [],
       original: async () => undefined,
       versionOf: async () => undefined,
       revision: async () => "",

@@ -47,7 +47,7 @@ describe("a search without a domain", () => {
     assert.equal((await fetch(source?.source ?? "")).status, 200);
     const page = await ask(at.url, "GET /v2/search?format=ui&query=guest+network");
     assert.match(page.text, /<option value="" selected>All domains<\/option>/);
-    assert.match(page.text, /<dt>Domain<\/dt><dd><code>IT<\/code>/);
+    assert.match(page.text, / · <bdi>IT<\/bdi>/);
     assert.match(page.text, /Source checked less than a minute ago/);
     assert.match(page.text, /<a href="\/v2\/documents\/read\?domain_id=IT/);
     process.env["PERSISTENT_STORAGE_PATH"] = at.app.config.storagePath;

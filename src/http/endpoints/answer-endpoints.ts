@@ -16,6 +16,7 @@ export function answerEndpoints({ answerModels }: App): Endpoint[] {
   return [
     endpoint({
       path: PATH,
+      forReaders: true,
       methods: ["GET"],
       formats: ["json", "html"],
       description:

@@ -69,6 +69,7 @@ export type DocumentsQuery = Arguments<typeof listQuery>;
 function list(app: App): Endpoint {
   return endpoint({
     path: PATH,
+    forReaders: true,
     methods: ["GET"],
     formats: ["json", "html"],
     description:
@@ -89,6 +90,7 @@ function list(app: App): Endpoint {
 function get({ documents }: App): Endpoint {
   return endpoint({
     path: `${PATH}/get`,
+    forReaders: true,
     methods: ["GET"],
     formats: ["json", "html"],
     description: "Tells everything about one file of a folder or the like: how it stands, its versions, its history.",
@@ -103,6 +105,7 @@ function get({ documents }: App): Endpoint {
 function version({ documents }: App): Endpoint {
   return endpoint({
     path: `${PATH}/version`,
+    forReaders: true,
     methods: ["GET"],
     formats: ["json", "html", "raw"],
     description: "Returns the text of one version of a document, as Markdown.",
@@ -128,6 +131,7 @@ function version({ documents }: App): Endpoint {
 function difference({ documents }: App): Endpoint {
   return endpoint({
     path: `${PATH}/difference`,
+    forReaders: true,
     methods: ["GET"],
     formats: ["json", "html"],
     description:
@@ -161,6 +165,7 @@ export type SectionsQuery = Arguments<typeof sectionsQuery>;
 function sections({ documents }: App): Endpoint {
   return endpoint({
     path: `${PATH}/sections`,
+    forReaders: true,
     methods: ["GET"],
     formats: ["json", "html"],
     description:
@@ -192,6 +197,7 @@ const readQuery = {
 function read({ searchableDocuments }: App): Endpoint {
   return endpoint({
     path: `${PATH}/read`,
+    forReaders: true,
     methods: ["GET"],
     formats: ["json", "html", "raw"],
     description:

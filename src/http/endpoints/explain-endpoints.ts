@@ -28,6 +28,7 @@ export function explainEndpoints(app: App): Endpoint[] {
   return [
     endpoint({
       path: "/v2/search/explain",
+      forReaders: true,
       methods: ["GET"],
       formats: ["json", "html"],
       description:

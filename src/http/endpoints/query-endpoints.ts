@@ -83,6 +83,7 @@ export function queryEndpoints(app: App): Endpoint[] {
 function queryByGet(app: App): Endpoint {
   return endpoint({
     path: "/query2",
+    forReaders: true,
     methods: ["GET"],
     formats: ["html", "json"],
     description: "Searches the documents of all domains, or of one vector store.",
@@ -103,6 +104,7 @@ function queryByGet(app: App): Endpoint {
 function queryByPost(app: App): Endpoint {
   return endpoint({
     path: "/query",
+    forReaders: true,
     methods: ["POST"],
     formats: ["json"],
     description: "Searches the documents of all domains, or of one vector store.",

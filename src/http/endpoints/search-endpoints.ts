@@ -69,6 +69,7 @@ export function searchEndpoints(app: App): Endpoint[] {
   return [
     endpoint({
       path: "/v2/search",
+      forReaders: true,
       methods: ["GET"],
       formats: ["json", "html", "ui"],
       description:

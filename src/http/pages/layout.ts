@@ -77,6 +77,12 @@ const ENTRIES: readonly NavigationEntry[] = [
   { icon: "reports", name: "Reports", path: "/v2/reports" },
 ];
 
+/** For those who may only read. */
+const READER_ENTRIES: readonly NavigationEntry[] = [
+  { icon: "overview", name: "Start", path: "/" },
+  { icon: "search", name: "Search", path: "/v2/search" },
+];
+
 const ADMIN_ENTRIES: readonly NavigationEntry[] = [
   { icon: "keys", name: "Keys", path: "/v2/keys" },
   { icon: "audit", name: "Audit", path: "/v2/audit" },
@@ -86,11 +92,12 @@ const ADMIN_ENTRIES: readonly NavigationEntry[] = [
 export function navigation(frame: Frame, principal: Principal): Html {
   const { product, url } = frame;
   const isAdmin = mayAct(principal, "admin");
+  const entries = mayAct(principal, "operate") ? ENTRIES : READER_ENTRIES;
   return html`<header class="rail">
 <a class="wordmark" href="/"><img src="/assets/favicon.svg" alt="" width="28" height="28">lockstep</a>
 <button class="menu-button small" type="button" popovertarget="navigation">Menu</button>
 <div class="nav" id="navigation" popover>
-<nav aria-label="Pages"><ul>${ENTRIES.map((entry) => link(entry, url))}</ul></nav>
+<nav aria-label="Pages"><ul>${entries.map((entry) => link(entry, url))}</ul></nav>
 ${isAdmin ? html`<nav aria-labelledby="administration"><p class="nav-title" id="administration">Administration</p><ul>${ADMIN_ENTRIES.map((entry) => link(entry, url))}</ul></nav>` : ""}
 <div class="rail-end">
 ${principal.kind === "local" ? "" : whoIsHere(principal)}

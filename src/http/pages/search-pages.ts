@@ -1,18 +1,21 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
+import { keyOfHit, readingAddress } from "../../app/openable-url.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { Generation } from "../../contracts/search-index.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
-import { sayFreshness } from "../../lib/freshness.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
+import { sayFreshness, sayWhen } from "../../lib/freshness.ts";
 import { plural } from "../../lib/text.ts";
 import { imageAddress } from "../endpoints/item-codec.ts";
 import { registryView } from "../endpoints/registry-view.ts";
 import type { SearchArguments } from "../endpoints/search-endpoints.ts";
-import { shownName, shownTime, webAddress } from "./display.ts";
+import { shownName, webAddress } from "./display.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith } from "./paged-table.ts";
+import { kindOfFile } from "./reading-page.ts";
 
 interface SearchModel {
   readonly answer: QueryAnswer;
@@ -155,18 +158,10 @@ export function searchResults(
   if (count === 0) {
     return html`${notes}<p class="quiet" role="status">Nothing found for “${answer.query}”. A crawl may not have brought it in yet.</p>`;
   }
-  return html`${notes}<p class="quiet" role="status">${plural(count, "passage")} for “${answer.query}”</p>
-<ol class="results">${answer.sources.map((source, at) => {
-    const page = pages?.get(source.fileId);
-    // Several passages of one page show its pictures only once.
-    const isFirst = answer.sources.findIndex(({ fileId }) => fileId === source.fileId) === at;
-    return result(source, {
-      query: answer.query,
-      explained,
-      namesDomain,
-      page: page && { ...page, ...(!isFirst && { pictures: [] }) },
-    });
-  })}</ol>`;
+  const cards = [...Map.groupBy(answer.sources, ({ fileId }) => fileId).values()];
+  const said = `${plural(count, "passage")} in ${plural(cards.length, "document")}`;
+  return html`${notes}<p class="quiet" role="status">${said} for “${answer.query}”</p>
+<ol class="results">${cards.map(([first, ...others]) => first && card(first, others, { query: answer.query, explained, namesDomain, page: pages?.get(first.fileId) }))}</ol>`;
 }
 
 interface Shown {
@@ -176,25 +171,42 @@ interface Shown {
   readonly page: FoundPage | undefined;
 }
 
-function result(source: QuerySource, { query, explained, namesDomain, page }: Shown): Html {
-  const passage = passageOf(source, query);
-  const excerpt = excerptOf(passage);
+/** One document: its best passage, and the others that were found folded below. */
+function card(source: QuerySource, others: readonly QuerySource[], shown: Shown): Html {
+  const { page, namesDomain } = shown;
+  const about = [
+    kindOfFile(source.details ? typeOf(source) : ""),
+    page?.address ?? (source.details?.path || source.name).replaceAll("/", " / "),
+    namesDomain ? source.domainId : "",
+  ].filter(Boolean);
   return html`<li class="result">
 <h3><bdi>${sourceLink(source, page?.title)}</bdi></h3>
-${locationOf(source, page)}
-<p class="passage">${showMarked(excerpt)}</p>
+<p class="section-path">${about.map((part, at) => html`${at > 0 ? " · " : ""}<bdi>${shownName(part)}</bdi>`)}${source.modifiedAt ? html` · <span title="${source.modifiedAt}">${sayWhen(source.modifiedAt)}</span>` : ""}</p>
+${passageItem(source, shown)}
 ${page && page.pictures.length > 0 ? imageGallery(page.pictures) : ""}
-${excerpt.cut ? html`<details><summary>Whole passage</summary><p class="passage">${showMarked(passage)}</p></details>` : ""}
-<dl class="facts">
-<div><dt>Score</dt><dd>${source.score.toFixed(2)}</dd></div>
-${source.details?.page ? html`<div><dt>Page</dt><dd>${source.details.page}</dd></div>` : ""}
-${source.modifiedAt ? html`<div><dt>Modified</dt><dd>${shownTime(source.modifiedAt)}</dd></div>` : ""}
-${namesDomain && source.domainId ? html`<div><dt>Domain</dt><dd><code>${source.domainId}</code></dd></div>` : ""}
-</dl>
+${others.length > 0 ? html`<details class="others"><summary>${plural(others.length, "further passage")}</summary><ol>${others.map((other) => html`<li>${passageItem(other, shown)}</li>`)}</ol></details>` : ""}
 ${freshnessLine(source)}
 ${alsoIn(source)}
-${scoreReason(source, explained && source.domainId ? explainAddress(source, query) : undefined)}
 </li>`;
+}
+
+function typeOf({ attributes, name }: QuerySource): string {
+  return String(attributes["file_type"] ?? "") || fileTypeOf(name);
+}
+
+/** An excerpt with the place in the document, which leads to it, and why it was found. */
+function passageItem(source: QuerySource, { query, explained }: Shown): Html {
+  const passage = passageOf(source, query);
+  const excerpt = excerptOf(passage);
+  const place = [source.details?.page ? `page ${source.details.page}` : "", source.sectionPath.replaceAll(" > ", " › ")]
+    .filter(Boolean)
+    .map(shownName);
+  const href = source.domainId ? readingAddress(keyOfHit(source.domainId, source)) : undefined;
+  const said = place.length > 0 ? place.join(" · ") : "In the document";
+  return html`<p class="passage">${showMarked(excerpt)}</p>
+${excerpt.cut ? html`<details><summary>Whole passage</summary><p class="passage">${showMarked(passage)}</p></details>` : ""}
+<p class="section-path">${href ? html`<a href="${href}"><bdi>${said}</bdi></a>` : html`<bdi>${said}</bdi>`}</p>
+${scoreReason(source, explained && source.domainId ? explainAddress(source, query) : undefined)}`;
 }
 
 /** When it changed is a fact of its own. */
@@ -215,17 +227,6 @@ function passageOf({ text, details }: QuerySource, query: string): Marked {
     ? details.highlights.map(({ start, end }) => ({ start: start - cut, end: end - cut }))
     : spansOfWords(trimmed, query);
   return withoutMarkup({ text: trimmed.trimEnd(), marks });
-}
-
-/** Returns the path of the file or the address of the page, and the section in it. */
-function locationOf({ sectionPath, details, name }: QuerySource, page: FoundPage | undefined): Html | "" {
-  // The title stands above, so the place names the file, too.
-  const parts = [page?.address ?? (details?.path || name).replaceAll("/", " / "), sectionPath.replaceAll(" > ", " › ")]
-    .filter(Boolean)
-    .map(shownName);
-  return parts.length === 0
-    ? ""
-    : html`<p class="section-path">${parts.map((part, at) => html`${at > 0 ? " · " : ""}<bdi>${part}</bdi>`)}</p>`;
 }
 
 /** Other documents with the same passage, which are not results of their own. */

@@ -74,6 +74,8 @@ export interface EndpointSpec<Q extends Parameters, B extends Parameters, T> {
   readonly destroys?: (args: EndpointArguments<Q, B>) => boolean;
   /** Arguments that the audit log leaves out, because they name what is to be erased. */
   readonly unaudited?: readonly string[];
+  /** Its pages are also for those who may only read; of other endpoints these get JSON and the like. */
+  readonly forReaders?: true;
   /** The role it needs. Default: `read` if it changes nothing, else `operate`. */
   readonly role?: Role;
   readonly query: Q;

@@ -1,5 +1,5 @@
 import type { Context, Hono } from "hono";
-import type { Principal } from "../../contracts/access.ts";
+import { mayAct, type Principal } from "../../contracts/access.ts";
 import type { AuditLog } from "../../contracts/audit.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { JobRunner } from "../../jobs/job-runner.ts";
@@ -74,6 +74,15 @@ function failureFormat(one: Endpoint, method: string, url: URL): Rendered["forma
   return (requested === "ui" || requested === "html") && one.formats.includes(requested) ? requested : "json";
 }
 
+/** Pages for those who look after lockstep say more than readers should have to see, and lead to what they may not do. */
+function refuseReader({ forReaders }: Endpoint, principal: Principal): void {
+  if (forReaders || mayAct(principal, "operate")) return;
+  throw new RefusedError(
+    403,
+    "This page is for those who look after lockstep: it needs the role 'operate'. You may search, read documents and ask; begin at /.",
+  );
+}
+
 interface MountOptions {
   readonly runner: JobRunner;
   readonly jobs: JobStore;
@@ -114,6 +123,7 @@ async function handleRequest(
   const mayNeedConfirmation = one.changes !== null && c.req.method === "GET";
   if (one.changes !== null || one.asksNamedHost) refuseCrossSite(c.req.raw, { exceptSilent: mayNeedConfirmation });
   const principal = admit(one, c.get("principal"));
+  if (format === "html" || format === "ui") refuseReader(one, principal);
   const args = await readArguments(one, c.req.raw, url.searchParams);
   record.args = args;
   const confirmPage = mayNeedConfirmation && (await confirmFirst(one, c, { args, frame, confirmation, confirmations }));
