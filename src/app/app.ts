@@ -44,6 +44,8 @@ import type { WorkerOptions } from "./run-worker.ts";
 import type { Schedule } from "./schedule.ts";
 
 /** The product without its interfaces: CLI, HTTP endpoints and pages call it. Built by compose. */
+import type { Uploads } from "./uploads.ts";
+
 export interface App {
   readonly config: Config;
   readonly domains: DomainStore;
@@ -94,6 +96,8 @@ export interface App {
   /** Holds a document, or the whole domain: neither erased nor purged. */
   setHold(request: HoldRequest): Promise<Hold>;
   liftHold(domainId: DomainId, wanted: { readonly sourceId: SourceId | ""; readonly item: string }): Promise<Hold>;
+  /** Files that people upload to the domains. */
+  readonly uploads: Uploads;
   /** What readers of the domains ask; crawls ask it before anything new is visible. */
   readonly questions: Questions;
   /** What verifications found: the certificates in the folders of the domains. */

@@ -73,6 +73,7 @@ import { runWorker } from "./run-worker.ts";
 import { createSchedule, type Schedule, type ScheduleParts } from "./schedule.ts";
 import { type Connections, listKinds, type TreeConnections } from "./source-kinds.ts";
 import { prepareStorage } from "./storage-rights.ts";
+import { createUploads } from "./uploads.ts";
 import { WATCH_ACTION } from "./watch.ts";
 
 export type ComposePace = Pace & {
@@ -193,6 +194,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     verify: (request, options, job) =>
       logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
     questions: createQuestions(parts),
+    uploads: createUploads({ ...parts, storagePath: config.storagePath }, () => app),
     certificates: createCertificates(parts),
     ...erasureVerbs(parts),
     ...searchVerbs(parts, searching),

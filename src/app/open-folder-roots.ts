@@ -8,6 +8,7 @@ import { isJsonObject } from "../lib/json-object.ts";
 import type { Access } from "../security/access.ts";
 import { isFolderSource } from "../sources/folder/folder-kind.ts";
 import { type AllowedRoots, isWithin } from "../sources/folder/folder-root.ts";
+import { UPLOADS } from "../sources/folder/folder-source-codec.ts";
 
 /** Folders of this machine that sources may lie in. Without keys and FOLDER_ROOTS anywhere is allowed: the caller then runs the server. */
 export interface FolderRoots {
@@ -65,7 +66,10 @@ interface FolderOf {
 
 async function foldersIn(domains: Pick<DomainStore, "list">): Promise<readonly FolderOf[]> {
   return (await domains.list()).domains.flatMap(({ domainId, sources }) =>
-    sources.filter(isFolderSource).map(({ sourceId, root }) => ({ domainId, sourceId, root })),
+    sources
+      .filter(isFolderSource)
+      .filter(({ root }) => root !== UPLOADS)
+      .map(({ sourceId, root }) => ({ domainId, sourceId, root })),
   );
 }
 

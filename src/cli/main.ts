@@ -104,6 +104,10 @@ const COMMANDS: Readonly<Record<string, { readonly summary: string; load(): Prom
     summary: "Shows what readers saw after earlier crawls, and goes back to it.",
     load: async () => (await import("./generations.ts")).generationsCommand,
   },
+  upload: {
+    summary: "Uploads files to a domain, lists and removes them; they are searchable when it ends.",
+    load: async () => (await import("./upload.ts")).uploadCommand,
+  },
   questions: {
     summary: "Lists and changes what readers of a domain ask: crawls ask it before anything new is visible.",
     load: async () => (await import("./questions.ts")).questionsCommand,

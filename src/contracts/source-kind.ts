@@ -136,6 +136,8 @@ export interface SourceKind<C extends SourceConfig = SourceConfig> {
   leavesOutDrafts?(source: C): boolean;
   /** It holds registered addresses, not a crawled site. */
   holdsRegistered?(source: C): boolean;
+  /** Present for kinds whose files may have been uploaded to us: deletes such a file; false if it is none, or gone. */
+  deleteUpload?(run: SourceRun<C>, path: string): Promise<boolean>;
   /** Present for kinds that can be watched. */
   watch?(source: C): SourceWatch;
 

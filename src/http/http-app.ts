@@ -23,6 +23,7 @@ import { queryEndpoints } from "./endpoints/query-endpoints.ts";
 import { questionEndpoints } from "./endpoints/question-endpoints.ts";
 import { reportEndpoints } from "./endpoints/report-endpoints.ts";
 import { searchEndpoints } from "./endpoints/search-endpoints.ts";
+import { uploadEndpoints } from "./endpoints/upload-endpoints.ts";
 import { verifyEndpoints } from "./endpoints/verify-endpoints.ts";
 import { mountWire } from "./endpoints/wire-endpoints.ts";
 import type { HttpEnv } from "./http-env.ts";
@@ -110,6 +111,7 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...answerEndpoints(app),
     ...generationEndpoints(app),
     ...questionEndpoints(app),
+    ...uploadEndpoints(app),
     ...documentEndpoints(app),
     ...maintenanceEndpoints(app),
     ...verifyEndpoints(app),

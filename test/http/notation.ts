@@ -62,6 +62,8 @@ export const ADDITIONS = [
   "- A(jh): `/v2/domains/questions/remove?domain_id={id}&question={text}`",
   "- A(jh): `/v2/domains/questions/make?domain_id={id}&count={number}`",
   "- A(jh): `/v2/domains/questions/limits?domain_id={id}&max_drop={number}&min_lost={number}`",
+  "- L(jh): `/v2/domains/uploads?domain_id={id}` - Files that were uploaded to a domain",
+  "- A(jh): `/v2/domains/uploads/remove?domain_id={id}&path={path}&crawl=[true|false]`",
   "- L(jh): `/v2/domains/certificates?domain_id={id}` - What was proved of a domain",
   "- L(rjh): `/v2/domains/certificates/get?domain_id={id}&certificate={id}` - One certificate",
   "- L(jhu)C(jh)G(jh)U(jh)D(jh): `/v2/ingest/items` - The registry: what is known of every address",

@@ -8,6 +8,7 @@ import type { App } from "../../src/app/app.ts";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { readConfig } from "../../src/app/config.ts";
 import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
+import { createUploads } from "../../src/app/uploads.ts";
 import type { Wire } from "../../src/contracts/backend.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import type { DomainId, VectorStoreId } from "../../src/contracts/ids.ts";
@@ -158,6 +159,16 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     }),
     verify: () => assert.fail("nobody verifies"),
     certificates: createCertificates({ domainsFolder: join(folder, "domains"), now: () => new Date() }),
+    uploads: createUploads(
+      {
+        domains,
+        erasures: openErasureStore(join(folder, "domains")),
+        ledgers: openTestLedgers(join(folder, "crawler")),
+        acceptedTypes: new Set(["md"]),
+        storagePath: folder,
+      },
+      () => app,
+    ),
     questions: createQuestions({
       domains,
       backend: { openIndex: async () => undefined },

@@ -106,6 +106,7 @@ export const PLACES: readonly ErasedPlace[] = [
     ].map((name) => (name.includes("/") ? name : `store.${name}`)),
     erase: eraseFromIndex,
   },
+  { name: "uploaded files", covers: ["domains/<DOMAIN_ID>/uploads/"], erase: eraseUploaded },
   {
     name: "mirror",
     covers: ["02_embedded/", "03_failed/", "01_originals/<list>.csv", "01_originals/<path>.aspx.html"],
@@ -249,6 +250,16 @@ async function eraseUploads(item: LeavingItem, { stores, parts, job }: PlaceCont
   const storeIds = stores.map(({ storeId }) => storeId);
   if (!job.dryRun) await eraseUploads.call(parts.backend, [...files], storeIds, job.signal);
   return { removed: files.size };
+}
+
+/** Of sources that were uploaded to us, the file itself: there is no other source. */
+async function eraseUploaded({ run, itemId }: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
+  const { deleteUpload } = run.config.kind;
+  if (!deleteUpload || job.dryRun) return { removed: 0 };
+  const ledger = await parts.ledgers.open(run, { readOnly: true });
+  const path = (await ledger.manifest.find([itemId])).get(itemId)?.path;
+  const isDeleted = path !== undefined && (await deleteUpload.call(run.config.kind, run, path));
+  return { removed: isDeleted ? 1 : 0 };
 }
 
 async function eraseFromIndex({ run, itemId }: LeavingItem, { stores, job }: PlaceContext): Promise<PlaceResult> {

@@ -40,6 +40,8 @@ export interface Call {
   readonly header: (name: string) => string | undefined;
   /** Where the caller reaches this server; addresses in answers begin so. */
   readonly origin: string;
+  /** The body, for endpoints that take bytes; it is read only by them. */
+  readonly content: ReadableStream<Uint8Array> | null;
   /** Aborts when the client of a stream goes away. */
   readonly signal: AbortSignal;
 }

@@ -131,7 +131,9 @@ async function handleRequest(
   await record.begin();
   const header = (name: string): string | undefined => c.req.header(name);
   const origin = c.get("origin");
-  const call: Call = { endpoint: url.pathname + url.search, format, principal, header, origin, signal: gone.signal };
+  const content = one.body ? null : c.req.raw.body;
+  const endpoint = url.pathname + url.search;
+  const call: Call = { endpoint, format, principal, header, origin, content, signal: gone.signal };
   const accepted: Accepted = { one, args, call };
   switch (format) {
     case "stream":

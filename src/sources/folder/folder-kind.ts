@@ -1,5 +1,10 @@
+import { rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { SourceConfig } from "../../contracts/domain.ts";
+import type { FileTree } from "../../contracts/file-tree.ts";
+import type { DomainId } from "../../contracts/ids.ts";
 import type { SourceField, SourceKind } from "../../contracts/source-kind.ts";
+import { pathExists } from "../../lib/file-system.ts";
 import { openTreeSource } from "../tree/open-tree-source.ts";
 import {
   describeTreeRules,
@@ -15,7 +20,7 @@ import { createTreeRules } from "../tree/tree-rules.ts";
 import { EMPTY_RULES } from "../tree/tree-source-codec.ts";
 import { createFolderTree } from "./create-folder-tree.ts";
 import { type AllowedRoots, validateRoot } from "./folder-root.ts";
-import { type FolderSourceConfig, formatFolder, parseFolder } from "./folder-source-codec.ts";
+import { type FolderSourceConfig, formatFolder, parseFolder, UPLOADS } from "./folder-source-codec.ts";
 
 interface FolderAccess {
   readonly storagePath: string;
@@ -46,10 +51,11 @@ export function createFolderKind(access: () => FolderAccess, toolsOf: TreeToolsO
     format: formatFolder,
     unknown: { ...EMPTY_RULES, root: "", gitignore: false },
     async checkPlace({ root }) {
+      if (root === UPLOADS) return;
       const { storagePath, roots } = access();
       await validateRoot(root, { storagePath, roots: roots.forChanges });
     },
-    describePlace: ({ root }) => root,
+    describePlace: ({ root }) => (root === UPLOADS ? "uploaded files" : root),
     describeRules: (source) =>
       describeTreeRules(source, [
         ...(source.gitignore ? ["what .gitignore lets in"] : []),
@@ -57,13 +63,43 @@ export function createFolderKind(access: () => FolderAccess, toolsOf: TreeToolsO
       ]),
     hostOf: ({ root }) => /^[\\/]{2}([^\\/]+)/.exec(root)?.[1]?.toLowerCase() ?? "file",
     locate: (source, called) => locateIn(source, pathBelowRoot(source, called)),
-    watch: (source) => ({ folder: { root: source.root, enters: createTreeRules(source).enters } }),
+    watch: (source) =>
+      source.root === UPLOADS ? {} : { folder: { root: source.root, enters: createTreeRules(source).enters } },
+    async deleteUpload(run, path) {
+      if (run.config.root !== UPLOADS || !isPlainPath(path)) return false;
+      const file = join(uploadsFolder(access().storagePath, run.domainId), path);
+      if (!(await pathExists(file))) return false;
+      await rm(file);
+      return true;
+    },
     open(run, options) {
       const { storagePath, roots } = access();
+      if (run.config.root === UPLOADS) {
+        const root = uploadsFolder(storagePath, run.domainId);
+        // Nothing of ours is below it, and nobody has to allow it.
+        const tree = createFolderTree(
+          { ...run.config, root },
+          { storagePath: undefined, roots: async () => "anywhere" },
+        );
+        return openTreeSource(run.config, { ...toolsOf(run, options), tree: uploadedTree(tree) });
+      }
       const tree = createFolderTree(run.config, { storagePath, roots: roots.forSources });
       return openTreeSource(run.config, { ...toolsOf(run, options), tree });
     },
   };
+}
+
+/** Their addresses would tell where our storage is. */
+function uploadedTree(tree: FileTree): FileTree {
+  return { ...tree, addressOf: (path) => ({ url: "", rawUrl: `uploads/${path}` }) };
+}
+
+export function uploadsFolder(storagePath: string, domainId: DomainId): string {
+  return resolve(storagePath, "domains", domainId, UPLOADS);
+}
+
+function isPlainPath(path: string): boolean {
+  return path !== "" && path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
 }
 
 export function isFolderSource(source: SourceConfig): source is FolderSourceConfig {

@@ -17,8 +17,8 @@ export interface FolderRoot {
 }
 
 export interface FolderTreeOptions {
-  /** Our own storage: never a source, and skipped below one. */
-  readonly storagePath: string;
+  /** Our own storage: never a source, and skipped below one. undefined: the folder is ours. */
+  readonly storagePath: string | undefined;
   readonly roots: AllowedRoots;
 }
 
@@ -27,7 +27,8 @@ export type AllowedRoots = () => Promise<readonly string[] | "anywhere">;
 
 /** Throws unless it is a readable folder: without it, nothing is known about its files. */
 export async function openRoot(root: string, options: FolderTreeOptions): Promise<FolderRoot> {
-  const storage = await realPathIfExists(options.storagePath);
+  const { storagePath } = options;
+  const storage = storagePath === undefined ? "" : await realPathIfExists(storagePath);
   const path = await realpath(root).catch(async (error: unknown) => {
     // Prefer the message that it is not allowed: that stays true when the folder is back.
     await assertAllowed(root, resolve(root), storage, options);
@@ -40,7 +41,7 @@ export async function openRoot(root: string, options: FolderTreeOptions): Promis
       `'${root}' is a file. The root of a source is a folder; name the one that the file lies in.`,
     );
   }
-  const storageBelow = isWithin(storage, path) ? relative(path, storage).replaceAll(sep, "/") : "";
+  const storageBelow = storage !== "" && isWithin(storage, path) ? relative(path, storage).replaceAll(sep, "/") : "";
   return { path, identity: `${stats.dev}:${stats.ino}`, storage, storageBelow };
 }
 
@@ -66,7 +67,7 @@ async function assertAllowed(root: string, path: string, storage: string, option
       throw new BadInputError(`The folder '${root}' may not be read: ${explainRoots(root, roots)}`);
     }
   }
-  if (isWithin(path, storage)) {
+  if (storage !== "" && isWithin(path, storage)) {
     throw new BadInputError(
       `The folder '${root}' lies in the storage of lockstep, which cannot be a source of itself. Choose another folder.`,
     );

@@ -6,9 +6,12 @@ import { readFlag, unusualFields } from "../../lib/read-fields.ts";
 import { trimEnd } from "../../lib/text.ts";
 import { fileFields, globFields, readTreeRules, type TreeSourceConfig } from "../tree/tree-source-codec.ts";
 
-/** A local folder, or a mounted share. */
+/** The root of the source that holds what was uploaded: the folder of that name beside `domain.json`. */
+export const UPLOADS = "uploads";
+
+/** A local folder, a mounted share, or what was uploaded. */
 export interface FolderSourceConfig extends TreeSourceConfig {
-  /** Absolute. */
+  /** Absolute, or UPLOADS. */
   readonly root: string;
   /** Whether `.gitignore` files in it apply. */
   readonly gitignore: boolean;
@@ -38,6 +41,7 @@ const ROOT_EXAMPLE = process.platform === "win32" ? "D:\\Shares\\Handbook" : "/s
 
 function readRoot(value: unknown, where: string, problems: string[]): string {
   const text = withoutTilde(typeof value === "string" ? value.trim() : "");
+  if (text === UPLOADS) return UPLOADS;
   if (text === "") {
     problems.push(`${where} must be the path of a folder, like "${ROOT_EXAMPLE}".`);
   } else if (CONTROL.test(text)) {
