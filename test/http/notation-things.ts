@@ -127,6 +127,11 @@ export function thingsOf(
     await post(`/v2/domains/questions/add?${new URLSearchParams(question)}`, {});
     return question;
   };
+  const uploaded = async (): Promise<Record<string, string>> => {
+    const file = { domain_id: DOMAIN, path: `sent-${++made}.md` };
+    await post(`/v2/domains/uploads/put?${new URLSearchParams(file)}`, { body: "It was sent." });
+    return file;
+  };
   const ofDomain = async (): Promise<Record<string, string>> => ({ domain_id: DOMAIN });
   const verified = once(async (): Promise<Record<string, string>> => {
     await ask(stage().url, `GET /v2/crawler/verify?domain_id=${DOMAIN}&format=json`);
@@ -260,6 +265,8 @@ export function thingsOf(
     },
     "/v2/domains/questions/make": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/questions/limits": { needs: ["domain_id"], act: async () => ({ domain_id: DOMAIN, min_lost: "3" }) },
+    "/v2/domains/uploads": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/uploads/remove": { needs: ["domain_id", "path"], act: uploaded },
     "/v2/domains/generations": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/generations/difference": {
       needs: ["domain_id", "from", "to"],

@@ -72,6 +72,9 @@ export const ADDITIONS = [
   "- L(r): `/v2/ingest/images/get?item_id={id}&image_id={id}&size=[full|thumbnail]` - A picture of a page",
 ] as const;
 
+/** Those that take bytes, which the notation has no letter for; they are tested where their bytes are. */
+export const WITH_BYTES = ["/v2/domains/uploads/put"] as const;
+
 /** Those that need a key, because from the first one on everybody has to bring one. */
 export const WITH_A_KEY = ["- L(jhu)C(j)D(j): `/v2/keys` - API keys, with which others come in"] as const;
 

@@ -72,7 +72,7 @@ function remove(app: App): Endpoint {
   return endpoint({
     ...shown,
     path: `${PATH}/remove`,
-    methods: ["POST", "DELETE", "GET"],
+    methods: ["POST", "GET"],
     description: "Deletes an uploaded file. When it answers, it is out of search, unless crawl=false.",
     changes: "domains/<domain_id>/uploads/; then what a crawl changes.",
     destroys: () => true,
