@@ -138,6 +138,8 @@ export interface SourceKind<C extends SourceConfig = SourceConfig> {
   holdsRegistered?(source: C): boolean;
   /** Present for kinds whose files may have been uploaded to us: deletes such a file; false if it is none, or gone. */
   deleteUpload?(run: SourceRun<C>, path: string): Promise<boolean>;
+  /** What to do about a failure with this reason, in sentences; undefined: nothing that is particular to this kind. */
+  remedyFor?(reason: string): string | undefined;
   /** Present for kinds that can be watched. */
   watch?(source: C): SourceWatch;
 

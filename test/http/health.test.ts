@@ -23,7 +23,15 @@ const CRAWL: JobRecord = {
   object: "DEMO",
   lastModifiedAt: "2026-01-15T10:31:00.000000Z",
 };
-const STANDING: DomainStatus = { documents: 12, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] };
+const STANDING: DomainStatus = {
+  documents: 12,
+  failed: 0,
+  acknowledged: 0,
+  empty: 0,
+  rolledBackTo: null,
+  error: "",
+  sources: [],
+};
 const FINE: Vitals = {
   kinds: BUILT_IN_KINDS,
   domainId: "DEMO",
