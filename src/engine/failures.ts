@@ -296,7 +296,7 @@ async function failedAddresses(
 }
 
 /** Returns undefined if nothing failed, or if there is nothing in it to index. */
-export function failureOf({ itemId, seen, mirrored, indexed }: LedgerEntry, mirror: Mirror): ItemFailure | undefined {
+function failureOf({ itemId, seen, mirrored, indexed }: LedgerEntry, mirror: Mirror): ItemFailure | undefined {
   if (!mirrored) return undefined;
   const { file, sourceError, processingError } = mirrored;
   const embeddingError = indexed?.embeddingError ?? "";
@@ -373,7 +373,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** A remedy for any kind of source; kinds may know a better one. */
-export function sayRemedy(step: Step, reason: string): string {
+function sayRemedy(step: Step, reason: string): string {
   const found = PATTERNS.find(([pattern]) => pattern.test(reason));
   if (found) return found[1];
   if (step === "download")

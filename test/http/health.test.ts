@@ -73,10 +73,10 @@ const CASES: readonly [title: string, vitals: Partial<Vitals>, word: string, ton
     { last: failed("2 items failed.", broken) },
     "needs attention",
     "bad",
-    "/v2/reports/get?report_id=r1",
+    "/v2/documents/failed?domain_id=",
   ],
   ["removals held", { last: failed("Held.", held) }, "removals held", "warn", "&dry_run=true&confirm_deletes=true"],
-  ["files failed", { standing: { ...STANDING, failed: 2 } }, "files failed", "warn", "&retry_failed=true"],
+  ["files failed", { standing: { ...STANDING, failed: 2 } }, "files failed", "warn", "/v2/documents/failed?domain_id="],
   ["verified too long ago", { certificates: LATE, maxAge: "7d" }, "late", "warn", "/v2/domains/certificates"],
   [
     "never verified",
