@@ -3,7 +3,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { FailedRef } from "../contracts/search-index.ts";
 import { plural } from "../lib/text.ts";
-import { commitPlan, type StagedPlan, stagePlan } from "./commit-plan.ts";
+import { commitPlan, type Recorded, type StagedPlan, stagePlan } from "./commit-plan.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -50,18 +50,18 @@ export function isUnfinished({ staged, waiting }: Embedded): boolean {
   return staged !== undefined || waiting.length > 0;
 }
 
-/** When all sources are in: records what the crawl has committed, and removes what waited. Returns what could not be removed. */
+/** When all sources are in: records what the crawl has committed, and removes what waited. Returns what could not be removed, and what is held. */
 export async function finishEmbed(
   embedded: Embedded,
   step: EmbedStep,
   parts: EngineParts,
   { isHeld } = { isHeld: false },
-): Promise<readonly FailedRef[]> {
+): Promise<{ readonly failed: readonly FailedRef[]; readonly held: Recorded["held"] }> {
   const { staged, waiting } = embedded;
-  const isWhole = (await staged?.record(step, { isHeld })) ?? true;
+  const { isWhole, held } = (await staged?.record(step, { isHeld })) ?? { isWhole: true, held: [] };
   const { failed } = await commitPlan({ ...emptyPlan(), remove: [...waiting] }, step, parts);
   if (isWhole && failed.length === 0) noteUpTo(embedded, step.ledger);
-  return failed;
+  return { failed, held };
 }
 
 /** The index is complete up to a revision of the ledger, if nothing failed. */
