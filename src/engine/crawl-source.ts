@@ -17,6 +17,7 @@ import { dryConverter, drySource } from "./dry-run.ts";
 import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { extractTexts } from "./extract-texts.ts";
+import { acknowledgedIn, countFailures, stepOfItemProblem } from "./failures.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/registered-addresses.ts";
 import { planResult } from "./planned-changes.ts";
@@ -237,7 +238,29 @@ async function finishSource(
     }
   });
   await concludeTree(crawl, results, parts);
+  if (!job.dryRun) await leaveAcknowledged(run, results, parts);
   return await results.sum();
+}
+
+/** What somebody knows of is no problem of the crawl. */
+async function leaveAcknowledged(run: SourceRun, results: StepResults, parts: EngineParts): Promise<void> {
+  if (failedIn(results.counts) === 0 || (await acknowledgedIn(run, parts)).size === 0) return;
+  const { download, process, embed } = await countFailures(run, parts);
+  const later = { fresh: process.fresh + embed.fresh, acknowledged: process.acknowledged + embed.acknowledged };
+  results.acknowledged = download.acknowledged + later.acknowledged;
+  results.problems.splice(
+    0,
+    results.problems.length,
+    ...results.problems.flatMap((problem) => {
+      const step = stepOfItemProblem(problem);
+      const { fresh, acknowledged } = step === "download" ? download : later;
+      return step !== undefined && fresh === 0 && acknowledged > 0 ? [] : [problem];
+    }),
+  );
+}
+
+function failedIn({ download, process, embed }: Readonly<Record<Step, StepCounts>>): number {
+  return download.failed + process.failed + embed.failed;
 }
 
 /** For sources without ids: purges missing files and exports the manifest, even if a step failed. */
@@ -264,6 +287,8 @@ export interface StepResult {
 class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   readonly problems: string[] = [];
+  /** Failures that somebody knows of. */
+  acknowledged = 0;
   readonly #crawl: SourceCrawl;
   #listing: Pick<ListingResult, "complete" | "hiddenRows" | "leftOut"> = {
     complete: false,
@@ -308,6 +333,7 @@ class StepResults {
       ...(hiddenRows > 0 && { hidden_rows: hiddenRows }),
       ...(leftOut && countLeftOut(leftOut) > 0 && { left_out: leftOut }),
       ...this.counts,
+      ...(this.acknowledged > 0 && { acknowledged: this.acknowledged }),
       error: this.problems.join("; "),
       ...(job.dryRun && (await planResult(plan))),
       ...(approval && { kept_to_plan: approval.result() }),

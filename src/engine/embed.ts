@@ -7,6 +7,7 @@ import { commitPlan, type Recorded, type StagedPlan, stagePlan } from "./commit-
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { ITEM_PROBLEMS } from "./failures.ts";
 import { emptyPlan, type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
 import type { EmbedStep } from "./run-context.ts";
 import { sumUp } from "./tally.ts";
@@ -38,9 +39,7 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
   const embedded = { ...unfinished, failed, staged };
   if (!isUnfinished(embedded)) noteUpTo(embedded, ledger);
   if (counts.failed > 0) {
-    problems.push(
-      `${plural(counts.failed, "file")} could not be embedded; the job's log and vectorstore_map.csv tell more`,
-    );
+    problems.push(ITEM_PROBLEMS.embed(plural(counts.failed, "file")));
   }
   return embedded;
 }

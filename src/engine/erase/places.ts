@@ -135,7 +135,7 @@ export const PLACES: readonly ErasedPlace[] = [
     name: "ledger and exports",
     covers: [
       "crawler/<DOMAIN_ID>/ledger.sqlite",
-      ...["item", "file", "indexed", "member", "upload", "embedded_file", "page", "page_link"].map(
+      ...["item", "file", "indexed", "acknowledged", "member", "upload", "embedded_file", "page", "page_link"].map(
         (t) => `ledger.${t}`,
       ),
       ...["tracked", "version", "lineage", "cleared", "plan", "plan_item"].map((t) => `ledger.${t}`),
