@@ -204,7 +204,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     verify: (request, options, job) =>
       logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
     questions: createQuestions(parts),
-    uploads: createUploads({ ...parts, storagePath: config.storagePath }, () => app),
+    uploads: createUploads(parts, () => app),
     certificates: createCertificates(parts),
     ...erasureVerbs(parts),
     ...searchVerbs(parts, searching),

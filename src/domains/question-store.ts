@@ -20,7 +20,7 @@ const FILE = "questions.json";
 const RUNS = "question-runs.json";
 const NO_QUESTIONS: QuestionSet = { maxDrop: DEFAULT_MAX_DROP, minLost: DEFAULT_MIN_LOST, questions: [] };
 
-export const MAX_QUESTIONS = 1000;
+const MAX_QUESTIONS = 1000;
 /** A chart of more points cannot be read. */
 const MAX_RUNS = 100;
 const MAX_LENGTH = 500;

@@ -223,7 +223,7 @@ async function aimAll(
 }
 
 /** undefined: the newest generation has no such document, or several. */
-export async function aim(question: Question, index: Index): Promise<AimedQuestion | undefined> {
+async function aim(question: Question, index: Index): Promise<AimedQuestion | undefined> {
   const { sourceId, itemId, document } = question;
   if (sourceId !== "" && itemId !== "") return { ...question, sourceId, itemId };
   const [found, ...others] = (await index.shown?.called(document, sourceId || undefined)) ?? [];
@@ -303,11 +303,11 @@ export async function noteRun(
   }
 }
 
-export const HOW_TO_CONFIRM_WORSE =
+const HOW_TO_CONFIRM_WORSE =
   "If that is right, crawl again with confirm_worse=true (on the command line: --confirm-worse); nothing is embedded again.";
 
 /** Returns `Questions: 12 of 20 are answered within the first 5, 19 were before.` */
-export function sayOutcome({ about, asked, before, after, retired }: QuestionOutcome): string {
+function sayOutcome({ about, asked, before, after, retired }: QuestionOutcome): string {
   if (asked === 0 && retired === 0) return "Questions: they could not be asked.";
   const whose = about === "vectors" ? " with the new vectors" : "";
   const gone = retired > 0 ? ` ${plural(retired, "question")} not asked: their documents are not in the domain.` : "";

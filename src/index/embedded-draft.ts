@@ -183,7 +183,7 @@ export class DraftGeneration implements CrawlDraft {
  * Collects changes of one source under a generation that has no number yet, so no reader sees them. They are written in batches; a
  * crash leaves rows that are swept later, and bodies that are reused. Puts may run concurrently.
  */
-export class EmbeddedDraft implements IndexDraft, SourceDraft {
+class EmbeddedDraft implements IndexDraft, SourceDraft {
   readonly #generation: DraftGeneration;
   readonly #source: SourceKey;
   readonly #refs = new Map<ItemId, IndexedRef>();

@@ -384,7 +384,7 @@ export async function releaseReturned(sql: Sql, domainId: string, generation: nu
 }
 
 /** Ends the retention of a file that was deleted. Called while its rows are still there. */
-export async function releaseFile(sql: Sql, fileId: string): Promise<void> {
+async function releaseFile(sql: Sql, fileId: string): Promise<void> {
   const itsItem = `EXISTS (SELECT 1 FROM documents d WHERE d.file_id = $1 AND d.domain_id = kept_documents.domain_id
     AND d.source_id = kept_documents.source_id AND d.item_id = kept_documents.item_id)`;
   await release(sql, itsItem, [fileId]);

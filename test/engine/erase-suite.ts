@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 import { toFile } from "openai";
 import sharp from "sharp";
@@ -100,6 +101,7 @@ async function fill(settings: Readonly<Record<string, string>>): Promise<Filled>
   };
   let conversation: string;
   try {
+    await world.app.uploads.put(DOMAIN, `${MARKER}-upload.md`, Readable.from([Buffer.from(`# Upload\n\n${SECRET}`)]));
     await world.crawl();
     conversation = await leaveTraces(world, folder);
   } catch (error) {
@@ -176,6 +178,7 @@ const EXPECTED: readonly (readonly [place: string, found: RegExp])[] = [
   ["map of the mirror", /01_files\/docs\/files_map.csv$/],
   ["map of the index", /01_files\/docs\/vectorstore_map.csv$/],
   ["metadata", /^domains\/STORY\/files_metadata.json$/],
+  ["uploaded to the domain", /^domains\/STORY\/uploads\//],
   ["questions", /^domains\/STORY\/questions.json$/],
   ["what came of questions", /^domains\/STORY\/question-runs.json$/],
   ["certificate", /^domains\/STORY\/certificates\//],
@@ -246,6 +249,7 @@ export function eraseSuite(
         "share",
         "site",
         "tasks",
+        "uploads",
       ]);
       assert.ok(data.items.some(({ path }) => path === `hr/${MARKER}.md`));
       assert.deepEqual(
@@ -262,7 +266,7 @@ export function eraseSuite(
     test("afterwards it is in none", async () => {
       const { data, error } = await runErase(world, { search: MARKER, copies: true });
       assert.equal(error, "");
-      assert.equal(data.items.length, 5);
+      assert.equal(data.items.length, 6);
       assert.deepEqual(await find(), []);
       assert.ok(data.generations.length > 1 && data.generations.every(({ documents }) => documents > 0));
       receipt = data.receipts[0]?.file ?? "";
@@ -275,7 +279,7 @@ export function eraseSuite(
       assert.equal(checked?.outcome, "unknown signer");
       assert.equal(checkReceipt(text, checked?.fingerprint)?.outcome, "signed");
       assert.equal(checkReceipt(text.replace("request 12", "request 13"), checked?.fingerprint)?.outcome, "broken");
-      assert.equal(checked?.statement.items.length, 5);
+      assert.equal(checked?.statement.items.length, 6);
       assert.match(checked?.statement.left.join(" ") ?? "", /certificate .* named it and was removed/);
       assert.match(checked?.statement.may_still_be.join(" ") ?? "", /backups/);
     });
@@ -299,7 +303,10 @@ export function eraseSuite(
       const { result, log } = await world.crawl();
       assert.deepEqual(result.problems, []);
       assert.match(log, /Skipped item '.*': erased on .* and blocked from being crawled again \(request 12\)/);
-      for (const source of result.sources) assert.equal(source.download.skipped, 1, `${source.source_id}: ${log}`);
+      for (const { source_id, download } of result.sources) {
+        // What was uploaded has no other source that could bring it back.
+        assert.equal(download.skipped, source_id === "uploads" ? 0 : 1, `${source_id}: ${log}`);
+      }
       assert.deepEqual(await find(), []);
       assert.deepEqual(await world.found(MARKER), []);
       assert.ok(!filled.pages.asked.includes("/hidden"), "the erased page was asked for");

@@ -172,7 +172,6 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         erasures: openErasureStore(join(folder, "domains")),
         ledgers: openTestLedgers(join(folder, "crawler")),
         acceptedTypes: new Set(["md"]),
-        storagePath: folder,
       },
       () => app,
     ),

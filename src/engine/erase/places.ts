@@ -254,12 +254,13 @@ async function eraseUploads(item: LeavingItem, { stores, parts, job }: PlaceCont
 
 /** Of sources that were uploaded to us, the file itself: there is no other source. */
 async function eraseUploaded({ run, itemId }: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
-  const { deleteUpload } = run.config.kind;
-  if (!deleteUpload || job.dryRun) return { removed: 0 };
+  const { uploads } = run.config.kind;
+  if (!uploads?.holds(run.config)) return { removed: 0 };
   const ledger = await parts.ledgers.open(run, { readOnly: true });
   const path = (await ledger.manifest.find([itemId])).get(itemId)?.path;
-  const isDeleted = path !== undefined && (await deleteUpload.call(run.config.kind, run, path));
-  return { removed: isDeleted ? 1 : 0 };
+  const file = path === undefined ? undefined : await uploads.find(run, path);
+  if (file && !job.dryRun) await rm(file, { force: true });
+  return { removed: file ? 1 : 0 };
 }
 
 async function eraseFromIndex({ run, itemId }: LeavingItem, { stores, job }: PlaceContext): Promise<PlaceResult> {

@@ -99,7 +99,7 @@ ${mayEdit ? html`<a class="button small danger" href="${domainAddress(domainId)}
 </div>`;
 }
 
-export function storeLink({ vectorStoreId, vectorStoreName }: DomainOverview["domain"]): Html {
+function storeLink({ vectorStoreId, vectorStoreName }: DomainOverview["domain"]): Html {
   if (!vectorStoreId) return html`<span class="quiet">the next crawl creates it</span>`;
   const href = `/v2/inventory/vector_stores/get?vector_store_id=${encodeURIComponent(vectorStoreId)}&format=html`;
   return html`<a href="${href}"><bdi>${vectorStoreName || vectorStoreId}</bdi></a>`;
@@ -237,7 +237,7 @@ export interface DomainOverview {
 }
 
 /** Reads the jobs once for all domains. */
-export async function viewDomains(app: App, domains: readonly Domain[]): Promise<readonly DomainOverview[]> {
+async function viewDomains(app: App, domains: readonly Domain[]): Promise<readonly DomainOverview[]> {
   const [active, ended] = await Promise.all([
     app.jobs.list({ router: "crawler", state: "active" }),
     app.jobs.list({ router: "crawler", matching: isEndedCrawl, limit: 1, per: "object" }),
@@ -401,7 +401,7 @@ ${body}`,
 }
 
 /** Returns "2 libraries, 1 list"; "" for none. */
-export function kindCounts(sources: readonly SourceConfig[]): string {
+function kindCounts(sources: readonly SourceConfig[]): string {
   const others = sources.filter((source) => !isOfRegistered(source));
   const counted = [...Map.groupBy(others, ({ kind }) => kind)].map(([{ words }, { length }]) =>
     plural(length, words.noun, words.nouns),

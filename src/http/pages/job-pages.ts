@@ -126,7 +126,7 @@ function actions(job: JobRecord, { mayDelete }: { readonly mayDelete: boolean })
 }
 
 /** Asks for confirmation with a dialog where scripts run. */
-export function deleteJobForm(job: JobRecord): Html {
+function deleteJobForm(job: JobRecord): Html {
   return html`<form action="/v2/jobs/delete" method="get" data-delete-job>
 <input type="hidden" name="job_id" value="${job.jobId}"><input type="hidden" name="format" value="html"><button class="small danger" aria-label="Delete ${job.jobId}">Delete</button></form>`;
 }
@@ -224,7 +224,7 @@ function withoutPlan(result: Result): unknown {
 }
 
 /** Parses what toJobJson wrote: a page renders the same response that programs get. */
-export function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
+function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
   const text = (name: string): string => String(json[name] ?? "");
   const result = (json["result"] ?? null) as Result | null;
   return {

@@ -338,7 +338,7 @@ function parseJson(text: string): unknown {
 }
 
 /** Returns "3 added, 1 moved, 2 failed" for one source or all together; "" if it is unknown whether anything changed. */
-export function sayItems(counts: Readonly<JsonObject>): string {
+function sayItems(counts: Readonly<JsonObject>): string {
   if (typeof counts["items_total"] !== "number") return "";
   const parts = ["added", "changed", "moved", "removed", "failed"].flatMap((word) => {
     const count = counted(counts, `items_${word}`);
@@ -363,6 +363,6 @@ export function reportAddress(action: "get" | "download" | "delete", reportId: u
   return `/v2/reports/${action}?report_id=${encodeURIComponent(textOf(reportId))}`;
 }
 
-export function mapFileAddress(reportId: unknown, path: string): string {
+function mapFileAddress(reportId: unknown, path: string): string {
   return `/v2/reports/file?report_id=${encodeURIComponent(textOf(reportId))}&file_path=${encodeURIComponent(path)}`;
 }
