@@ -134,11 +134,12 @@ describe("answers with a model", () => {
     const query = new URLSearchParams({ query: VACATION, format: "stream" });
     const events = parseSseEvents(await (await fetch(`${at.url}/v2/search/answer?${query}`)).text());
     assert.deepEqual(
-      events.map(({ event, data }) => [event, JSON.parse(data).text ?? JSON.parse(data).ok]),
+      events.map(({ event, data }) => [event, JSON.parse(data).text ?? JSON.parse(data).result?.ok]),
       [
+        ["start_json", undefined],
         ["sentence", "You get 28 days."],
         ["sentence", "Enjoy."],
-        ["end", true],
+        ["end_json", true],
       ],
     );
   });
@@ -165,9 +166,9 @@ describe("answers with a model", () => {
     assert.match(page, /Every employee has 28 vacation days a year\./);
     fails = true;
     const query = new URLSearchParams({ query: VACATION, format: "stream" });
-    const [end] = parseSseEvents(await (await fetch(`${at.url}/v2/search/answer?${query}`)).text());
-    assert.equal(end?.event, "end");
-    assert.match(JSON.parse(end?.data ?? "{}").error, /Overloaded/);
+    const end = parseSseEvents(await (await fetch(`${at.url}/v2/search/answer?${query}`)).text()).at(-1);
+    assert.equal(end?.event, "end_json");
+    assert.match(JSON.parse(end?.data ?? "{}").result.error, /Overloaded/);
     const response = await fetch(`${at.url}/v2/search/answer?${new URLSearchParams({ query: VACATION })}`);
     assert.equal(response.status, 502);
   });

@@ -22,8 +22,10 @@ function write(block) {
     }
     list.append(itemOf(JSON.parse(data)));
   });
-  events.addEventListener("end", ({ data }) => {
-    const { error, answer } = JSON.parse(data);
+  events.addEventListener("end_json", ({ data }) => {
+    const { result } = JSON.parse(data);
+    const { error } = result;
+    const { answer } = result.data;
     const writer = block.dataset.writer;
     if (error) return end(`${list ? "The answer broke off" : `${said}. ${writer} did not answer`}: ${error}`);
     if (answer) {

@@ -117,7 +117,7 @@ export function searchEndpoints(app: App): Endpoint[] {
       forReaders: true,
       methods: ["GET"],
       formats: ["json", "html", "stream"],
-      description: `Answers a question from what a search for it finds, sentence by sentence, each with its sources: written by the language model if there is one, else taken from the documents word for word. A sentence without a source is not supported by what was found. "${NOTHING_ANSWERS}" if nothing does. As a stream: an event for each sentence, and one at the end.`,
+      description: `Answers a question from what a search for it finds, sentence by sentence, each with its sources: written by the language model if there is one, else taken from the documents word for word. A sentence without a source is not supported by what was found. "${NOTHING_ANSWERS}" if nothing does. As a stream: start_json, an event sentence for each, end_json.`,
       changes: null,
       query: question,
       examples: [
@@ -188,6 +188,7 @@ async function* answerEvents(app: App, found: ShownAnswer, { signal }: Call): As
     new TextEncoder().encode(encodeSseEvent({ id: "", event, data: JSON.stringify(data) }));
   let count = 0;
   let error = "";
+  yield encode("start_json", { query: found.query, written_by: found.writer });
   try {
     const sentences = found.writer === "" ? found.sentences : app.answers.write(found, signal);
     for await (const sentence of sentences) {
@@ -198,12 +199,8 @@ async function* answerEvents(app: App, found: ShownAnswer, { signal }: Call): As
     if (signal.aborted) return;
     error = toFailure(failure).message;
   }
-  yield encode("end", {
-    ok: error === "",
-    error,
-    written_by: found.writer,
-    answer: count > 0 || error ? "" : NOTHING_ANSWERS,
-  });
+  const answer = count > 0 || error ? "" : NOTHING_ANSWERS;
+  yield encode("end_json", { result: { ok: error === "", error, data: { written_by: found.writer, answer } } });
 }
 
 function toAnswerJson(found: ShownAnswer): object {

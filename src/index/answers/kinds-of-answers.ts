@@ -105,7 +105,7 @@ const WORDS: readonly (readonly [string, readonly Kind[]])[] = [
   ["heavy weigh weighs weight schwer wiegt gewicht", [WEIGHT]],
   [
     "tall high wide deep large big far size distance dimensions width height depth length groß breit tief weit größe breite höhe tiefe länge abstand abmessungen",
-    [LENGTH],
+    [LENGTH, NUMBER],
   ],
   [
     "time duration quickly soon fast dauert dauer schnell zeit last lasts days weeks months hours minutes tage wochen monate stunden minuten",
