@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -13,8 +13,10 @@ import { crawlRequest } from "../engine/crawl-request.ts";
 import type { EngineParts } from "../engine/engine-parts.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import { removeEmptyFolders } from "../lib/file-system.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { sayBytes } from "../lib/text.ts";
+import { PRIVATE_FOLDER, UPLOADING_FOLDER } from "../mirror/layout.ts";
 import type { App } from "./app.ts";
 import { crawlJob } from "./jobs.ts";
 
@@ -211,7 +213,7 @@ async function writeWhole(
   content: AsyncIterable<Uint8Array>,
   holder: Holder,
 ): Promise<number> {
-  const aside = join(dirname(holder.folder), ".lockstep", "uploading");
+  const aside = join(dirname(holder.folder), PRIVATE_FOLDER, UPLOADING_FOLDER);
   await mkdir(aside, { recursive: true });
   await sweep(aside);
   const part = join(aside, randomUUID());
@@ -246,16 +248,6 @@ async function sweep(folder: string): Promise<void> {
     const part = join(folder, name);
     const found = await stat(part).catch(() => undefined);
     if (found && Date.now() - found.mtimeMs > STALE_MS) await rm(part, { force: true });
-  }
-}
-
-async function removeEmptyFolders(from: string, top: string): Promise<void> {
-  for (let folder = from; folder.length > top.length; folder = dirname(folder)) {
-    const isEmpty = await rmdir(folder).then(
-      () => true,
-      () => false,
-    );
-    if (!isEmpty) return;
   }
 }
 

@@ -136,6 +136,8 @@ export interface SourceKind<C extends SourceConfig = SourceConfig> {
   leavesOutDrafts?(source: C): boolean;
   /** It holds registered addresses, not a crawled site. */
   holdsRegistered?(source: C): boolean;
+  /** What to do about a failure with this reason, in sentences; undefined: nothing that is particular to this kind. */
+  remedyFor?(reason: string): string | undefined;
   /** Present for a kind that can hold what people upload to a domain. */
   readonly uploads?: UploadHolder<C>;
   /** Present for kinds that can be watched. */
