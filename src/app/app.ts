@@ -20,6 +20,7 @@ import type { Questions } from "../engine/edit-questions.ts";
 import type { EraseRequest, EraseResult } from "../engine/erase/erase.ts";
 import type { HoldRequest } from "../engine/erase/holds.ts";
 import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
+import type { Failures } from "../engine/failures.ts";
 import type { GenerationsView } from "../engine/generations.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
 import type { Certificates } from "../engine/kept-certificates.ts";
@@ -39,6 +40,7 @@ import type { JobStore } from "../jobs/job-store.ts";
 import type { ReportStore } from "../reports/report-store.ts";
 import type { Access } from "../security/access.ts";
 import type { AnswerModels } from "./answer-model.ts";
+import type { Answers } from "./answers.ts";
 import type { Config } from "./config.ts";
 import type { WorkerOptions } from "./run-worker.ts";
 import type { Schedule } from "./schedule.ts";
@@ -58,11 +60,15 @@ export interface App {
   readonly inventory: Inventory;
   /** Who writes answers. */
   readonly answerModels: AnswerModels;
+  /** Answers to questions, above the results of a search. */
+  readonly answers: Answers;
   readonly schedule: Schedule;
   /** Addresses that were registered one by one, and the state of every web page. */
   readonly ingest: Ingest;
   /** Files without ids, and the stored texts of their versions. */
   readonly documents: Documents;
+  /** What failed in the domains, until it is solved. */
+  readonly failures: Failures;
   /** What readers see, of every kind of source. `read` throws BusyError as `query` does. */
   readonly searchableDocuments: Omit<SearchableDocuments, "read"> & {
     read(

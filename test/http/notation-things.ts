@@ -215,6 +215,7 @@ export function thingsOf(
       }),
     },
     "/v2/search": { needs: ["query"], act: async () => ({ query: "hotels", domain_id: DOMAIN }) },
+    "/v2/search/answer": { needs: ["query"], act: async () => ({ query: "hotels", domain_id: DOMAIN }) },
     "/v2/search/explain": {
       needs: ["domain_id", "query", "document"],
       act: async () => ({ domain_id: DOMAIN, query: "hotels", document: "Handbook.md" }),
@@ -243,6 +244,8 @@ export function thingsOf(
         return { domain_id, source_id: "notes", item_id: String(json["data"]?.["doc_id"]) };
       },
     },
+    "/v2/documents/failed": { needs: ["domain_id"], act: ofDomain },
+    "/v2/documents/acknowledge": { needs: ["domain_id"], act: ofDomain },
     "/v2/documents/version": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/sections": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/difference": {
