@@ -8,6 +8,7 @@ import { killSoak } from "./kill-soak.ts";
 import { knowledgeSoak } from "./knowledge-soak.ts";
 import { manifestSoak } from "./manifest-soak.ts";
 import { parallelSoak } from "./parallel-soak.ts";
+import { planSoak } from "./plan-soak.ts";
 import type { Soak } from "./soak.ts";
 import { storySoak } from "./story-soak.ts";
 import { verifySoak } from "./verify-soak.ts";
@@ -16,6 +17,7 @@ import { webSoak } from "./web-soak.ts";
 const SOAKS: Readonly<Record<string, Soak>> = {
   stories: storySoak,
   histories: historySoak,
+  plans: planSoak,
   generations: generationSoak,
   kills: killSoak,
   parallel: parallelSoak,

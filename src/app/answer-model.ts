@@ -14,7 +14,7 @@ export interface LocalServer {
   readonly baseUrl: string;
 }
 
-export const LOCAL_SERVERS: readonly LocalServer[] = [
+const LOCAL_SERVERS: readonly LocalServer[] = [
   { name: "Ollama", baseUrl: "http://127.0.0.1:11434/v1" },
   { name: "LM Studio", baseUrl: "http://127.0.0.1:1234/v1" },
 ];

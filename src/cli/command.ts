@@ -52,7 +52,7 @@ export function readCall(command: Command, args: readonly string[]): Call {
   };
 }
 
-export function usageLine(command: Command): string {
+function usageLine(command: Command): string {
   const options = Object.keys(command.options).length > 0 ? " [options]" : "";
   return ["lockstep", command.name, ...command.arguments].join(" ") + options;
 }

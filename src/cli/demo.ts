@@ -251,7 +251,7 @@ export interface DemoFolder {
 }
 
 /** Creates a temporary folder: the storage itself is never a source. */
-export async function createDemoFolder(): Promise<DemoFolder> {
+async function createDemoFolder(): Promise<DemoFolder> {
   const root = await mkdtemp(join(tmpdir(), NAME_BEGINS));
   for (const [path, text] of Object.entries(demoFolderFiles)) {
     await mkdir(dirname(join(root, path)), { recursive: true });
@@ -264,6 +264,6 @@ export async function createDemoFolder(): Promise<DemoFolder> {
   };
 }
 
-export function isDemoFolder(root: string): boolean {
+function isDemoFolder(root: string): boolean {
   return basename(root).startsWith(NAME_BEGINS);
 }

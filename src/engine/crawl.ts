@@ -17,11 +17,14 @@ import { finishErasures } from "./erase/erase.ts";
 import { CLEAR_STORE, type IndexTarget, openIndexTarget } from "./index-target.ts";
 import {
   askBeforeCommit,
+  askBeforeSwap,
   askBeforeVectors,
+  countAsked,
   NAMED_QUESTIONS,
   noteRun,
   type QuestionOutcome,
   sayHeld,
+  sayNotSwapped,
 } from "./questions.ts";
 import { readDomain } from "./read-domain.ts";
 import { finishRenames, waitingJob } from "./rename-domain.ts";
@@ -57,7 +60,9 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
   try {
     for await (const source of crawlSources(crawl, parts)) crawled.push(source);
     crawled.push(...(await retireLeftInStore(crawl, parts)));
-    const asked = target && (await askBeforeCommit(crawl, target, parts));
+    const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
+    const ask = target?.swap ? askBeforeSwap : askBeforeCommit;
+    const asked = target && (await ask(crawl, target, unreadable, parts));
     const heldDraft = asked?.verdict === "held" ? await target?.together?.hold() : undefined;
     const { failures, generation } = await commitTogether(crawled, crawl);
     if (asked) questions = await concludeQuestions(asked, { generation, heldDraft }, crawl, parts);
@@ -145,7 +150,11 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
   // The time makes the name unique: job numbers start again when all jobs are deleted.
   const name = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
   const target = opened && { ...opened, crawl: name };
-  return target && !job.dryRun ? { ...target, ...(await openTogether(target, crawl, parts)) } : target;
+  if (target && !job.dryRun) return { ...target, ...(await openTogether(target, crawl, parts)) };
+  const asked = target?.index.crawlDrafts ? await countAsked(domain.domainId, parts) : 0;
+  if (Number.isFinite(asked) && asked > 0)
+    job.log(`${asked} questions are asked before anything new is visible; a dry run has nothing to ask them of.`);
+  return target;
 }
 
 interface Committed {
@@ -190,8 +199,10 @@ async function concludeQuestions(
 ): Promise<QuestionsResult> {
   const held = heldDraft?.documents ?? 0;
   const generationId = generation === null ? "" : (target?.together?.generationId ?? "");
-  await noteRun(domain.domainId, asked, { generationId, held }, parts, job);
-  if (asked.verdict === "held") {
+  const outcome = { generationId, held, heldDraft: heldDraft?.generationId ?? "" };
+  await noteRun(domain.domainId, asked, outcome, parts, job);
+  if (asked.verdict === "held" && target?.swap) target.swap.shortfalls.push(sayNotSwapped(asked));
+  else if (asked.verdict === "held") {
     problems.push(sayHeld(asked, held));
     job.log(`WARNING: ${problems.at(-1)}`);
   }

@@ -14,7 +14,7 @@ import { TimeSlice } from "../lib/time-slice.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
 import { type IndexChange, type IndexState, judgeDocument } from "../plan/judge.ts";
 import { estimateFileTokens } from "../plan/plan-costs.ts";
-import { heldBecause } from "../plan/removal-guard.ts";
+import { garbage, leave, type Removals } from "../plan/removals.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { findForced } from "./ingest/registered-addresses.ts";
@@ -194,7 +194,8 @@ async function compareAll(
     );
   }
   // Documents without an item may belong to another source with the same id.
-  if (!listing?.sawAll || step.run.sharesId) held.clear();
+  const isCertain = listing?.sawAll === true && !step.run.sharesId;
+  if (!isCertain) held.clear();
   for (const itemId of await findUnapprovedLeftovers([...held.values()], step)) {
     planned.left += 1;
     planned.counts.skipped += 1;
@@ -202,7 +203,7 @@ async function compareAll(
   }
   if (!listing) await step.approval?.noteDoneDocuments(job);
   const strangers = [...held.keys()];
-  const because = guardRemovals(planned, { known, strangers, holdings }, step);
+  const because = decideRemovals(planned, { known, strangers, holdings, isCertain }, step);
   if (job.dryRun) {
     notes.concludeRemovals(listing ? "" : because);
     notes.noteLeftovers(held.values(), because);
@@ -370,39 +371,44 @@ function isPutAside({ seen, mirrored, indexed }: LedgerEntry, step: EmbedStep, p
 }
 
 /**
- * Returns why removals are held, or "". Most removals passed the guard when they left the mirror. Two kinds did not,
- * and are judged here: without a listing, everything that has no file; with a complete listing, documents without an
- * item (after a kill, lost map files or a rollback).
+ * Returns why removals are held, or "". Most removals were decided when they left the mirror. Two kinds were not:
+ * without a listing, everything that has no file leaves; with a complete listing, documents without an item (after a
+ * kill, lost map files or a rollback) are garbage.
  */
-function guardRemovals(
+function decideRemovals(
   { plan, counts, problems }: Planned,
   {
     known,
     strangers,
     holdings,
-  }: { readonly known: number; readonly strangers: readonly ItemId[]; readonly holdings: number },
+    isCertain,
+  }: {
+    readonly known: number;
+    readonly strangers: readonly ItemId[];
+    readonly holdings: number;
+    readonly isCertain: boolean;
+  },
   { run, request, listing }: EmbedStep,
 ): string {
-  const isStrangers = listing !== undefined;
-  const leaving = isStrangers ? strangers : plan.remove;
-  const missing = leaving.length;
-  const loss = isStrangers
-    ? { missing, known: holdings, listed: listing.listed }
-    : { missing, known, listed: known - missing };
-  const because = heldBecause(loss, { ...request, limits: run.config.limits });
-  if (because) {
-    const what = isStrangers
-      ? `${plural(missing, "document in the index has", "documents in the index have")} no item any more`
-      : `${plural(missing, "document has", "documents have")} no file any more`;
-    problems.push(`${what}, held because ${because}. ${HOW_TO_CONFIRM}`);
-    counts.held += missing;
-  }
-  if (because && !isStrangers) counts.removed -= plan.remove.splice(0).length;
-  if (!because && isStrangers) {
-    plan.remove.push(...strangers);
-    counts.removed += missing;
-  }
-  return because;
+  const policy = { limits: run.config.limits, confirmDeletes: request.confirmDeletes };
+  const leaving = plan.remove.splice(0);
+  counts.removed -= leaving.length;
+  // What has a listing behind it was decided with it.
+  const left = listing
+    ? { go: leaving, stay: [], heldBecause: "" }
+    : leave(leaving, { known, listed: known - leaving.length }, policy);
+  const guard = { known: holdings, listed: listing?.listed ?? 0, ...policy };
+  const swept = garbage(strangers, { isCertain, guard });
+  plan.remove.push(...left.go, ...swept.go);
+  counts.removed += plan.remove.length;
+  const noteHeld = ({ stay, heldBecause }: Removals<ItemId>, one: string, many: string): void => {
+    if (heldBecause === "") return;
+    problems.push(`${plural(stay.length, one, many)}, held because ${heldBecause}. ${HOW_TO_CONFIRM}`);
+    counts.held += stay.length;
+  };
+  noteHeld(left, "document has no file any more", "documents have no file any more");
+  noteHeld(swept, "document in the index has no item any more", "documents in the index have no item any more");
+  return left.heldBecause || swept.heldBecause;
 }
 
 function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexChange): void {

@@ -6,7 +6,8 @@ import type { Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/text.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
-import { asDeleted, isExpired } from "../plan/lineage/manifest-entry.ts";
+import { asDeleted } from "../plan/lineage/manifest-entry.ts";
+import { purge, type Removals } from "../plan/removals.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { holdOn } from "./erase/holds.ts";
 import { folderOfRun, withLedger } from "./with-ledger.ts";
@@ -22,7 +23,7 @@ const PURGED_AT_ONCE = 200;
 export async function purgeMissing(run: SourceRun, index: Index, parts: EngineParts, job: JobContext): Promise<number> {
   if (!(await anyExpired(run, parts))) return 0;
   return await withTree(run, parts, job, async (tree) => {
-    const { purged, waiting } = await purge(await expiredOf(tree, parts), tree, index, parts);
+    const { purged, waiting } = await purgeMissingOf(tree, index, parts);
     if (purged.length > 0) job.log(`Purged ${plural(purged.length, "document")} that had been missing for too long.`);
     if (waiting > 0) job.log(describeWaiting(waiting));
     return purged.length;
@@ -75,15 +76,15 @@ export function describeWaiting(documents: number): string {
 
 /** Without a lease: most of the time there is nothing to purge. */
 async function anyExpired(run: SourceRun, parts: EngineParts): Promise<boolean> {
-  return (await findExpired(await parts.ledgers.open(run, { readOnly: true }), parts)).length > 0;
+  const { go, stay } = await findOver(await parts.ledgers.open(run, { readOnly: true }), () => true, parts);
+  return go.length + stay.length > 0;
 }
 
 /** Returns files whose grace period is over and that have left mirror and index; others wait for a later run, or are held. */
-export async function expiredOf(tree: OpenTree, parts: EngineParts): Promise<ManifestEntry[]> {
+async function expiredOf(tree: OpenTree, parts: EngineParts): Promise<ManifestEntry[]> {
   const { ledger, job } = tree;
-  const all = await findExpired(ledger, parts);
-  const expired = all.filter(await isFree(tree, parts));
-  const held = all.length - expired.length;
+  const { go: expired, stay } = await findOver(ledger, await isFree(tree, parts), parts);
+  const held = stay.length;
   if (held > 0) job.log(`${plural(held, "document")} would be purged, but ${held === 1 ? "is" : "are"} held.`);
   const known = await ledger.getMany(expired.map(({ docId }) => docId));
   return expired.filter((_, at) => !known[at]?.mirrored && !known[at]?.indexed?.fileId);
@@ -98,13 +99,19 @@ export async function isFree(
   return ({ docId }) => holdOn(holds, { sourceId: run.config.sourceId, itemId: docId }) === undefined;
 }
 
-async function findExpired({ manifest }: Ledger, { retention, now }: EngineParts): Promise<ManifestEntry[]> {
-  const at = now();
-  const expired: ManifestEntry[] = [];
+async function findOver(
+  { manifest }: Ledger,
+  isFree: (entry: Pick<ManifestEntry, "docId">) => boolean,
+  { retention, now }: EngineParts,
+): Promise<Pick<Removals<ManifestEntry>, "go" | "stay">> {
+  const wait = { retention, now: now(), isFree };
+  const [go, stay]: [ManifestEntry[], ManifestEntry[]] = [[], []];
   for await (const page of manifest.withStatus("missing")) {
-    expired.push(...page.filter((entry) => isExpired(entry, retention, at)));
+    const over = purge(page, wait);
+    go.push(...over.go);
+    stay.push(...over.stay);
   }
-  return expired;
+  return { go, stay };
 }
 
 interface Purge {
@@ -117,13 +124,9 @@ interface Purge {
  * Purges the index first, which leaves alone what a kept generation shows. The manifest comes last: after a kill everything is done again,
  * which changes nothing. The entry, its versions and their texts stay until the deleted entry expires (see maintenance).
  */
-export async function purge(
-  entries: readonly ManifestEntry[],
-  tree: OpenTree,
-  index: Index | undefined,
-  parts: EngineParts,
-): Promise<Purge> {
+export async function purgeMissingOf(tree: OpenTree, index: Index | undefined, parts: EngineParts): Promise<Purge> {
   const { run, job } = tree;
+  const entries = await expiredOf(tree, parts);
   const { manifest } = tree.ledger;
   const purged: ManifestEntry[] = [];
   for (const slice of slices(entries)) {

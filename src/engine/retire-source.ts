@@ -10,7 +10,7 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/text.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
-import { heldBecause } from "../plan/removal-guard.ts";
+import { garbage } from "../plan/removals.ts";
 import { openRunPlan, sourcesInPlan } from "./approval.ts";
 import type { StagedPlan } from "./commit-plan.ts";
 import { type SourceResult, STEPS } from "./crawl-request.ts";
@@ -117,8 +117,9 @@ async function removeFromStore(
   const all = await heldOf(run, target, parts);
   const unapproved = await findUnapprovedLeftovers(all, { approval, job });
   const held = all.filter(({ itemId }) => !unapproved.has(itemId));
-  const loss = { missing: held.length, known: held.length, listed: 0 };
-  const suspect = heldBecause(loss, { ...request, limits: run.config.limits });
+  const { confirmDeletes } = request;
+  const guard = { known: held.length, listed: 0, limits: run.config.limits, confirmDeletes };
+  const { heldBecause: suspect } = garbage(held, { isCertain: true, guard });
   for (const ref of job.dryRun ? held : []) plan.add(planned(ref, suspect));
   const staged = suspect || job.dryRun ? NOTHING_STAGED : await removeAll(held, run, target, job);
   const planResults = job.dryRun ? await planResult(plan).finally(() => plan.close()) : {};
@@ -193,7 +194,12 @@ async function removeAll(
     await part.stage(job.signal);
     job.log(`Index: ${held.length} removed.`);
     // The source was removed on purpose, so the store may become empty.
-    const plan = { failed: [], doubtful: new Set<ItemId>(), allowEmpty: true, record: async () => true };
+    const plan = {
+      failed: [],
+      doubtful: new Set<ItemId>(),
+      allowEmpty: true,
+      record: async () => ({ isWhole: true, held: [] }),
+    };
     return { plan: { ...plan, discard: () => part.discard() }, failed: [] };
   }
   const draft = await index.draft(config.sourceId, crawl);

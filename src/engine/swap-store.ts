@@ -6,7 +6,7 @@ import type { Lease } from "../contracts/lease.ts";
 import type { FailedRef, Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import { heldBecause } from "../plan/removal-guard.ts";
+import { garbage } from "../plan/removals.ts";
 import { dryTarget } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { type IndexTarget, openIndexTarget } from "./index-target.ts";
@@ -160,11 +160,14 @@ export async function findShortfalls(
   const entries = await ledger.getMany(missing);
   const waiting = entries.filter((entry) => entry?.mirrored && !mirror.isFailed(entry.mirrored.file)).length;
   if (waiting > 0) shortfalls.push(`${waiting} documents of source '${sourceId}' are not ready to be embedded`);
-  // Items without an entry are gone, if the listing was complete and the loss passes the guard.
-  const gone = entries.filter((entry) => !entry).length;
-  const loss = { missing: gone, known: before.size, listed: listing?.listed ?? 0 };
-  if (gone > 0 && (!listing?.sawAll || heldBecause(loss, { ...request, limits: run.config.limits }))) {
-    shortfalls.push(`${gone} documents of source '${sourceId}' would be lost: the map files have no row for them`);
+  const unknown = missing.filter((_, at) => !entries[at]);
+  const policy = { limits: run.config.limits, confirmDeletes: request.confirmDeletes };
+  const guard = { known: before.size, listed: listing?.listed ?? 0, ...policy };
+  const { stay } = garbage(unknown, { isCertain: listing?.sawAll === true, guard });
+  if (stay.length > 0) {
+    shortfalls.push(
+      `${stay.length} documents of source '${sourceId}' would be lost: the map files have no row for them`,
+    );
   }
   return shortfalls;
 }

@@ -17,7 +17,7 @@ export interface VerifyRequest {
  * agrees: source, mirror, ledger, index and search say the same. behind: only the source moved on since the last crawl. differs:
  * something is not what it should be. could not look: a part could not be looked at, and nothing that was differs.
  */
-export const VERDICTS = ["agrees", "behind", "could not look", "differs"] as const;
+const VERDICTS = ["agrees", "behind", "could not look", "differs"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 /** The one that speaks for all of them. */

@@ -1,5 +1,6 @@
 import type { LedgerEntry } from "../contracts/ledger.ts";
 import { plural } from "../lib/text.ts";
+import { garbage } from "../plan/removals.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { logDone } from "./dry-run.ts";
 import type { DownloadPlan } from "./make-plan.ts";
@@ -90,14 +91,15 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
       else if (!mirror.find(file)) missing.add(file);
     }
   }
-  // Deleting orphans is not in the approved plan.
-  if (plan.left !== undefined) return { files, missing: [...missing], orphans: [] };
   const sawEverything = detected.completeness === "complete" && detected.unreadable.length === 0;
-  if (!sawEverything || found === disk.size) return { files, missing: [...missing], orphans: [] };
+  // Deleting orphans is not in the approved plan.
+  const isCertain = sawEverything && plan.left === undefined;
+  if (!isCertain || found === disk.size) return { files, missing: [...missing], orphans: [] };
   const unowned = await findUnowned(disk, step);
   // A file placed since this run began may belong to another step, whose rows were not read.
   const isOrphan = (file: string): boolean => (mirror.find(file)?.placedAtMs ?? startedAtMs) < startedAtMs;
-  return { files, missing: [...missing], orphans: [...unowned].filter(isOrphan) };
+  const { go } = garbage([...unowned].filter(isOrphan), { isCertain, guard: "none" });
+  return { files, missing: [...missing], orphans: go };
 }
 
 /**

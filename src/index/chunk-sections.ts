@@ -52,13 +52,8 @@ interface Group {
  *
  * A chunk never reaches across sections, with one exception: a small section without children is joined with
  * the siblings that follow it until the sum is no longer small. The joined chunk keeps all headings in its text
- * and bears the path of its largest section. Parents and children are never joined.
+ * and bears the path of its largest section. Parents and children are never joined. Yields pauses between chunks.
  */
-export function chunkSections(root: Section, options: ChunkOptions): Chunk[] {
-  return [...cutSections(root, options)].filter((chunk) => chunk !== undefined);
-}
-
-/** The same, one chunk after the other, with pauses. */
 export function* cutSections(root: Section, options: ChunkOptions): Generator<Chunk | Pause> {
   const limit = options.maxTokens;
   if (!(limit >= 1)) throw new RangeError(`cut document: maxTokens must be at least 1, got ${limit}`);

@@ -2,7 +2,6 @@ import { ExtractError, type Section } from "../contracts/document.ts";
 import {
   closesFence,
   type Fence,
-  finish,
   indentOf,
   isBlank,
   LINES_PER_PAUSE,
@@ -34,13 +33,8 @@ interface Heading {
 /**
  * The tree of headings, ATX (`## A`) and Setext (underlined), outside code fences. A section hangs below the
  * nearest earlier one of a lower level, so skipped levels are fine and the tree is at most six deep.
- * Linear in the length of the text.
+ * Linear in the length of the text. Throws ExtractError when there are more headings than `maxHeadings`: each of them takes memory.
  */
-export function parseSections(markdown: string): Section {
-  return finish(sectionSteps(markdown));
-}
-
-/** The same with pauses. Throws ExtractError when there are more headings than that: each of them takes memory. */
 export function* sectionSteps(markdown: string, maxHeadings = Number.POSITIVE_INFINITY): Generator<Pause, Section> {
   const root: OpenSection = { heading: "", level: 0, content: "", children: [] };
   const open = [root];

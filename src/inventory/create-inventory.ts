@@ -55,7 +55,7 @@ export function createInventory({ client, clientFor, responseLog }: InventoryOpt
   };
 }
 
-export function createVectorStores(client: OpenAI, namesFor: () => FileNames): VectorStores {
+function createVectorStores(client: OpenAI, namesFor: () => FileNames): VectorStores {
   const about = (verb: string, id: string) => ({ what: `${verb} vector store '${id}'`, missing: noSuchStore(id) });
   const stores: VectorStores = {
     pages: ({ order, pageSize }) =>
@@ -120,7 +120,7 @@ async function removeStore(client: OpenAI, id: string): Promise<void> {
 export const RETIRED =
   "The backend has no assistants: OpenAI retired them in August 2026. Vector stores and files are still there; use responses instead.";
 
-export function createAssistants(client: OpenAI, stores: VectorStores): Assistants {
+function createAssistants(client: OpenAI, stores: VectorStores): Assistants {
   const { assistants } = client.beta;
   /** A 404 for one assistant may mean that one or all of them. */
   const ask = async <T>(asking: BackendCall, call: () => PromiseLike<T>): Promise<T> => {
@@ -205,7 +205,7 @@ async function findStore(stores: VectorStores, id: string): Promise<VectorStore 
   }
 }
 
-export function createResponses(clientFor: (by: Principal) => OpenAI, log: ResponseLog): Responses {
+function createResponses(clientFor: (by: Principal) => OpenAI, log: ResponseLog): Responses {
   const about = (verb: string, id: string): BackendCall => ({
     what: `${verb} response '${id}'`,
     missing: `Response '${id}' does not exist.`,

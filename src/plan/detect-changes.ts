@@ -4,7 +4,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { Completeness, Departed, Listed, Sighting, Unreadable } from "../contracts/source.ts";
 import { type DiskLookup, judgeFile } from "./judge.ts";
-import { heldBecause } from "./removal-guard.ts";
+import { leave } from "./removals.ts";
 
 export interface DetectPolicy {
   readonly mode: "full" | "incremental";
@@ -160,15 +160,16 @@ async function* judgeAbsent(
     }
   }
   const replaced = findReplaced(gone, state);
-  const missing = gone.filter((change) => isHeld(change.entry) && !replaced.has(change)).length;
+  const isLoss = (change: AbsentChange): boolean => isHeld(change.entry) && !replaced.has(change);
   const listed = state.listed.size - state.unwantedNow.size;
   const unreported = Math.max(0, (policy.heldBefore ?? known) - known);
-  const justLeft = missing > 0 ? await policy.justLeft?.() : undefined;
-  const loss = { missing, justLeft: justLeft ?? 0, known: known + unreported, listed: listed + unreported };
-  const because = heldBecause(loss, policy);
-  const judged = gone.map((change) => (replaced.has(change) ? change : hold(change, because)));
-  yield [...kept, ...judged];
-  return because;
+  const justLeft = gone.some(isLoss) ? await policy.justLeft?.() : undefined;
+  const loss = { isLoss, justLeft: justLeft ?? 0, known: known + unreported, listed: listed + unreported };
+  const { stay, heldBecause } = leave(gone, loss, policy);
+  const held = new Set(stay);
+  const hold = (change: AbsentChange): AbsentChange => ({ ...change, kind: "held", reason: heldBecause });
+  yield [...kept, ...gone.map((change) => (held.has(change) ? hold(change) : change))];
+  return heldBecause;
 }
 
 /**
@@ -183,10 +184,6 @@ function findReplaced(gone: readonly AbsentChange[], state: ListingState): Reado
     if (isHeld(change.entry) && !bySuccessor.has(successor)) bySuccessor.set(successor, change);
   }
   return new Set(bySuccessor.values());
-}
-
-function hold(change: AbsentChange, because: string): AbsentChange {
-  return because && isHeld(change.entry) ? { ...change, kind: "held", reason: because } : change;
 }
 
 /** Returns the entries that were not listed or not wanted, and the number of all entries with a file or document. */

@@ -131,7 +131,7 @@ export interface AuditLine extends AuditEntry {
   readonly phase: (typeof PHASES)[number];
 }
 
-export function formatAuditLine({ id, phase, at, who, from, action, what, ok, error }: AuditLine): string {
+function formatAuditLine({ id, phase, at, who, from, action, what, ok, error }: AuditLine): string {
   const { kind, id: whoId, name, role } = who;
   const safe = tame(what, 0);
   const line = {
@@ -148,7 +148,7 @@ export function formatAuditLine({ id, phase, at, who, from, action, what, ok, er
 }
 
 /** Returns undefined for a line that was torn by a crash or not written by lockstep. */
-export function parseAuditLine(text: string): AuditLine | undefined {
+function parseAuditLine(text: string): AuditLine | undefined {
   let line: unknown;
   try {
     line = JSON.parse(text);

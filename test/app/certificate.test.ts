@@ -9,7 +9,8 @@ import forge from "node-forge";
 import { ConfigError, readConfig } from "../../src/app/config.ts";
 import { readPemCertificate, readPfxCertificate, warnOfExpiry } from "../../src/app/sharepoint-settings.ts";
 import { BadInputError } from "../../src/contracts/errors.ts";
-import { makeCertificate, makePfx } from "../../src/sandbox/certificates.ts";
+import { makeCertificate } from "../../src/sandbox/certificates.ts";
+import { makePfx } from "../sandbox/make-pfx.ts";
 
 const IDS = { CRAWLER_TENANT_ID: "contoso.onmicrosoft.com", CRAWLER_CLIENT_ID: "0b2d6f3e-1111-4222-8333-444455556666" };
 

@@ -1,20 +1,21 @@
 import assert from "node:assert/strict";
+import OpenAI from "openai";
 import type { App } from "../../src/app/app.ts";
 import type { DomainId } from "../../src/contracts/ids.ts";
 import type { CrawlResult, PlannedChange, SourceResult } from "../../src/engine/crawl-request.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
-import { nowUtcMicros } from "../../src/lib/time.ts";
 
 type Rows = ReadonlyMap<string, Readonly<Record<string, string>>>;
 export interface Maps {
-  readonly at: string;
+  /** Ids of the documents that the vector store has, whatever the maps say. */
+  readonly stored: ReadonlySet<string>;
   /** By the name of a map file, `05_folders/docs/files_map.csv`: its rows by item. */
   readonly maps: ReadonlyMap<string, Rows>;
 }
 
-/** What the domain's map files say now, of every kind of source. */
+/** What the domain's vector store has and its map files say now, of every kind of source. */
 export async function readMaps(app: App, domainId: DomainId): Promise<Maps> {
-  const at = nowUtcMicros();
+  const stored = await storedIds(app, domainId);
   const maps = new Map<string, Rows>();
   for (const { name, content } of await app.mapFiles(domainId)) {
     const text = await new Response(ReadableStream.from(content())).text();
@@ -22,7 +23,17 @@ export async function readMaps(app: App, domainId: DomainId): Promise<Maps> {
     const named = rows.map((row) => Object.fromEntries(row.map((field, i) => [header[i] ?? "", field])));
     maps.set(name, new Map(named.map((row) => [row["sharepoint_unique_file_id"] ?? "", row])));
   }
-  return { at, maps };
+  return { stored, maps };
+}
+
+async function storedIds({ domains, wire }: App, domainId: DomainId): Promise<ReadonlySet<string>> {
+  const { vectorStoreId } = await domains.get(domainId);
+  const ids = new Set<string>();
+  if (!vectorStoreId) return ids;
+  const send = async (url: string | URL | Request, init?: RequestInit) => await wire(new Request(url, init));
+  const client = new OpenAI({ apiKey: "any", baseURL: "http://lockstep/v1", fetch: send, maxRetries: 0 });
+  for await (const { id } of client.vectorStores.files.list(vectorStoreId, { limit: 100 })) ids.add(id);
+  return ids;
 }
 
 /** Fields in quotes may hold line ends. */
@@ -43,15 +54,19 @@ interface Effects {
   readonly removed: string[];
 }
 
-/** Names of the items whose rows say that something was done to them. `made`: the columns that are new when the item was fetched or embedded. */
-function effectsOf(before: Rows, after: Rows, made: readonly string[], since = ""): Effects {
+/**
+ * Names of the items whose rows say that something was done to them. `made`: the columns that are new when the item was fetched or
+ * embedded. `stored`: what a row says that was lost, or that a killed crawl did not write, is not new, but what the store had already.
+ */
+function effectsOf(before: Rows, after: Rows, made: readonly string[], stored: Maps["stored"] = new Set()): Effects {
   const effects: Effects = { fetched: [], moved: [], removed: [] };
   for (const [id, row] of after) {
     const was = before.get(id);
     const name = row["filename"] ?? "";
-    // A row that was lost comes back with what it said.
-    const isBack = was === undefined && (row["embedded_utc"] ?? since) < since;
-    const isMade = !isBack && made.some((column) => row[column] !== "" && row[column] !== was?.[column]);
+    const isMade = made.some((column) => {
+      const value = row[column] ?? "";
+      return value !== "" && value !== was?.[column] && !stored.has(value);
+    });
     if (isMade) effects.fetched.push(name);
     else if (was && placeOf(was) !== placeOf(row)) effects.moved.push(name);
     if (was && made.length > 0 && made.every((column) => was[column] !== "" && row[column] === ""))
@@ -98,7 +113,7 @@ function assertSource(plan: SourceResult, source: SourceResult, before: Maps, af
   const files = effectsOf(...mapsOf("files_map.csv"), ["downloaded_utc"]);
   assert.deepEqual(sorted(files.fetched), named(plan, "download", "added", "changed"), `${about}: fetched`);
   assert.deepEqual(sorted(files.moved), named(plan, "download", "moved"), `${about}: moved`);
-  const documents = effectsOf(...mapsOf("vectorstore_map.csv"), ["openai_file_id"], before.at);
+  const documents = effectsOf(...mapsOf("vectorstore_map.csv"), ["openai_file_id"], before.stored);
   // Of what a cancelled run saw and did not fetch, or removed from disk alone, there are rows in the other maps only.
   const gone = named(plan, "download", "removed");
   assert.deepEqual(without(files.removed, gone), [], `${about}: removed, and not planned`);

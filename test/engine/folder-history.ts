@@ -16,9 +16,10 @@ const GRACE_HOURS = 25;
 
 /**
  * People, locks, kills, a clock that jumps and dry runs by chance, with the oracle asked after every crawl that came to its
- * end; then a quiet end in which everything that is gone is purged. Throws with the whole history when something is wrong.
+ * end; then a quiet end in which everything that is gone is purged. Throws with the whole history when something is wrong. `allPlanned`: a
+ * dry run precedes every crawl.
  */
-export async function playFolderHistory(seed: number, rounds = 8): Promise<string> {
+export async function playFolderHistory(seed: number, rounds = 8, { allPlanned = false } = {}): Promise<string> {
   const random = new Random(seed);
   const record: string[] = [];
   const mayLock = becomeNobody();
@@ -32,7 +33,7 @@ export async function playFolderHistory(seed: number, rounds = 8): Promise<strin
     for (let round = 0; round < rounds; round++) {
       for (let i = random.below(DEEDS_A_ROUND); i >= 0; i--) record.push(await author.act());
       if (random.chance(0.3)) record.push(jump(stage, random));
-      const plan = random.chance(0.5) ? await dryRun(stage) : undefined;
+      const plan = random.chance(allPlanned ? 1 : 0.5) ? await dryRun(stage) : undefined;
       if (plan) record.push(`dry run: ${plan.job.result?.error || "ok"}`);
       if (random.chance(0.15)) record.push(await kill(stage, oracle, random));
       else await crawlAndAsk(stage, oracle, record, { thorough: !plan && random.chance(0.15), plan });

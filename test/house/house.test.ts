@@ -153,6 +153,23 @@ test("names say something, files are kebab-case, there are no barrels", () => {
   );
 });
 
+test("what a module of the product exports, others use: a function, a class, a constant", () => {
+  const outside = ["bin", "scripts"].flatMap(filesBelow);
+  const users = new Map<string, Set<string>>();
+  for (const file of [...sources, ...tests, ...outside]) {
+    for (const [word] of readFileSync(join(ROOT, file), "utf8").matchAll(/[A-Za-z_]\w*/g)) {
+      users.set(word, (users.get(word) ?? new Set()).add(file));
+    }
+  }
+  const dead = sources.flatMap((file) => {
+    const exported = readFileSync(join(ROOT, file), "utf8").matchAll(
+      /^export (?:async )?(?:abstract )?(?:function\*?|class|const) (\w+)/gm,
+    );
+    return [...exported].filter(([, name = ""]) => users.get(name)?.size === 1).map(([, name]) => `${file}: ${name}`);
+  });
+  assert.deepEqual(dead, []);
+});
+
 test("the first line of a test file says in a sentence what it proves", () => {
   assert.deepEqual(
     tests.filter((file) => file.endsWith(".test.ts") && !/^\/\/ \S.{10,}\.$/.test(linesOf(file)[0] ?? "")),

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 /**
  * Whatever deletes something of a source, and by which of the three decisions: an item `leaves` (the source says so, behind the guard of
- * plan/removal-guard.ts), a document is `purged` (its grace is over and no kept generation shows it), a leftover is `garbage` (nothing refers to it).
+ * plan/removals.ts), a document is `purged` (its grace is over and no kept generation shows it), a leftover is `garbage` (nothing refers to it).
  * `erased`: a person has it removed from everywhere, for good. `replaced`: its successor is in place. `asked`: a person deletes a domain, an address or a store.
  */
 const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "erased" | "replaced" | "asked">> = {
@@ -57,7 +57,18 @@ const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "eras
 
 const CALLS =
   /\b(mirror|draft|index|retained|knowledge|base|manifest|ledgers|metadata|backend|registry|members)(?:\?)?\.(remove|destroy|endGracePeriod|purge|erase|collectGarbage|forget|drop|dropStore|forgetDomain|forgetManifest|deleteVectorStore|delete)(?:\?\.)?\(|\b(forgetMembers)\(|\b(mirrored|indexed|seen): null\b/g;
-const GUARDS = /\bheldBecause\(/;
+/** The three decisions, and who asks for each: plan/removals.ts makes them, and nothing else does. */
+const DECISIONS: Readonly<Record<string, readonly string[]>> = {
+  leave: ["engine/plan-index.ts", "plan/detect-changes.ts"],
+  purge: ["engine/maintain/maintain.ts", "engine/purge-missing.ts"],
+  garbage: [
+    "engine/maintain/maintain.ts",
+    "engine/plan-index.ts",
+    "engine/retire-source.ts",
+    "engine/swap-store.ts",
+    "engine/verify-mirror.ts",
+  ],
+};
 
 const SRC = resolve(import.meta.dirname, "../../src");
 
@@ -84,15 +95,17 @@ test("what deletes is one of three decisions, what replaces, or what a person as
   assert.deepEqual(calls, Object.keys(DELETIONS).sort());
 });
 
-test("the guard is asked where items leave, and nowhere else", () => {
-  assert.deepEqual(
-    filesWith(GUARDS, (file) => [file]),
-    [
-      "engine/maintain/maintain.ts",
-      "engine/plan-index.ts",
-      "engine/retire-source.ts",
-      "engine/swap-store.ts",
-      "plan/detect-changes.ts",
-    ],
-  );
+test("whether something goes is one of three decisions, which one module makes", () => {
+  const decided = readFileSync(join(SRC, "plan/removals.ts"), "utf8");
+  const names = [...decided.matchAll(/^export function (\w+)/gm)].map(([, name = ""]) => name);
+  assert.deepEqual(names, Object.keys(DECISIONS));
+  const asked: Record<string, string[]> = { leave: [], purge: [], garbage: [] };
+  for (const file of globSync("**/*.ts", { cwd: SRC })
+    .map((path) => path.replaceAll("\\", "/"))
+    .sort()) {
+    const [, imported = ""] =
+      /import \{([^}]*)\} from "[^"]*\/removals\.ts"/.exec(readFileSync(join(SRC, file), "utf8")) ?? [];
+    for (const name of names) if (imported.split(/[\s,]+/).includes(name)) asked[name]?.push(file);
+  }
+  assert.deepEqual(asked, DECISIONS);
 });

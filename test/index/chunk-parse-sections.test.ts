@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Section } from "../../src/contracts/document.ts";
-import { parseSections } from "../../src/index/parse-sections.ts";
+import { parseSections } from "./whole-sections.ts";
 
 /** `level heading: content` per line, indented by depth. */
 function outline(section: Section, depth = 0): string[] {

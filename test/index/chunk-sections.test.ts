@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Chunk, type ChunkOptions, chunkSections } from "../../src/index/chunk-sections.ts";
+import type { Chunk, ChunkOptions } from "../../src/index/chunk-sections.ts";
 import { estimateTokens } from "../../src/index/estimate-tokens.ts";
-import { parseSections } from "../../src/index/parse-sections.ts";
+import { chunkSections, parseSections } from "./whole-sections.ts";
 
 function chunk(markdown: string, options: Partial<ChunkOptions> = {}): Chunk[] {
   return chunkSections(parseSections(markdown), { maxTokens: 100, overlapTokens: 0, ...options });

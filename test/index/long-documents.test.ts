@@ -8,11 +8,11 @@ import { after, before, test } from "node:test";
 import { ExtractError, type Extractor } from "../../src/contracts/document.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { analyze } from "../../src/index/analyzer.ts";
-import { type Chunking, chunkSections, DEFAULT_CHUNKING } from "../../src/index/chunk-sections.ts";
-import { parseSections } from "../../src/index/parse-sections.ts";
+import { type Chunking, DEFAULT_CHUNKING } from "../../src/index/chunk-sections.ts";
 import { type PreparedBody, prepareBody } from "../../src/index/prepare-body.ts";
 import { never } from "./index-fixture.ts";
 import { watchGaps, workedMs } from "./longest-gap.ts";
+import { chunkSections, parseSections } from "./whole-sections.ts";
 
 let folder: string;
 before(async () => {

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { createSecureContext } from "node:tls";
-import { makeCertificate, makePfx, readCertificate } from "../../src/sandbox/certificates.ts";
+import { makeCertificate, readCertificate } from "../../src/sandbox/certificates.ts";
+import { makePfx } from "./make-pfx.ts";
 
 test("a made certificate belongs to its key and is valid now", async () => {
   const made = await makeCertificate();

@@ -7,9 +7,9 @@ import { after, before, describe, it } from "node:test";
 import type { OriginalItem } from "../../src/contracts/converter.ts";
 import { CancelledError } from "../../src/contracts/errors.ts";
 import type { ItemId } from "../../src/contracts/ids.ts";
-import { parseSections } from "../../src/index/parse-sections.ts";
 import { createListConverter } from "../../src/sources/sharepoint/lists/list-converter.ts";
 import { encodeTableRow, listFileName, listTitleOf } from "../../src/sources/sharepoint/lists/list-export.ts";
+import { parseSections } from "../index/whole-sections.ts";
 
 const HEADER = ["ID", "Title", "Budget [€]", "Notes", "Created", "Modified", "Created By", "Modified By"];
 const TIMES = ["2024-01-01 00:00:00", "2024-02-02 00:00:00"];

@@ -14,9 +14,10 @@ const DEEDS_A_ROUND = 6;
 
 /**
  * Users, accidents and crawls by chance, then one quiet crawl: ledger, disk, store and search must then say what the
- * tenant says, and another crawl must find nothing to do. Throws with the whole history when they do not.
+ * tenant says, and another crawl must find nothing to do. Throws with the whole history when they do not. `allPlanned`: a dry run precedes
+ * every crawl that nothing disturbs.
  */
-export async function playHistory(seed: number): Promise<void> {
+export async function playHistory(seed: number, { allPlanned = false } = {}): Promise<void> {
   const record: string[] = [];
   const random = new Random(seed);
   const stage = await openStage({ pace: BRISK });
@@ -32,7 +33,7 @@ export async function playHistory(seed: number): Promise<void> {
       for (let i = random.below(DEEDS_A_ROUND); i >= 0; i--)
         record.push(await (author && random.chance(0.4) ? author : user).act());
       if (random.chance(0.3)) record.push(await damage(stage, random, hurried ? 4 : 5));
-      record.push(await crawlSomehow(stage, random));
+      record.push(await crawlSomehow(stage, random, allPlanned));
     }
     await endQuietly(stage, author, record);
   } catch (error) {
@@ -44,7 +45,7 @@ export async function playHistory(seed: number): Promise<void> {
 }
 
 /** Whole, disturbed, or stopped in the middle. */
-async function crawlSomehow(stage: Stage, random: Random): Promise<string> {
+async function crawlSomehow(stage: Stage, random: Random, allPlanned: boolean): Promise<string> {
   const mode = random.chance(0.15) ? "full" : "incremental";
   const mood = random.below(4);
   if (mood === 0) {
@@ -65,7 +66,9 @@ async function crawlSomehow(stage: Stage, random: Random): Promise<string> {
     await stage.world.control("DELETE", "faults");
     return `crawl, ${mode}, with ${JSON.stringify({ match, effect })}: ${outcome}`;
   }
-  return mood === 2 ? await crawlAsPlanned(stage, mode) : `crawl, ${mode}: ${await outcomeOf(stage, mode)}`;
+  return mood === 2 || allPlanned
+    ? await crawlAsPlanned(stage, mode)
+    : `crawl, ${mode}: ${await outcomeOf(stage, mode)}`;
 }
 
 /** A dry run first: the crawl does what that had planned. */

@@ -294,7 +294,7 @@ export function listUploads({ client, calls }: Connection, signal?: AbortSignal)
 const MOST_STORES = 100;
 
 /** Not every vector store of the account can be searched. */
-export class UnknownStoresError extends RemoteError {}
+class UnknownStoresError extends RemoteError {}
 
 /** Returns all vector stores of the account. Throws UnknownStoresError if the list may be incomplete: lists have been seen to miss stores. */
 export async function listAllStores(

@@ -13,7 +13,7 @@ export interface SkippedErased {
 }
 
 /** The erased items of one source, read when its listing begins. */
-export class BlockedInSource implements BlockedItems {
+class BlockedInSource implements BlockedItems {
   readonly #run: SourceRun;
   readonly #byKey = new Map<string, ErasedItem>();
   readonly #byContent = new Map<string, ErasedItem>();

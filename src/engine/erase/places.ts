@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { opendir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Domain } from "../../contracts/domain.ts";
 import { ConflictError } from "../../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../../contracts/ids.ts";
@@ -11,10 +11,10 @@ import type { LostQuestion, Question } from "../../contracts/questions.ts";
 import type { Index } from "../../contracts/search-index.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
-import { namesIn, pathExists } from "../../lib/file-system.ts";
+import { namesIn, pathExists, removeEmptyFolders } from "../../lib/file-system.ts";
 import { isInFile, maskInFile, WordFinder } from "../../lib/mask-file.ts";
 import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
-import { PRIVATE_FOLDER, sourceFolder } from "../../mirror/layout.ts";
+import { PRIVATE_FOLDER, sourceFolder, UPLOADING_FOLDER } from "../../mirror/layout.ts";
 import { Mirror } from "../../mirror/mirror.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { deleteItem } from "../ingest/remove-items.ts";
@@ -135,7 +135,7 @@ export const PLACES: readonly ErasedPlace[] = [
     name: "ledger and exports",
     covers: [
       "crawler/<DOMAIN_ID>/ledger.sqlite",
-      ...["item", "file", "indexed", "member", "upload", "embedded_file", "page", "page_link"].map(
+      ...["item", "file", "indexed", "acknowledged", "member", "upload", "embedded_file", "page", "page_link"].map(
         (t) => `ledger.${t}`,
       ),
       ...["tracked", "version", "lineage", "cleared", "plan", "plan_item"].map((t) => `ledger.${t}`),
@@ -185,9 +185,14 @@ async function eraseQuestions(item: LeavingItem, { domain, parts, job }: PlaceCo
   const asked = questions.filter(isOf);
   const names = new Set(asked.map(({ question }) => question));
   const isLost = (one: LostQuestion): boolean => names.has(one.question) || isOf(one);
-  const removed = asked.length + runs.flatMap(({ lost }) => lost.filter(isLost)).length;
+  const lost = runs.flatMap((run) => run.lost.filter(isLost));
+  const removed = asked.length + lost.length;
   if (job.dryRun || removed === 0) return { removed };
-  // First what came of them: it is found by the questions.
+  // Crawls and the audit log name the questions. First there, then what came of them: it is all found by the questions.
+  const texts = [...new Set([...names, ...lost.map(({ question }) => question)])];
+  await parts.erasing.maskLogs("jobs", domainId, texts, job);
+  await parts.erasing.maskLogs("audit", domainId, texts, job);
+  await parts.erasing.eraseReports(domainId, { ids: [], words: texts }, job);
   await parts.questions.changeRuns(domainId, (all) =>
     all.map((run) => ({ ...run, lost: run.lost.filter((one) => !isLost(one)) })),
   );
@@ -252,14 +257,20 @@ async function eraseUploads(item: LeavingItem, { stores, parts, job }: PlaceCont
   return { removed: files.size };
 }
 
-/** Of sources that were uploaded to us, the file itself: there is no other source. */
+/** Of sources that were uploaded to us, the file itself: there is no other source; and what came of uploads that did not end. */
 async function eraseUploaded({ run, itemId }: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
-  const { deleteUpload } = run.config.kind;
-  if (!deleteUpload || job.dryRun) return { removed: 0 };
+  const { uploads } = run.config.kind;
+  if (!uploads?.holds(run.config)) return { removed: 0 };
   const ledger = await parts.ledgers.open(run, { readOnly: true });
   const path = (await ledger.manifest.find([itemId])).get(itemId)?.path;
-  const isDeleted = path !== undefined && (await deleteUpload.call(run.config.kind, run, path));
-  return { removed: isDeleted ? 1 : 0 };
+  const file = path === undefined ? undefined : await uploads.find(run, path);
+  if (!job.dryRun) {
+    const top = uploads.folderOf(run.domainId);
+    if (file) await rm(file, { force: true });
+    if (file) await removeEmptyFolders(dirname(file), top);
+    await rm(join(dirname(top), PRIVATE_FOLDER, UPLOADING_FOLDER), { recursive: true, force: true });
+  }
+  return { removed: file ? 1 : 0 };
 }
 
 async function eraseFromIndex({ run, itemId }: LeavingItem, { stores, job }: PlaceContext): Promise<PlaceResult> {

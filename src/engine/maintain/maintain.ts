@@ -10,19 +10,10 @@ import { namesIn } from "../../lib/file-system.ts";
 import { plural } from "../../lib/text.ts";
 import { bytesBelow } from "../../mirror/bytes-below.ts";
 import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
-import { heldBecause } from "../../plan/removal-guard.ts";
+import { garbage, purge } from "../../plan/removals.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { finishErasures } from "../erase/erase.ts";
-import {
-  describeWaiting,
-  expiredOf,
-  isFree,
-  isKnown,
-  type OpenTree,
-  purge,
-  slices,
-  withTree,
-} from "../purge-missing.ts";
+import { describeWaiting, isFree, isKnown, type OpenTree, purgeMissingOf, slices, withTree } from "../purge-missing.ts";
 import { readDomain } from "../read-domain.ts";
 import { finishRenames, waitingJob } from "../rename-domain.ts";
 import { findRetired, sharesId } from "../retired-sources.ts";
@@ -201,7 +192,7 @@ async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance
 }
 
 async function purgeExpired(index: Index | undefined, { tree, parts, tally }: MaintainedTree): Promise<void> {
-  const { purged, waiting } = await purge(await expiredOf(tree, parts), tree, index, parts);
+  const { purged, waiting } = await purgeMissingOf(tree, index, parts);
   for (const { path } of purged) tally.add(thing("purged_documents", tree, path, 0));
   if (waiting > 0) tally.leave(describeWaiting(waiting));
 }
@@ -211,14 +202,11 @@ async function purgeExpired(index: Index | undefined, { tree, parts, tally }: Ma
  * Until then a file that returns is the same document.
  */
 async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promise<void> {
-  const beforeMs = parts.now().getTime() - parts.retention.deletedMs;
-  const mayGo = await isFree(tree, parts);
-  const isOver = (entry: ManifestEntry) =>
-    entry.status === "deleted" && Date.parse(entry.deletedAt) < beforeMs && mayGo(entry);
+  const wait = { retention: parts.retention, now: parts.now(), isFree: await isFree(tree, parts) };
   const { manifest } = tree.ledger;
   const { knowledge } = tree;
   for await (const page of manifest.withStatus("deleted")) {
-    const over = page.filter(isOver);
+    const { go: over } = purge(page, wait);
     if (!job.dryRun) await forgetMetadata(over, tree, parts);
     for (const { docId, path } of over) {
       await job.checkpoint();
@@ -259,9 +247,9 @@ async function sweepFolders({ tree, request, parts, job, tally }: MaintainedTree
     if (some.length === ASKED_AT_ONCE) orphans.push(...(await unknownOf(some.splice(0), { tree, parts })));
   }
   orphans.push(...(await unknownOf(some, { tree, parts })));
-  const held = whyHeld(orphans.length, known, tree, request);
-  if (held) return tally.problem(`${plural(orphans.length, "folder")} of ${nameOf(tree)} stayed: ${held}`);
-  for (const docId of orphans) {
+  const { go, held } = decideLeftovers(orphans, known, tree, request);
+  if (held) tally.problem(`${plural(orphans.length, "folder")} of ${nameOf(tree)} stayed: ${held}`);
+  for (const docId of go) {
     await job.checkpoint();
     const bytes = await (job.dryRun ? tree.knowledge.size(docId) : tree.knowledge.remove(docId));
     tally.add(thing("document_folders", tree, docId, bytes));
@@ -309,7 +297,7 @@ async function sweepIndex(index: Index, work: MaintainedTree): Promise<void> {
   const visible = await visibleOrphans(index, work);
   const hidden = await hiddenOrphans(index, work);
   const orphans = [...visible.items, ...hidden.items];
-  const held = whyHeld(orphans.length, visible.known + hidden.known, tree, request);
+  const { held } = decideLeftovers(orphans, visible.known + hidden.known, tree, request);
   if (held) {
     return tally.problem(`${plural(orphans.length, "document")} in the index of ${nameOf(tree)} stayed: ${held}`);
   }
@@ -411,16 +399,19 @@ async function orphansOf(
   return docIds.filter((docId) => (known.get(docId)?.status ?? "deleted") === "deleted" && mayGo({ docId }));
 }
 
-/** Returns why the removal is held, or "": a manifest restored from a backup looks like a mass deletion. */
-function whyHeld(
-  missing: number,
+/** `held`: why they stay, or "". A manifest restored from a backup looks like a mass deletion. */
+function decideLeftovers(
+  leftovers: readonly ItemId[],
   known: number,
   { run }: OpenTree,
   { confirmDeletes }: { readonly confirmDeletes: boolean },
-): string {
-  const loss = { missing, known, listed: known - missing };
-  if (!heldBecause(loss, { limits: run.config.limits, confirmDeletes })) return "";
-  return `that is ${missing} of ${known}, more than goes without a confirmation. If it is meant, confirm it with confirm_deletes=true (on the command line: --confirm-deletes).`;
+): { readonly go: readonly ItemId[]; readonly held: string } {
+  const missing = leftovers.length;
+  const guard = { known, listed: known - missing, limits: run.config.limits, confirmDeletes };
+  const { go, heldBecause } = garbage(leftovers, { isCertain: true, guard });
+  if (heldBecause === "") return { go, held: "" };
+  const held = `that is ${missing} of ${known}, more than goes without a confirmation. If it is meant, confirm it with confirm_deletes=true (on the command line: --confirm-deletes).`;
+  return { go, held };
 }
 
 export function nameOf({ run }: OpenTree): string {

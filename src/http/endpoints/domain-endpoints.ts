@@ -266,7 +266,7 @@ export interface DomainChange {
 }
 
 /** Returns a domain as every endpoint shows it. */
-export function showDomain({ schedule, domains }: Pick<App, "schedule" | "domains">, domain: Domain): JsonObject {
+function showDomain({ schedule, domains }: Pick<App, "schedule" | "domains">, domain: Domain): JsonObject {
   return { ...formatDomain(domain, domains.kinds), next_run_utc: schedule.nextRunAt(domain) };
 }
 
@@ -274,7 +274,7 @@ export async function carryOut(change: DomainChange, dry: boolean): Promise<Answ
   return ok(dry ? change.preview : await change.apply(() => undefined));
 }
 
-export function asJob(change: DomainChange, dry: boolean): JobWork {
+function asJob(change: DomainChange, dry: boolean): JobWork {
   const { action, domainId } = change;
   return {
     start: { router: "domains", action, object: domainId, dryRun: dry },

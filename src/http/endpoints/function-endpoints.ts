@@ -274,7 +274,7 @@ const searchParameters = {
 
 type SearchParameters = Arguments<typeof searchParameters>;
 
-export function searchFunction(app: App): Endpoint {
+function searchFunction(app: App): Endpoint {
   const path = "/api/Search";
   return endpoint({
     path,

@@ -130,7 +130,7 @@ export const FILE_SOURCE =
   "The absolute path of a file, or the https address of a blob. A signature in the address is dropped: it is neither kept nor used.";
 
 /** The registry: the state of every address. */
-export function itemEndpoints(app: App): Endpoint[] {
+function itemEndpoints(app: App): Endpoint[] {
   return [list(app), get(app), create(app), update(app), remove(app)];
 }
 

@@ -131,7 +131,7 @@ const STORED_COMPLETIONS = /^\/chat\/completions(\/|$)/;
  * What the role `operate` may use. Everything else (batches, evals, containers, …) shows or continues responses of others, or
  * acts for the whole account. The guide has the same list.
  */
-export const OPERATED: readonly string[] = [
+const OPERATED: readonly string[] = [
   "models",
   "files",
   "uploads",

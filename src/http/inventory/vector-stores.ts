@@ -403,7 +403,7 @@ function usedTargetWarning(store: string, domain: string): string {
 }
 
 /** The first button, which Enter presses, shows the plan. */
-export function replicateForm(): Html {
+function replicateForm(): Html {
   return html`<details class="panel inventory-form"><summary>Copy files between vector stores</summary>
 <form class="stack" action="/v2/inventory/vector_stores/replicate" method="get" data-job>
 <p class="quiet">Adds to every target the files of all sources that it lacks, with attributes and chunking. Nothing is uploaded again.</p>

@@ -69,14 +69,14 @@ function takeToken(rate: Buckets | null, { kind, id }: Principal): number {
 export const SIGN_IN_PATH = "/sign-in";
 
 /** Whether the answer would be shown in a browser: then a redirect to the sign-in page replaces the 401. */
-export function wantsPage(c: Context): boolean {
+function wantsPage(c: Context): boolean {
   if (c.req.method !== "GET" && c.req.method !== "HEAD") return false;
   const format = c.req.query("format");
   return c.req.path === "/" || format === "ui" || format === "html" || /text\/html/i.test(c.req.header("accept") ?? "");
 }
 
 /** The sign-in page, which then redirects to the requested page. */
-export function signInAddress(c: Context): string {
+function signInAddress(c: Context): string {
   const { pathname, search } = new URL(c.req.url);
   const wanted = pathname + search;
   return wanted === "/" ? SIGN_IN_PATH : `${SIGN_IN_PATH}?${new URLSearchParams({ next: wanted })}`;

@@ -111,7 +111,7 @@ const OVERFLOW_UID = 65_534;
  * Returns a check whether the other end of a connection belongs to the account that runs this process, or to root. Cached per
  * connection.
  */
-export function createOwnAccountCheck(): (socket: Socket) => Promise<boolean> {
+function createOwnAccountCheck(): (socket: Socket) => Promise<boolean> {
   const known = new WeakMap<Socket, Promise<boolean>>();
   return (socket) => {
     const found = known.get(socket) ?? isOwn(socket).catch(() => false);

@@ -22,7 +22,7 @@ import { addressWith } from "./paged-table.ts";
 
 const PATH = "/v2/domains/certificates";
 
-export const VERDICT_TONES: Readonly<Record<Verdict, "good" | "busy" | "warn" | "bad">> = {
+const VERDICT_TONES: Readonly<Record<Verdict, "good" | "busy" | "warn" | "bad">> = {
   agrees: "good",
   behind: "busy",
   "could not look": "warn",

@@ -246,7 +246,7 @@ ${text === "" ? "" : html`<pre>${shownName(text)}</pre>`}</li>`;
 }
 
 /** How pages show each status, and what it means. */
-export const FILE_WORDS: Readonly<
+const FILE_WORDS: Readonly<
   Record<FileStatus, { readonly tone: string; readonly word: string; readonly meaning: string }>
 > = {
   active: { tone: "good", word: "Active", meaning: "It was found by the last scan." },
@@ -280,19 +280,19 @@ const EVENT_TONES: Readonly<Record<Event["event"], string>> = {
   deleted: "warn",
 };
 
-export function lineageTone({ event }: Event): string {
+function lineageTone({ event }: Event): string {
   return EVENT_TONES[event] ?? "idle";
 }
 
 /** Returns "moved and edited, from a/b.md; 83 % sure". */
-export function sayLineage({ event, from, certainty }: Event): Html {
+function sayLineage({ event, from, certainty }: Event): Html {
   const words = event.replaceAll("-", " ");
   const origin = from ? html` from <bdi>${shownName(from)}</bdi>` : "";
   return html`${words}${origin}${certainty < 1 ? html` <span class="quiet">(texts ${Math.floor(certainty * 100)} % alike)</span>` : ""}`;
 }
 
 /** Returns the address of a page about one document. */
-export function documentAddress(
+function documentAddress(
   about: "get" | "version" | "difference" | "sections",
   { doc_id, source_id }: { readonly doc_id: string; readonly source_id: string },
   domainId: string,
@@ -302,10 +302,10 @@ export function documentAddress(
   return `/v2/documents/${about}?${query}`;
 }
 
-export function documentsAddress(domainId: string): string {
+function documentsAddress(domainId: string): string {
   return `/v2/documents?${new URLSearchParams({ domain_id: domainId, format: "html" })}`;
 }
 
-export function fileNameOf(path: string): string {
+function fileNameOf(path: string): string {
   return shownName(path.split("/").at(-1) || path);
 }

@@ -262,12 +262,12 @@ function timeline({ history }: ItemViewJson): Html {
 }
 
 /** Without its script the form calls the function of the same name and shows the response as it is. */
-export function forceForm(id: string, name: string): Html {
+function forceForm(id: string, name: string): Html {
   return html`<form action="/api/ReindexItem" method="post" data-force><input type="hidden" name="id" value="${id}"><button class="small" id="force-${id}">Force<span class="visually-hidden"> ${name} to be indexed again</span></button><p class="form-error" role="alert" hidden></p></form>`;
 }
 
 /** How pages show each status, and what it means. */
-export const STATUS_WORDS: Readonly<
+const STATUS_WORDS: Readonly<
   Record<IngestStatus, { readonly tone: string; readonly word: string; readonly meaning: string }>
 > = {
   Pending: { tone: "busy", word: "Pending", meaning: "It was not fetched yet." },
@@ -297,16 +297,16 @@ const EVENT_TONES: Readonly<Record<string, string>> = {
   refused: "warn",
 };
 
-export function eventTone(event: string): string {
+function eventTone(event: string): string {
   return EVENT_TONES[event] ?? "idle";
 }
 
-export function itemAddress(id: string): string {
+function itemAddress(id: string): string {
   return `/v2/ingest/items/get?item_id=${encodeURIComponent(id)}&format=html`;
 }
 
 /** Returns "every 3 days". */
-export function sayInterval(seconds: number): string {
+function sayInterval(seconds: number): string {
   const units = [
     [86_400, "day"],
     [3600, "hour"],

@@ -200,7 +200,7 @@ export function jobName({ action, object }: JobRecord): string {
 }
 
 /** Parses a log line that begins with `[ 3 / 40 ]`. */
-export function progressIn(log: string): { readonly at: number; readonly of: number } | undefined {
+function progressIn(log: string): { readonly at: number; readonly of: number } | undefined {
   const found = /^\[\s*(\d+)\s*\/\s*(\d+)\s*\]/.exec(log);
   return found ? { at: Number(found[1]), of: Number(found[2]) } : undefined;
 }
@@ -233,6 +233,6 @@ export function toJobJson(job: JobRecord): Record<string, unknown> {
   };
 }
 
-export function monitorUrl(jobId: string): string {
+function monitorUrl(jobId: string): string {
   return `/v2/jobs/monitor?job_id=${encodeURIComponent(jobId)}&format=stream`;
 }

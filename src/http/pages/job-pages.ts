@@ -10,6 +10,7 @@ import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
 import { shownTime } from "./display.ts";
+import { failuresAddress } from "./domain-health.ts";
 import {
   controlForm,
   duration,
@@ -126,7 +127,7 @@ function actions(job: JobRecord, { mayDelete }: { readonly mayDelete: boolean })
 }
 
 /** Asks for confirmation with a dialog where scripts run. */
-export function deleteJobForm(job: JobRecord): Html {
+function deleteJobForm(job: JobRecord): Html {
   return html`<form action="/v2/jobs/delete" method="get" data-delete-job>
 <input type="hidden" name="job_id" value="${job.jobId}"><input type="hidden" name="format" value="html"><button class="small danger" aria-label="Delete ${job.jobId}">Delete</button></form>`;
 }
@@ -160,8 +161,9 @@ async function searchableNow(app: App, job: JobRecord): Promise<Awaited<Html>> {
   if (!isEndedCrawl(job)) return empty;
   const { domains } = await app.domains.list();
   const domain = domains.find(({ domainId }) => domainId === job.object);
-  const documents = domain && (await app.standing(domain).catch(() => undefined))?.documents;
-  if (!domain || documents === undefined || documents === null) return empty;
+  const standing = domain && (await app.standing(domain).catch(() => undefined));
+  const documents = standing?.documents;
+  if (!domain || !standing || documents === undefined || documents === null) return empty;
   const name = html`<bdi>${domain.name || domain.domainId}</bdi>`;
   const sources = `/v2/domains/get?domain_id=${encodeURIComponent(domain.domainId)}&format=html`;
   return html`<section id="searchable" class="panel stack" data-refresh aria-label="What is searchable now">
@@ -170,6 +172,7 @@ ${
     ? html`<p><strong>Nothing is searchable in ${name} yet.</strong> The log says what was left out or failed.</p><p><a class="button" href="${sources}">Look at its sources</a></p>`
     : html`<p><strong>${plural(documents, "document")} of ${name} ${documents === 1 ? "is" : "are"} searchable now.</strong></p><p><a class="button primary" href="/v2/search?format=ui&amp;domain_id=${encodeURIComponent(domain.domainId)}">Ask something</a></p>`
 }
+${standing.failed > 0 ? html`<p><a href="${failuresAddress(domain.domainId)}">See what failed</a> (${plural(standing.failed, "item")})</p>` : ""}
 </section>`;
 }
 
@@ -224,7 +227,7 @@ function withoutPlan(result: Result): unknown {
 }
 
 /** Parses what toJobJson wrote: a page renders the same response that programs get. */
-export function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
+function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
   const text = (name: string): string => String(json[name] ?? "");
   const result = (json["result"] ?? null) as Result | null;
   return {

@@ -338,7 +338,7 @@ function parseJson(text: string): unknown {
 }
 
 /** Returns "3 added, 1 moved, 2 failed" for one source or all together; "" if it is unknown whether anything changed. */
-export function sayItems(counts: Readonly<JsonObject>): string {
+function sayItems(counts: Readonly<JsonObject>): string {
   if (typeof counts["items_total"] !== "number") return "";
   const parts = ["added", "changed", "moved", "removed", "failed"].flatMap((word) => {
     const count = counted(counts, `items_${word}`);
@@ -359,10 +359,10 @@ function counted(counts: Readonly<JsonObject>, name: string): unknown {
   return isBoth ? count - moved : count;
 }
 
-export function reportAddress(action: "get" | "download" | "delete", reportId: unknown): string {
+function reportAddress(action: "get" | "download" | "delete", reportId: unknown): string {
   return `/v2/reports/${action}?report_id=${encodeURIComponent(textOf(reportId))}`;
 }
 
-export function mapFileAddress(reportId: unknown, path: string): string {
+function mapFileAddress(reportId: unknown, path: string): string {
   return `/v2/reports/file?report_id=${encodeURIComponent(textOf(reportId))}&file_path=${encodeURIComponent(path)}`;
 }

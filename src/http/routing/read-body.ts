@@ -1,7 +1,7 @@
 import { BadInputError } from "../../contracts/errors.ts";
 import { RefusedError } from "./failure.ts";
 
-export const BODY_LIMIT_BYTES = 1024 * 1024;
+const BODY_LIMIT_BYTES = 1024 * 1024;
 const MAX_DEPTH = 64;
 
 /** Reads the fields of a JSON object or a form. An empty body has no fields. */

@@ -121,10 +121,7 @@ export interface EventStreamOptions {
  * Passes bytes on, with a comment after a while of silence so that proxies keep the connection. A comment never lands inside an
  * event, nor before the first: a stream begins with its `start_json`.
  */
-export function withKeepAlive(
-  events: AsyncIterable<Uint8Array>,
-  options: EventStreamOptions,
-): ReadableStream<Uint8Array> {
+function withKeepAlive(events: AsyncIterable<Uint8Array>, options: EventStreamOptions): ReadableStream<Uint8Array> {
   const iterator = events[Symbol.asyncIterator]();
   let timer: NodeJS.Timeout | undefined;
   let tail = "";

@@ -104,7 +104,7 @@ export interface EmbeddingsRequest {
 }
 
 /** The service says that the texts are too many or too long. */
-export class TooLongError extends RemoteError {
+class TooLongError extends RemoteError {
   override readonly name: string = "TooLongError";
 }
 
@@ -260,7 +260,7 @@ export interface TextBatch {
 }
 
 /** Yields the texts for each request. Leaves out empty texts: services refuse them. */
-export function* batchTexts(texts: readonly string[], longest: number): Generator<TextBatch> {
+function* batchTexts(texts: readonly string[], longest: number): Generator<TextBatch> {
   let indexes: number[] = [];
   let characters = 0;
   const batch = (): TextBatch => ({ indexes, texts: indexes.map((index) => texts[index] ?? "") });

@@ -140,7 +140,7 @@ const DEFAULT_MAX_TOKENS = 512;
 const PLAUSIBLE_TOKENS = 1_000_000;
 
 /** Throws BadInputError that says which file is missing or broken. */
-export async function readOnnxFolder(folder: string): Promise<OnnxFolder> {
+async function readOnnxFolder(folder: string): Promise<OnnxFolder> {
   const weights = await readWeights(folder);
   const tokenizer = await readJson(folder, "tokenizer.json");
   if (!tokenizer) throw new BadInputError(`read model ${folder}: tokenizer.json is missing`);
@@ -215,7 +215,7 @@ export interface OnnxTensor {
 /** The native one is several times as fast; neither comes with the product, because few need them and they are large. */
 const PACKAGES = ["onnxruntime-node", "onnxruntime-web"];
 
-export async function loadOnnxRuntime(): Promise<OnnxRuntime> {
+async function loadOnnxRuntime(): Promise<OnnxRuntime> {
   for (const name of PACKAGES) {
     try {
       const loaded = (await import(name)) as OnnxRuntime & { default?: OnnxRuntime };

@@ -311,11 +311,7 @@ export function readCodings(contentEncoding: string | undefined): readonly strin
 }
 
 /** Decompresses a body. Throws BodyError if the output would exceed `maxBytes`, or is damaged. */
-export async function unpackBody(
-  packed: Uint8Array,
-  codings: readonly string[],
-  maxBytes: number,
-): Promise<Uint8Array> {
+async function unpackBody(packed: Uint8Array, codings: readonly string[], maxBytes: number): Promise<Uint8Array> {
   let bytes = packed;
   for (const coding of codings.toReversed()) {
     const unpack = CODINGS.get(coding);
@@ -333,7 +329,7 @@ export function tooLarge(maxBytes: number): BodyError {
   return new BodyError(`it is larger than the limit of ${maxBytes} bytes`, "too large");
 }
 
-export function notWhole(cause?: unknown): BodyError {
+function notWhole(cause?: unknown): BodyError {
   return new BodyError("it was not received completely", "unavailable", { cause });
 }
 
@@ -357,7 +353,7 @@ export class AddressRefused extends Error {
   override readonly name: string = "AddressRefused";
 }
 
-export function refuseAddress(host: string): AddressRefused {
+function refuseAddress(host: string): AddressRefused {
   return new AddressRefused(
     `${host} is not a public address of the internet, and only those are requested; WEB_ALLOW_PRIVATE_NETWORKS=true permits the others`,
   );
@@ -386,7 +382,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /** `hostname` as in a URL: IPv6 in brackets. */
-export function isLiteralAddress(hostname: string): boolean {
+function isLiteralAddress(hostname: string): boolean {
   return isIP(withoutBrackets(hostname)) !== 0;
 }
 
@@ -402,7 +398,7 @@ function withoutBrackets(hostname: string): string {
 }
 
 /** Wraps a lookup. Fails unless all addresses of the host are public, because the connector may choose any of them. */
-export function onlyPublic(lookup: LookupFunction = systemLookup): LookupFunction {
+function onlyPublic(lookup: LookupFunction = systemLookup): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, addresses, family) => {
       if (error) return callback(error, addresses, family);

@@ -14,7 +14,7 @@ export interface FillOptions {
   readonly at?: string;
 }
 
-export const FILL_LIMIT = 1_000_000;
+const FILL_LIMIT = 1_000_000;
 
 const WORDS = (
   "axle battery bearing brake cable cargo chain charge contract courier customer delivery depot dispatch " +

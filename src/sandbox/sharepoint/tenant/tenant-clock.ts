@@ -27,7 +27,7 @@ export class TenantClock {
   }
 }
 
-export function toWholeSeconds(ms: number): number {
+function toWholeSeconds(ms: number): number {
   return Math.floor(ms / 1000) * 1000;
 }
 
