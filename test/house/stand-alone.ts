@@ -69,6 +69,8 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "extract/guess-encoding.ts",
     "extract/web/page-images.ts",
     "extract/web/survey-page.ts",
+    "backends/embedded/answers/question-in-context.ts",
+    "index/answers/kinds-of-answers.ts",
     "index/embedding/dot-products.ts",
     "index/search/find-candidates.ts",
     "ledger/registry/waiting-index.ts",

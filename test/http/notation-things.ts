@@ -208,6 +208,7 @@ export function thingsOf(
       }),
     },
     "/v2/search": { needs: ["query"], act: async () => ({ query: "hotels", domain_id: DOMAIN }) },
+    "/v2/search/answer": { needs: ["query"], act: async () => ({ query: "hotels", domain_id: DOMAIN }) },
     "/v2/search/explain": {
       needs: ["domain_id", "query", "document"],
       act: async () => ({ domain_id: DOMAIN, query: "hotels", document: "Handbook.md" }),
