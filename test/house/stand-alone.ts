@@ -103,5 +103,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/web/site/crawl-limits.ts",
     "sources/web/site/crawl-traps.ts",
     "sources/web/site/crawl-visitor.ts",
+    "sources/web/site/session-addresses.ts",
   ],
 };
