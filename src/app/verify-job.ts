@@ -32,9 +32,12 @@ function sayVerdict({ certificate: { statement } }: VerifyResult): string {
   if (verdict === "differs") return `Domain '${domain_id}' differs: ${sources.flatMap(sayDifferences).join("; ")}.`;
   const told = [
     ...problems,
-    ...sources.flatMap(({ source_id, problems: own }) => own.map((one) => `source '${source_id}': ${one}`)),
+    // What is the matter with the domain is so with each of its sources.
+    ...sources.flatMap(({ source_id, problems: own }) =>
+      own.filter((one) => !problems.includes(one)).map((one) => `source '${source_id}': ${one}`),
+    ),
   ];
-  return `Domain '${domain_id}' could not be looked at: ${told.join("; ")}`;
+  return `Domain '${domain_id}' could not be looked at: ${told.map((one) => one.replace(/\.$/, "")).join("; ")}.`;
 }
 
 function sayDifferences({ source_id, differences, differences_more }: SourceVerification): string[] {

@@ -7,6 +7,7 @@ import { type CheckedCertificate, checkCertificate, formatCertificate } from "..
 import { type CheckedReceipt, checkReceipt } from "../engine/erase/receipt.ts";
 import type { SourceVerification, Verdict } from "../engine/verification.ts";
 import type { VerifyResult } from "../engine/verify-domain.ts";
+import { isErrno } from "../lib/atomic-file.ts";
 import { plural } from "../lib/text.ts";
 import { type Call, type Command, LATE_EXIT_CODE } from "./command.ts";
 import { runJob } from "./run-job.ts";
@@ -120,7 +121,9 @@ async function check(file: string, call: Call): Promise<number> {
     throw new BadInputError("--check takes a file and perhaps --key, and nothing else.");
   }
   const text = await readFile(file, "utf8").catch((error: unknown) => {
-    throw new BadInputError(`read '${file}': ${explain(error)}`);
+    throw new BadInputError(
+      isErrno(error, "ENOENT") ? `There is no file '${file}'.` : `read '${file}': ${explain(error)}`,
+    );
   });
   const receipt = checkReceipt(text, call.text("key"));
   if (receipt) {

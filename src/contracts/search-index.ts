@@ -469,8 +469,8 @@ export interface Generations {
 export interface CrawlDrafts {
   /** `crawl`: see Index.draft. */
   open(crawl: string): Promise<CrawlDraft>;
-  /** Returns the ids of drafts of the domain that were neither committed nor swept; crawls may be filling them. */
-  listOpen(): Promise<readonly string[]>;
+  /** Returns the ids of drafts of the domain that were neither committed nor swept; crawls may be filling them. `before`: only those that were begun before. */
+  listOpen(before?: Date): Promise<readonly string[]>;
   /** How many documents an open draft brings or takes away; 0 if it is not open any more. Others may have taken up what it had. */
   count(generationId: string): Promise<number>;
   /** Deletes drafts whose crawls are dead. Until then their texts and vectors stay, and are reused. */

@@ -186,10 +186,15 @@ export function ageOf({ finished_utc }: Dated, now: Date): number {
   return Math.max(0, now.getTime() - Date.parse(finished_utc));
 }
 
-/** Whether it is older than its `max_age`. One whose age or limit cannot be told is. */
+/** Clocks of two machines may differ by so much. */
+const CLOCKS_DIFFER_MS = 3600_000;
+
+/** Whether it is older than its `max_age`. One whose age or limit cannot be told is: also one from the future. */
 export function isLate(statement: Dated, now: Date): boolean {
-  const { max_age = "" } = statement;
-  return max_age !== "" && !(ageOf(statement, now) <= (parseDuration(max_age) ?? 0));
+  const { max_age = "", finished_utc } = statement;
+  if (max_age === "") return false;
+  const isFuture = Date.parse(finished_utc) > now.getTime() + CLOCKS_DIFFER_MS;
+  return isFuture || !(ageOf(statement, now) <= (parseDuration(max_age) ?? 0));
 }
 
 function isProved(proof: ItemProof, { sources }: CertificateStatement): boolean {

@@ -1,6 +1,6 @@
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { Lease } from "../contracts/lease.ts";
-import type { HeldDraft } from "../contracts/search-index.ts";
+import type { CrawlDrafts, HeldDraft, Index } from "../contracts/search-index.ts";
 import { isInScope } from "./check-crawl.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
@@ -63,20 +63,51 @@ export async function sweepDeadDrafts(
   const isOfAll = domain.sources.every((config) => isInScope(config, request));
   const isWhole = isOfAll && request.sourceId === undefined && !request.gathered;
   if (!index.crawlDrafts || !isWhole || request.approvedPlan !== undefined) return;
-  const dead: string[] = [];
-  const leases: Lease[] = [];
+  const own = [together?.generationId, heldDraft?.generationId];
   try {
-    for (const id of await index.crawlDrafts.listOpen()) {
-      const isOwn = id === together?.generationId || id === heldDraft?.generationId;
-      const lease = isOwn ? undefined : await leaseUnlessHeld(parts, domain.domainId, draftLease(id), job);
+    const others = (await index.crawlDrafts.listOpen()).filter((id) => !own.includes(id));
+    await sweepUnlessHeld(others, index.crawlDrafts, { domain, job }, parts);
+  } catch (error) {
+    if (error instanceof CancelledError || job.signal.aborted) throw error;
+    job.log(`WARNING: what a crawl that was ended left in the index could not be deleted: ${explain(error)}`);
+  }
+}
+
+const ABANDONED_MS = 7 * 24 * 3600_000;
+
+/**
+ * The same for a domain whose sources are only crawled one by one: what nobody has taken up for a week. What a crawl held stays.
+ * Returns how many drafts went.
+ */
+export async function sweepOldDrafts(
+  { crawlDrafts }: Pick<Index, "crawlDrafts">,
+  { domain, job }: Pick<DomainCrawl, "domain" | "job">,
+  parts: Pick<EngineParts, "ledgers" | "questions" | "now">,
+): Promise<number> {
+  const old = (await crawlDrafts?.listOpen(new Date(parts.now().getTime() - ABANDONED_MS))) ?? [];
+  if (!crawlDrafts || old.length === 0) return 0;
+  const held = new Set((await parts.questions.runs(domain.domainId)).map(({ heldDraft }) => heldDraft));
+  const dead = old.filter((id) => !held.has(id));
+  return job.dryRun ? dead.length : await sweepUnlessHeld(dead, crawlDrafts, { domain, job }, parts);
+}
+
+async function sweepUnlessHeld(
+  drafts: readonly string[],
+  crawlDrafts: CrawlDrafts,
+  { domain, job }: Pick<DomainCrawl, "domain" | "job">,
+  parts: Pick<EngineParts, "ledgers">,
+): Promise<number> {
+  const leases: Lease[] = [];
+  const dead: string[] = [];
+  try {
+    for (const id of drafts) {
+      const lease = await leaseUnlessHeld(parts, domain.domainId, draftLease(id), job);
       if (!lease) continue;
       leases.push(lease);
       dead.push(id);
     }
-    if (dead.length > 0) await index.crawlDrafts.sweep(dead);
-  } catch (error) {
-    if (error instanceof CancelledError || job.signal.aborted) throw error;
-    job.log(`WARNING: what a crawl that was ended left in the index could not be deleted: ${explain(error)}`);
+    if (dead.length > 0) await crawlDrafts.sweep(dead);
+    return dead.length;
   } finally {
     for (const lease of leases) await lease.release();
   }

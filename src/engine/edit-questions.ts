@@ -43,6 +43,8 @@ export interface Questions {
 export const MOST_MADE = 200;
 /** Of a document, this much is read to make a question of it. */
 const READ = 20_000;
+/** Nobody asks by fewer words. */
+const FEWEST_WORDS = 3;
 
 type Parts = Pick<EngineParts, "domains" | "questions"> & { readonly backend: Pick<Backend, "openIndex"> };
 
@@ -156,7 +158,7 @@ async function makeQuestions(domain: Domain, index: Index, { known, count, signa
     if (has.has(`${sourceId} ${ref.itemId}`)) continue;
     const part = await index.documents?.read(ref.fileId, { limit: READ });
     const sentence = pickSentence(proseOf(part?.text ?? ""));
-    if (sentence === "") continue;
+    if (sentence.split(" ").length < FEWEST_WORDS) continue;
     const document = ref.path || ref.url || ref.itemId;
     const question: Question = { question: sentence, document, sourceId, itemId: ref.itemId, words: [] };
     const asked = await askNow(

@@ -123,11 +123,18 @@ export async function keepCertificate(
     const certificate = await signCertificate(statementAfter(previous), signer);
     const { quick, finished_utc } = certificate.statement;
     const text = formatCertificate(certificate);
-    const id = quick ? QUICK : finished_utc.replaceAll(/[:.]/g, "-");
+    const id = quick ? QUICK : idAfter(last, finished_utc.replaceAll(/[:.]/g, "-"));
     await createFolder(folder, domainId);
     await writeFileAtomic(join(folder, `${id}.json`), text);
     return { id, hash: hashCertificate(text), certificate, isSound: true };
   });
+}
+
+/** The newest sorts last, also when the clock was set back: the next one then has the name of the last one and a number. */
+function idAfter(last: string | undefined, instant: string): string {
+  if (last === undefined || instant > last) return instant;
+  const [, named = last, count = "0"] = /^(.*Z)-(\d{6})$/.exec(last) ?? [];
+  return `${named}-${String(Number(count) + 1).padStart(6, "0")}`;
 }
 
 /** Not its parents: a domain that was deleted must not come back as an empty folder. */

@@ -370,7 +370,8 @@ const HOW_TO_CONFIRM_WORSE =
 function sayOutcome({ about, asked, before, after, retired }: QuestionOutcome): string {
   if (asked === 0 && retired === 0) return "Questions: they could not be asked.";
   const whose = about === "vectors" ? " with the new vectors" : "";
-  const gone = retired > 0 ? ` ${plural(retired, "question")} not asked: their documents are not in the domain.` : "";
+  const theirs = retired === 1 ? "its document is" : "their documents are";
+  const gone = retired > 0 ? ` ${plural(retired, "question")} not asked: ${theirs} not in the domain.` : "";
   return `Questions: ${after} of ${asked} are answered within the first ${WITHIN}${whose}, ${before} were before.${gone}`;
 }
 

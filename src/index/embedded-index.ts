@@ -117,7 +117,10 @@ export class EmbeddedIndex implements Index {
     this.documents = documentsToRead(store, domain);
     this.crawlDrafts = {
       open: (crawl) => this.#openCrawlDraft(crawl),
-      listOpen: async () => (await this.#openDrafts()).map(({ generationId }) => generationId),
+      listOpen: async (before) => {
+        const latest = before ? before.getTime() / 1000 : Number.POSITIVE_INFINITY;
+        return (await this.#openDrafts()).flatMap((one) => (one.createdAt < latest ? [one.generationId] : []));
+      },
       count: async (generationId) => countDraft((await options.store()).db, generationId),
       sweep: (generationIds) => this.#sweepDrafts(generationIds),
     };

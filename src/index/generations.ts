@@ -224,9 +224,9 @@ export async function openDrafts(sql: Sql, source: SourceKey): Promise<number[]>
 export async function openCrawlDrafts(
   sql: Sql,
   domainId: string,
-): Promise<{ readonly id: number; readonly generationId: string }[]> {
+): Promise<{ readonly id: number; readonly generationId: string; readonly createdAt: number }[]> {
   return sql.all(
-    `SELECT id, generation_id AS "generationId" FROM generations WHERE domain_id = $1 AND source_id = '' AND ${OPEN} ORDER BY id`,
+    `SELECT id, generation_id AS "generationId", created_at AS "createdAt" FROM generations WHERE domain_id = $1 AND source_id = '' AND ${OPEN} ORDER BY id`,
     [domainId],
   );
 }

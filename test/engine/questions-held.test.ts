@@ -4,11 +4,13 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { parseSourceId } from "../../src/contracts/ids.ts";
+import { writeDocument } from "../index/index-fixture.ts";
 import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
 import { DOMAIN, World } from "./world.ts";
 
 const BIRDS = ["heron", "ibis", "kestrel", "lapwing", "merlin", "nightjar", "osprey", "plover", "quail", "robin"];
 const textOf = (bird: string): string => `The ${bird} lays ${bird.length} eggs in spring.`;
+const never = new AbortController().signal;
 const questionsOf = (ending: string): string =>
   JSON.stringify({
     questions: BIRDS.map((bird) => ({ question: `How many eggs does the ${bird} lay?`, document: `${bird}${ending}` })),
@@ -67,6 +69,27 @@ describe("what a folder's crawl holds", () => {
     const after = await stage.tryCrawl({ confirmDeletes: true });
     assert.deepEqual([after.job.result?.error, after.result.problems], ["", []]);
     assert.equal(await held(), undefined);
+  });
+
+  test("stays when maintenance sweeps what a killed crawl left a week ago", async () => {
+    await spoil();
+    await stage.tryCrawl();
+    const dead = await stage.index(async (index) => {
+      const draft = (await index.crawlDrafts?.open("killed")) ?? assert.fail();
+      const source = await draft.source(DOCS);
+      await source.put(await writeDocument(stage.storage, "wren", "The wren was never brought in."), never);
+      await source.stage(never);
+      return draft.generationId;
+    });
+    const open = (): Promise<readonly string[]> =>
+      stage.index(async (index) => (await index.crawlDrafts?.listOpen()) ?? []);
+    await stage.maintain();
+    assert.equal((await open()).length, 2);
+    stage.later(8 * 24);
+    await stage.maintain();
+    const [left, ...others] = await open();
+    assert.ok(left !== undefined && left !== dead && others.length === 0);
+    assert.equal(await held(), 3);
   });
 
   test("is a whole new store, too", async () => {

@@ -7,7 +7,7 @@ import { verifyJob } from "../../src/app/verify-job.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
-import { checkCertificate, formatCertificate, hashCertificate } from "../../src/engine/certificate.ts";
+import { checkCertificate, formatCertificate, hashCertificate, isLate } from "../../src/engine/certificate.ts";
 import { checksumOf, packVector } from "../../src/index/embedding/vectors.ts";
 import { killChild } from "./folder-killer.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
@@ -51,6 +51,31 @@ test("what agrees is certified: everything is counted, and the roots of mirror a
   assert.deepEqual(source?.roots.index, source?.roots.mirror);
   assert.deepEqual(source?.roots.source, source?.roots.mirror, "the bytes of the source are those of the mirror");
   assert.match(log, /\[ 3 \/ 3 \] Verifying/);
+});
+
+test("the last certificate is the latest one, also when the clock was set back; one from the future is late", async () => {
+  await verify(stage);
+  const folder = join(stage.storage, "domains", FOLDERS, "certificates");
+  const [first = ""] = await stage.app.certificates.list(FOLDERS);
+  const future = first.replace(/^\d{4}/, "2099");
+  await rename(join(folder, `${first}.json`), join(folder, `${future}.json`));
+  const ids: string[] = [];
+  for (let count = 0; count < 11; count += 1) {
+    const { data } = await verify(stage);
+    ids.push(data.certificate_file.slice(-"000001.json".length));
+    const domain = await stage.app.domains.get(FOLDERS);
+    const { latest } = await stage.app.certificates.status({ ...domain, maxAge: "1d" });
+    assert.equal(latest?.hash, data.certificate_hash);
+    const before = (await stage.app.certificates.list(FOLDERS))[1] ?? "";
+    assert.equal(data.certificate.statement.previous, (await stage.app.certificates.get(FOLDERS, before)).hash);
+  }
+  assert.deepEqual([ids[0], ids.at(-1)], ["000001.json", "000011.json"]);
+  const now = new Date("2026-11-19T12:00:00Z");
+  const at = (finished_utc: string): boolean => isLate({ finished_utc, max_age: "1d" }, now);
+  assert.deepEqual(
+    [at("2026-11-19T12:10:00Z"), at("2026-11-21T12:00:00Z"), at("2026-11-17T12:00:00Z")],
+    [false, true, true],
+  );
 });
 
 test("certificates follow each other, and none can be altered", async () => {

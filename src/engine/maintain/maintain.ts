@@ -11,6 +11,7 @@ import { plural } from "../../lib/text.ts";
 import { bytesBelow } from "../../mirror/bytes-below.ts";
 import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
 import { garbage, purge } from "../../plan/removals.ts";
+import { sweepOldDrafts } from "../crawl-draft.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { finishErasures } from "../erase/erase.ts";
 import { describeWaiting, isFree, isKnown, type OpenTree, purgeMissingOf, slices, withTree } from "../purge-missing.ts";
@@ -123,6 +124,11 @@ async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise
     );
   }
   if (!opened.index?.retained) return;
+  const { index } = opened;
+  await attempt(`The index of domain '${domain.domainId}'`, maintenance, async () => {
+    const drafts = await sweepOldDrafts(index, { domain, job }, parts);
+    maintenance.tally.addMany("index_leftovers", drafts, 0);
+  });
   const pace = { dryRun: job.dryRun, checkpoint: () => job.checkpoint() };
   const { documents, texts, bytes } = await opened.index.retained.collectGarbage(pace);
   maintenance.tally.addMany("index_leftovers", documents + texts, bytes);
