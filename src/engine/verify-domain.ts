@@ -12,6 +12,7 @@ import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts
 import type { EngineParts } from "./engine-parts.ts";
 import { describeMissingStore } from "./index-target.ts";
 import { createCertificates, keepCertificate } from "./kept-certificates.ts";
+import { findHeld } from "./questions.ts";
 import { findRetired, sharesId } from "./retired-sources.ts";
 import {
   type ItemProof,
@@ -76,6 +77,7 @@ export async function verifyDomain(
       `Readers are shown generation ${state.shown}; what was looked at is the newest, generation ${state.newest}.`,
     );
   }
+  await tellHeld(domain, target, parts, job);
   const verdict = worstOf([
     ...sources.map((one) => one.verdict),
     ...(problems.length > 0 ? ["could not look" as const] : []),
@@ -104,6 +106,22 @@ export async function verifyDomain(
   const late = (await createCertificates(parts).status(domain)).isLate;
   const proof = proofs.length > 0 ? { proof: proofOf(certificate, proofs) } : {};
   return { result: { certificate, certificate_hash: hash, certificate_file, late, ...proof }, damaged };
+}
+
+/** What is held because of the domain's questions differs, as it should. */
+async function tellHeld(
+  { domainId }: Domain,
+  target: IndexToVerify,
+  parts: Pick<EngineParts, "questions">,
+  job: JobContext,
+): Promise<void> {
+  if (target.problem !== undefined) return;
+  const runs = await parts.questions.runs(domainId).catch(() => []);
+  const held = (await findHeld(runs, async () => target.index))?.held ?? 0;
+  if (held === 0) return;
+  job.log(
+    `${plural(held, "addition or change is", "additions and changes are")} held because of the domain's questions: there index and source differ until they are shown. lockstep questions ${domainId} tells more.`,
+  );
 }
 
 /**

@@ -63,7 +63,7 @@ describe("lockstep verify", () => {
       [["FOLDERS", "--quick", "--download"], /A quick verification looks at samples only/],
       [["FOLDERS", "--check", "x.json"], /--check takes a file/],
       [["--check", join(elsewhere, "text.txt")], /neither a certificate nor a proof/],
-      [["--check", "missing.json"], /read 'missing\.json'/],
+      [["--check", "missing.json"], /There is no file .missing\.json./],
     ];
     for (const [args, words] of cases) {
       const { code, err } = await run(...args);

@@ -1,9 +1,12 @@
-// Erasing a document deletes its upload at the service, not only its place in the store.
+// With a store at a service: erasing a document deletes its upload there, too; questions are not asked.
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { openStage, type Stage } from "../stories/stage.ts";
 import { runErase } from "./erase-suite.ts";
 import { findMarker } from "./find-marker.ts";
+import { DOMAIN } from "./world.ts";
 
 const MARKER = "zyxquorvix";
 
@@ -13,6 +16,17 @@ beforeEach(async () => {
   await stage.plant();
 });
 afterEach(() => stage.close());
+
+test("questions are not asked where changes are visible as they are made, and the crawl says so", async () => {
+  const { world } = stage;
+  await world.crawl();
+  const questions = Array.from({ length: 10 }, (_, at) => ({ question: `Question ${at}?`, document: "a.txt" }));
+  await writeFile(join(world.storage, "domains", DOMAIN, "questions.json"), JSON.stringify({ questions }));
+  await stage.change("add", { path: "Travel/new.txt", text: "The new rule." });
+  const { result, log } = await world.crawl();
+  assert.equal(result.questions, undefined);
+  assert.match(log, /The questions of the domain are not asked: its vector store is at a service/);
+});
 
 test("the upload is gone for good, the others stay, and the next crawl uploads nothing", async () => {
   const { world } = stage;

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, test } from "node:test";
 import { parseSourceId } from "../../src/contracts/ids.ts";
 import { writeDocument } from "../index/index-fixture.ts";
 import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
+import { verify } from "./verify-corruptions.ts";
 import { DOMAIN, World } from "./world.ts";
 
 const BIRDS = ["heron", "ibis", "kestrel", "lapwing", "merlin", "nightjar", "osprey", "plover", "quail", "robin"];
@@ -50,6 +51,7 @@ describe("what a folder's crawl holds", () => {
     assert.equal(source.embed.removed, 0);
     assert.deepEqual(await stage.found("heron"), ["heron.md"]);
     assert.equal((await stage.tryCrawl()).result.questions?.verdict, "held", "it is asked again");
+    assert.match((await verify(stage)).log, /3 additions and changes are held because of the domain's questions/);
     const confirmed = await stage.tryCrawl({ steps: ["embed"], confirmWorse: true });
     assert.equal(confirmed.result.questions?.verdict, "confirmed");
     assert.deepEqual(await stage.found("heron"), []);
