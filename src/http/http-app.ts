@@ -12,6 +12,7 @@ import { documentEndpoints } from "./endpoints/document-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
 import { eraseEndpoints } from "./endpoints/erase-endpoints.ts";
 import { explainEndpoints } from "./endpoints/explain-endpoints.ts";
+import { feedbackEndpoints } from "./endpoints/feedback-endpoints.ts";
 import { functionEndpoints } from "./endpoints/function-endpoints.ts";
 import { generationEndpoints } from "./endpoints/generation-endpoints.ts";
 import { ingestEndpoints } from "./endpoints/ingest-endpoints.ts";
@@ -111,6 +112,7 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...answerEndpoints(app),
     ...generationEndpoints(app),
     ...questionEndpoints(app),
+    ...feedbackEndpoints(app),
     ...uploadEndpoints(app),
     ...documentEndpoints(app),
     ...maintenanceEndpoints(app),

@@ -21,6 +21,7 @@ import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
 import { createQuestions } from "../../src/engine/edit-questions.ts";
 import { createFailures } from "../../src/engine/failures.ts";
+import { createFeedback } from "../../src/engine/feedback.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import { createCertificates } from "../../src/engine/kept-certificates.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
@@ -212,6 +213,13 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       versionOf: async () => undefined,
       revision: async () => "",
     },
+    feedback: createFeedback({
+      domains,
+      ledgers: openTestLedgers(join(folder, "crawler")),
+      now: () => new Date(),
+      failures: { list: async (domainId) => ({ domainId, sources: [], groups: [], acknowledged: [] }) },
+      leftOut: async () => 0,
+    }),
     failures: createFailures({
       domains,
       crawlerFolder: join(folder, "crawler"),

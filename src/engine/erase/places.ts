@@ -84,6 +84,7 @@ export const PLACES: readonly ErasedPlace[] = [
     covers: ["domains/<DOMAIN_ID>/questions.json", "domains/<DOMAIN_ID>/question-runs.json"],
     erase: eraseQuestions,
   },
+  { name: "feedback", covers: ["ledger.feedback"], erase: eraseFeedback },
   { name: "logs of jobs", covers: ["jobs/<router>/"], erase: maskJobs },
   { name: "audit log", covers: ["audit/YYYY-MM.jsonl"], erase: maskAudit },
   {
@@ -201,6 +202,20 @@ async function eraseQuestions(item: LeavingItem, { domain, parts, job }: PlaceCo
     questions: set.questions.filter((one) => !isOf(one)),
   }));
   return { removed };
+}
+
+/** Questions and answers that name it, cite it or quote it. */
+async function eraseFeedback(item: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {
+  const { feedback } = parts.ledgers;
+  const rows = await feedback.of(domain.domainId);
+  if (rows.length === 0) return { removed: 0 };
+  const quotes = await item.quotes();
+  const cited = new Set<string>(item.fileIds);
+  const named = rows.filter(
+    ({ question, answer, fileIds }) => fileIds.some((id) => cited.has(id)) || quotes.isIn(`${question}\n${answer}`),
+  );
+  const ids = named.map(({ id }) => id);
+  return { removed: job.dryRun ? ids.length : await feedback.remove(domain.domainId, ids) };
 }
 
 async function maskJobs({ words }: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {
