@@ -70,6 +70,8 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "extract/guess-encoding.ts",
     "extract/web/page-images.ts",
     "extract/web/survey-page.ts",
+    "backends/embedded/answers/question-in-context.ts",
+    "index/answers/kinds-of-answers.ts",
     "index/embedding/dot-products.ts",
     "index/search/find-candidates.ts",
     "ledger/registry/waiting-index.ts",
@@ -102,5 +104,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/web/site/crawl-limits.ts",
     "sources/web/site/crawl-traps.ts",
     "sources/web/site/crawl-visitor.ts",
+    "sources/web/site/session-addresses.ts",
   ],
 };

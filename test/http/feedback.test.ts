@@ -34,7 +34,7 @@ describe("feedback", () => {
   const as = (who: string, what: string, json?: object): Promise<Reply> =>
     ask(server.url, what, { headers: { authorization: `Bearer ${keys.get(who)}` }, ...(json && { json }) });
   const vote = (who: string, given: object): Promise<Reply> =>
-    as(who, "POST /v2/feedback/create", {
+    as(who, "POST /v2/feedback", {
       domain_id: FOLDERS,
       question: "How many days?",
       answer: "Thirty.",

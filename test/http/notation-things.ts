@@ -208,6 +208,7 @@ export function thingsOf(
       }),
     },
     "/v2/search": { needs: ["query"], act: async () => ({ query: "hotels", domain_id: DOMAIN }) },
+    "/v2/search/answer": { needs: ["query"], act: async () => ({ query: "hotels", domain_id: DOMAIN }) },
     "/v2/search/explain": {
       needs: ["domain_id", "query", "document"],
       act: async () => ({ domain_id: DOMAIN, query: "hotels", document: "Handbook.md" }),
@@ -255,15 +256,12 @@ export function thingsOf(
     "/v2/describe": { act: ofDomain },
     "/v2/domains/certificates": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/certificates/get": { needs: ["domain_id"], act: verified },
-    "/v2/feedback": {
-      create: (serial) => ({ domain_id: DOMAIN, question: `Is ${serial} even?`, answer: "Yes.", vote: "down" }),
-    },
     "/v2/domains/feedback": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/feedback/dismiss": {
       needs: ["domain_id", "question"],
       async act() {
         const json = { domain_id: DOMAIN, question: `Is ${++made} odd?`, vote: "down" };
-        await post("/v2/feedback/create", { json });
+        await post("/v2/feedback", { json });
         return { domain_id: json.domain_id, question: json.question };
       },
     },

@@ -36,6 +36,7 @@ export const ADDITIONS = [
   "- L(jh): `/v2/domains/check_source?source_type={type}&site_url={url}&sharepoint_url_part={path}&list_name={name}&filter={odata}&source_id={id}&start_urls={urls}` - The same of a source that is in no domain yet",
   "- L(jh): `/v2/describe?domain_id={id}` - What can be searched, and how far it is proved",
   "- L(jhu): `/v2/search?query={text}&domain_id={id}&certificate=[true|false]` - Passages",
+  "- L(jhs): `/v2/search/answer?query={text}&domain_id={id}&model=[true|false]` - The answer to a question, each sentence with its sources",
   "- L(jh): `/v2/search/explain?domain_id={id}&query={text}&document={name}` - Why a document is found, or not",
   "- L(jhs): `/v2/crawler/verify?domain_id={id}&download=[true|false]&quick=[true|false]&repair=[true|false]&prove={item}` - Whether source, mirror and index say the same",
   "- L(jhs): `/v2/maintenance?domain_id={id}&unreferenced=[true|false]&confirm_deletes=[true|false]&dry_run=false` - Takes away what nobody needs",
@@ -58,7 +59,6 @@ export const ADDITIONS = [
   "- L(jh): `/v2/domains/generations/difference?domain_id={id}&from={number}&to={number}`",
   "- A(jh): `/v2/domains/generations/rollback?domain_id={id}&generation={number}&dry_run=false`",
   "- A(jh): `/v2/domains/generations/release?domain_id={id}&dry_run=false`",
-  "- C(jh): `/v2/feedback` - What somebody thinks of an answer",
   "- L(jh): `/v2/domains/feedback?domain_id={id}` - What was asked in vain",
   "- A(jh): `/v2/domains/feedback/dismiss?domain_id={id}&question={text}` - It is solved",
   "- L(jh): `/v2/domains/questions?domain_id={id}` - What readers of a domain ask",
@@ -77,8 +77,8 @@ export const ADDITIONS = [
   "- L(r): `/v2/ingest/images/get?item_id={id}&image_id={id}&size=[full|thumbnail]` - A picture of a page",
 ] as const;
 
-/** Those that take bytes, which the notation has no letter for; they are tested where their bytes are. */
-export const WITH_BYTES = ["/v2/domains/uploads/put"] as const;
+/** Those that take bytes or a body and make nothing that is listed: the notation has no letter for them, and their own tests call them. */
+export const WITH_BYTES = ["/v2/domains/uploads/put", "/v2/feedback"] as const;
 
 /** Those that need a key, because from the first one on everybody has to bring one. */
 export const WITH_A_KEY = ["- L(jhu)C(j)D(j): `/v2/keys` - API keys, with which others come in"] as const;

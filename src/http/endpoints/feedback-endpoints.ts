@@ -17,7 +17,7 @@ export function feedbackEndpoints(app: App): Endpoint[] {
 
 function vote({ feedback }: App): Endpoint {
   return endpoint({
-    path: "/v2/feedback/create",
+    path: "/v2/feedback",
     forReaders: true,
     methods: ["POST"],
     formats: ["json", "html"],
@@ -35,7 +35,7 @@ function vote({ feedback }: App): Endpoint {
       file_ids: withDefault(text, "", "The files that it cites, separated by commas."),
     },
     examples: [
-      `curl '{origin}/v2/feedback/create' -H 'content-type: application/json' -d '{"domain_id":"DEMO","question":"How many vacation days do I get?","answer":"Everybody has 30 days.","vote":"down"}'`,
+      `curl '{origin}/v2/feedback' -H 'content-type: application/json' -d '{"domain_id":"DEMO","question":"How many vacation days do I get?","answer":"Everybody has 30 days.","vote":"down"}'`,
     ],
     async run({ body }, { principal }) {
       const { domain_id, question, answer, vote, file_ids } = body;

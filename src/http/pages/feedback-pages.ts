@@ -20,9 +20,9 @@ export interface VotedAnswer {
 
 /** Two buttons below an answer, which work without scripts, too. */
 export function voteForm({ domainId, question, answer, fileIds }: VotedAnswer): Html {
-  return html`<form class="vote" action="/v2/feedback/create?format=html" method="post" data-vote>
+  return html`<form class="vote" action="/v2/feedback?format=html" method="post" data-vote>
 <input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="question" value="${question}"><input type="hidden" name="answer" value="${answer}"><input type="hidden" name="file_ids" value="${fileIds.join(",")}">
-<span class="quiet" data-part="asked">Was this right?</span> <button class="small" name="vote" value="up" aria-label="The answer is right"><span aria-hidden="true">👍</span> Yes</button> <button class="small" name="vote" value="down" aria-label="The answer is wrong or missing"><span aria-hidden="true">👎</span> No</button>
+<span class="quiet" data-part="asked">Was this right?</span> <button class="small" name="vote" value="up"><span aria-hidden="true">👍</span> Yes<span class="visually-hidden">, the answer is right</span></button> <button class="small" name="vote" value="down"><span aria-hidden="true">👎</span> No<span class="visually-hidden">, the answer is wrong or missing</span></button>
 <span role="status" data-part="said"></span></form>`;
 }
 
