@@ -23,6 +23,7 @@ import { Mirror } from "../mirror/mirror.ts";
 import { whyUnwanted } from "../plan/detect-changes.ts";
 import { documentOf } from "./commit-plan.ts";
 import { crawlRequest } from "./crawl-request.ts";
+import { partsFor } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { keepUnregistered } from "./ingest/registered-addresses.ts";
 import {
@@ -274,9 +275,8 @@ class Verification {
       force: config.kind.holdsRegistered?.(config) ?? false,
       checksum: this.#request.download,
     });
-    const job: JobContext = { ...this.#job, dryRun: true };
-    const step = { run: this.#run, request: crawlRequest(this.#run.domainId), ledger, job };
-    return keepUnregistered(source, step, this.#parts);
+    const step = { run: this.#run, request: crawlRequest(this.#run.domainId), ledger };
+    return keepUnregistered(source, step, partsFor(this.#parts, { dryRun: true }));
   }
 
   #noteProblem(problem: string): void {

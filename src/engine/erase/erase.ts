@@ -78,7 +78,7 @@ export async function erase(request: EraseRequest, parts: EngineParts, job: JobC
   const { domainId, copies: withCopies, reason, by } = request;
   checkWanted(request);
   await refuseWhileRenamed(parts.domainsFolder, domainId);
-  if (!job.dryRun) await finishErasures(domainId, parts, job);
+  await finishErasures(domainId, parts, job);
   const domain = await readDomain(domainId, parts, job);
   const own = await openDomain(domain, parts, job);
   const found = await findItems(domain, request, own.stores.find(({ isOwn }) => isOwn)?.index, parts);
@@ -135,6 +135,7 @@ export async function erase(request: EraseRequest, parts: EngineParts, job: JobC
 
 /** Finishes what was interrupted. The caller must hold no lease of the domain's sources. */
 export async function finishErasures(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<void> {
+  if (job.dryRun) return;
   const { erased } = await parts.erasures.read(domainId);
   const open = Map.groupBy(
     erased.filter(({ finishedAt }) => finishedAt === ""),
