@@ -3,7 +3,7 @@ import { ownerOf } from "../contracts/access.ts";
 import type { Backend, Searching } from "../contracts/backend.ts";
 import { BusyError, DamagedError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, JobId } from "../contracts/ids.ts";
-import type { JobContext } from "../contracts/job.ts";
+import type { JobContext, JobRecord } from "../contracts/job.ts";
 import type { ArchivedMaps, LedgerSource, Ledgers } from "../contracts/ledger.ts";
 import type { ReportId, ReportSummary } from "../contracts/report.ts";
 import type { SourceKind } from "../contracts/source-kind.ts";
@@ -14,7 +14,7 @@ import { applyStoredPlan } from "../engine/apply-stored-plan.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
 import { cleanupMetadata } from "../engine/cleanup-metadata.ts";
 import { crawl } from "../engine/crawl.ts";
-import { crawlRequest } from "../engine/crawl-request.ts";
+import { type CrawlResult, crawlRequest } from "../engine/crawl-request.ts";
 import { planDeletion } from "../engine/delete-domain.ts";
 import { createDocuments } from "../engine/documents.ts";
 import { createDomainStatuses } from "../engine/domain-status.ts";
@@ -24,6 +24,7 @@ import { blockedIn, withoutErased } from "../engine/erase/blocked-items.ts";
 import { erase } from "../engine/erase/erase.ts";
 import { allowErased, liftHold, setHold } from "../engine/erase/holds.ts";
 import { explainDocument } from "../engine/explain.ts";
+import { createFailures } from "../engine/failures.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
@@ -183,6 +184,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       return ingest();
     },
     documents: createDocuments(parts),
+    failures: createFailures({ ...parts, troubles: (domainId) => findTroubles(jobs, domainId) }),
     searchableDocuments: openSearchableDocuments(parts, searching),
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
@@ -197,7 +199,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     verify: (request, options, job) =>
       logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
     questions: createQuestions(parts),
-    uploads: createUploads({ ...parts, storagePath: config.storagePath }, () => app),
+    uploads: createUploads(parts, () => app),
     certificates: createCertificates(parts),
     ...erasureVerbs(parts),
     ...searchVerbs(parts, searching),
@@ -278,6 +280,24 @@ async function verify(
   job: JobContext,
 ): Promise<VerifyResult> {
   return repair ? await repairDomain(request, parts, job) : (await verifyDomain(request, parts, job)).result;
+}
+
+/** Crawls of one source say nothing of the others. */
+const TOLD_CRAWLS = 10;
+
+/** Returns what the last crawl of each source said of it. */
+async function findTroubles(jobs: JobStore, domainId: DomainId): Promise<ReadonlyMap<string, string>> {
+  const isTelling = ({ object, dryRun, endedAt, result }: JobRecord): boolean =>
+    object === domainId && !dryRun && endedAt !== "" && isJsonObject(result?.data);
+  const crawls = await jobs.list({ router: "crawler", matching: isTelling, limit: TOLD_CRAWLS });
+  const said = new Map<string, string>();
+  for (const { result } of crawls) {
+    const { sources } = (result?.data ?? {}) as Partial<CrawlResult>;
+    for (const source of Array.isArray(sources) ? sources : []) {
+      if (!said.has(source.source_id)) said.set(source.source_id, source.error);
+    }
+  }
+  return said;
 }
 
 type ErasureVerb = "erase" | "erasures" | "allowErased" | "setHold" | "liftHold";

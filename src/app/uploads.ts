@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -13,10 +13,10 @@ import { crawlRequest } from "../engine/crawl-request.ts";
 import type { EngineParts } from "../engine/engine-parts.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import { removeEmptyFolders } from "../lib/file-system.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { sayBytes } from "../lib/text.ts";
-import { isFolderSource, uploadsFolder } from "../sources/folder/folder-kind.ts";
-import { type FolderSourceConfig, UPLOADS } from "../sources/folder/folder-source-codec.ts";
+import { PRIVATE_FOLDER, UPLOADING_FOLDER } from "../mirror/layout.ts";
 import type { App } from "./app.ts";
 import { crawlJob } from "./jobs.ts";
 
@@ -59,47 +59,52 @@ export interface Uploads {
   bringIn(domainId: DomainId): Promise<JobWork>;
 }
 
-const SOURCE = parseSourceId(UPLOADS);
+/** The source that holds what was uploaded, unless the domain has another one for it. */
+const SOURCE = parseSourceId("uploads");
 const MAX_PATH = 800;
 /** Bytes of one name: file systems take 255, and the mirror adds to it. */
 const MAX_NAME = 200;
 const MAX_LISTED = 10_000;
 
-type Parts = Pick<EngineParts, "domains" | "erasures" | "ledgers" | "acceptedTypes"> & {
-  readonly storagePath: string;
-};
+type Parts = Pick<EngineParts, "domains" | "erasures" | "ledgers" | "acceptedTypes">;
+
+/** Where a domain's uploads are, or would be. */
+interface Holder {
+  readonly config: SourceConfig;
+  readonly folder: string;
+  readonly maxBytes: number;
+}
 
 export function createUploads(parts: Parts, app: () => Pick<App, "crawl" | "checkCrawl">): Uploads {
-  const folderOf = (domainId: DomainId): string => uploadsFolder(parts.storagePath, domainId);
   return {
     async limits(domainId) {
-      const { maxFileBytes } = sourceFor(await parts.domains.get(domainId), parts);
-      return { maxBytes: maxFileBytes, types: [...parts.acceptedTypes].sort() };
+      const { maxBytes } = holderFor(await parts.domains.get(domainId), parts);
+      return { maxBytes, types: [...parts.acceptedTypes].sort() };
     },
     async list(domainId) {
-      const config = sourceOf(await parts.domains.get(domainId));
-      return config ? await listFiles(domainId, config, folderOf(domainId), parts) : [];
+      const holder = holderOf(await parts.domains.get(domainId));
+      return holder ? await listFiles(domainId, holder, parts) : [];
     },
     async put(domainId, called, content, bytes) {
       const domain = await parts.domains.get(domainId);
-      const config = sourceFor(domain, parts);
+      const holder = holderFor(domain, parts);
       const path = checkPath(called);
       checkType(path, parts.acceptedTypes);
-      checkSize(path, bytes ?? 0, config);
-      await refuseErased(domainId, path, config, parts);
-      const target = join(folderOf(domainId), path);
+      checkSize(path, bytes ?? 0, holder);
+      await refuseErased(domainId, path, holder, parts);
+      const target = join(holder.folder, path);
       const isNew = !(await isFile(target, path));
-      const written = await writeWhole(target, path, content, { config, folder: folderOf(domainId) });
-      if (!sourceOf(domain)) await addSource(domain, config, parts);
+      const written = await writeWhole(target, path, content, holder);
+      if (!holderOf(domain)) await addSource(domain, holder, parts);
       return { isNew, bytes: written };
     },
     async remove(domainId, called) {
-      const domain = await parts.domains.get(domainId);
       const path = checkPath(called);
-      const config = sourceOf(domain);
-      const isGone = config && (await config.kind.deleteUpload?.({ domainId, config }, path));
-      if (!isGone) throw new NotFoundError(`Domain '${domainId}' has no uploaded file '${path}'.`);
-      await removeEmptyFolders(dirname(join(folderOf(domainId), path)), folderOf(domainId));
+      const holder = holderOf(await parts.domains.get(domainId));
+      const file = await holder?.config.kind.uploads?.find({ domainId, config: holder.config }, path);
+      if (!holder || !file) throw new NotFoundError(`Domain '${domainId}' has no uploaded file '${path}'.`);
+      await rm(file);
+      await removeEmptyFolders(dirname(file), holder.folder);
     },
     async bringIn(domainId) {
       // Whoever removes an upload means it: the guard is for sources that lost something by themselves.
@@ -115,28 +120,36 @@ export function createUploads(parts: Parts, app: () => Pick<App, "crawl" | "chec
   };
 }
 
-function sourceOf({ sources }: Domain): FolderSourceConfig | undefined {
-  return sources.filter(isFolderSource).find(({ root }) => root === UPLOADS);
+function holderOf({ domainId, sources }: Domain): Holder | undefined {
+  const config = sources.find((source) => source.kind.uploads?.holds(source));
+  return config && holderIn(domainId, config);
+}
+
+function holderIn(domainId: DomainId, config: SourceConfig): Holder {
+  const { uploads } = config.kind;
+  if (!uploads) throw new Error(`hold uploads: sources of kind '${config.sourceType}' cannot`);
+  return { config, folder: uploads.folderOf(domainId), maxBytes: uploads.maxFileBytes(config) };
 }
 
 /** The source as it is, or as it would be added. */
-function sourceFor(domain: Domain, { domains }: Pick<Parts, "domains">): FolderSourceConfig {
-  const existing = sourceOf(domain);
+function holderFor(domain: Domain, { domains }: Pick<Parts, "domains">): Holder {
+  const existing = holderOf(domain);
   if (existing) return existing;
-  if (domain.sources.some(({ sourceId }) => sourceId.toLowerCase() === UPLOADS)) {
+  if (domain.sources.some(({ sourceId }) => sourceId.toLowerCase() === SOURCE)) {
     throw new ConflictError(
-      `Domain '${domain.domainId}' has another source called '${UPLOADS}', so nothing can be uploaded to it. Rename that source.`,
+      `Domain '${domain.domainId}' has another source called '${SOURCE}', so nothing can be uploaded to it. Rename that source.`,
     );
   }
+  const kind = domains.kinds.all.find(({ uploads }) => uploads);
   const problems: string[] = [];
-  const [made] = parseSources(domains.kinds.get("folder_sources"), [{ source_id: UPLOADS, root: UPLOADS }], problems);
-  if (!made || !isFolderSource(made)) throw new Error(`make the source '${UPLOADS}': ${problems.join(" ")}`);
-  return made;
+  const [made] = kind ? parseSources(kind, [{ source_id: SOURCE, ...kind.uploads?.fields }], problems) : [];
+  if (!made) throw new Error(`make the source '${SOURCE}': ${problems.join(" ")}`);
+  return holderIn(domain.domainId, made);
 }
 
-async function addSource(domain: Domain, config: SourceConfig, { domains }: Parts): Promise<void> {
+async function addSource(domain: Domain, { config }: Holder, { domains }: Parts): Promise<void> {
   const now = await domains.get(domain.domainId);
-  if (sourceOf(now)) return;
+  if (holderOf(now)) return;
   await domains.update({ ...now, sources: [...now.sources, config] }, now);
 }
 
@@ -168,18 +181,17 @@ function checkType(path: string, accepted: ReadonlySet<string>): void {
   );
 }
 
-function checkSize(path: string, bytes: number, { maxFileBytes }: FolderSourceConfig): void {
-  if (bytes <= maxFileBytes) return;
-  throw new BadInputError(`'${path}' is too large: ${sayBytes(bytes)}, of ${sayBytes(maxFileBytes)} allowed.`);
+function checkSize(path: string, bytes: number, { maxBytes }: Holder): void {
+  if (bytes <= maxBytes) return;
+  throw new BadInputError(`'${path}' is too large: ${sayBytes(bytes)}, of ${sayBytes(maxBytes)} allowed.`);
 }
 
 async function refuseErased(
   domainId: DomainId,
   path: string,
-  config: SourceConfig,
+  { config: { sourceType, sourceId } }: Holder,
   { erasures }: Parts,
 ): Promise<void> {
-  const { sourceType, sourceId } = config;
   const hash = pathHash({ sourceType, sourceId }, path);
   const { erased } = await erasures.read(domainId);
   if (!erased.some((one) => one.sourceId === sourceId && one.pathHashes.includes(hash))) return;
@@ -199,9 +211,9 @@ async function writeWhole(
   target: string,
   path: string,
   content: AsyncIterable<Uint8Array>,
-  { config, folder }: { readonly config: FolderSourceConfig; readonly folder: string },
+  holder: Holder,
 ): Promise<number> {
-  const aside = join(dirname(folder), ".lockstep", "uploading");
+  const aside = join(dirname(holder.folder), PRIVATE_FOLDER, UPLOADING_FOLDER);
   await mkdir(aside, { recursive: true });
   await sweep(aside);
   const part = join(aside, randomUUID());
@@ -209,7 +221,7 @@ async function writeWhole(
   async function* measured(): AsyncGenerator<Uint8Array> {
     for await (const chunk of content) {
       bytes += chunk.length;
-      checkSize(path, bytes, config);
+      checkSize(path, bytes, holder);
       yield chunk;
     }
   }
@@ -239,22 +251,7 @@ async function sweep(folder: string): Promise<void> {
   }
 }
 
-async function removeEmptyFolders(from: string, top: string): Promise<void> {
-  for (let folder = from; folder.length > top.length; folder = dirname(folder)) {
-    const isEmpty = await rmdir(folder).then(
-      () => true,
-      () => false,
-    );
-    if (!isEmpty) return;
-  }
-}
-
-async function listFiles(
-  domainId: DomainId,
-  config: FolderSourceConfig,
-  folder: string,
-  { ledgers }: Parts,
-): Promise<UploadedFile[]> {
+async function listFiles(domainId: DomainId, { config, folder }: Holder, { ledgers }: Parts): Promise<UploadedFile[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
     if (isErrno(error, "ENOENT")) return [];
     throw error;

@@ -1,3 +1,4 @@
+import type { App } from "../app/app.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import { parseDomainId, parseSourceId } from "../contracts/ids.ts";
 import { FILE_STATUSES, type LineageEvent } from "../contracts/manifest.ts";
@@ -11,8 +12,10 @@ import type {
   SectionsRequest,
   SectionsView,
 } from "../engine/documents.ts";
+import type { FailuresView } from "../engine/failures.ts";
 import type { Hunk } from "../lib/line-difference.ts";
 import { plainText, plural, sayBytes } from "../lib/text.ts";
+import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { plainLine } from "./terminal-text.ts";
@@ -24,7 +27,16 @@ export const documentsCommand: Command = {
   arguments: ["DOMAIN", "[DOCUMENT]"],
   options: {
     source: { value: "source", help: "Only those of this source." },
-    status: { value: "status", choices: FILE_STATUSES, help: "Only those in this state." },
+    status: {
+      value: "status",
+      choices: FILE_STATUSES,
+      help: "Only those in this state; error: what failed, of every kind of source, with what to do.",
+    },
+    acknowledge: {
+      value: "name",
+      help: "Acknowledges a failure: an item by path or id, a group by its id, or all. Listed apart until reason or content change.",
+    },
+    withdraw: { value: "name", help: "Makes an acknowledged failure new again: an item, a group, or all." },
     path: { value: "text", help: "Only those with this in their path." },
     limit: { value: "number", default: USUAL_LIMIT, help: "How many at most." },
     version: {
@@ -38,6 +50,8 @@ export const documentsCommand: Command = {
   },
   examples: [
     "lockstep documents DEMO --status missing",
+    "lockstep documents DEMO --status error",
+    "lockstep documents DEMO --acknowledge scans/old.pdf",
     "lockstep documents DEMO handbook/travel.md",
     "lockstep documents DEMO handbook/travel.md --version v1",
     "lockstep documents DEMO handbook/travel.md --difference v1..v2",
@@ -47,13 +61,60 @@ export const documentsCommand: Command = {
     const request = readRequest(call);
     const app = await openApp();
     try {
-      await answer(app.documents, request, call);
+      const { name, query } = request;
+      const done = await changeFailures(app, query, call);
+      if (done !== undefined) process.stdout.write(done);
+      else if (name === undefined && query.status === "error" && query.text === "") {
+        show(await app.failures.list(query.domainId, query.sourceId), call.flag("json"), formatFailures);
+      } else await answer(app.documents, request, call);
       return 0;
     } finally {
       await app.close();
     }
   },
 };
+
+/** undefined: nothing of that kind was asked for. */
+async function changeFailures(
+  app: App,
+  { domainId, sourceId }: DocumentsQuery,
+  call: Call,
+): Promise<string | undefined> {
+  const verb = call.text("acknowledge") === undefined ? "withdraw" : "acknowledge";
+  const given = call.text(verb);
+  if (given === undefined) return undefined;
+  const of = { domainId, sourceId };
+  const isGroup = /^[0-9a-f]{12}$/.test(given);
+  const choice = given === "all" ? of : isGroup ? { ...of, group: given } : { ...of, items: [given] };
+  const count = await audited(app.audit, () => app.failures[verb](choice));
+  return `${plural(count, "failure")} ${verb === "withdraw" ? "made new again" : "acknowledged"}.\n`;
+}
+
+const NAMED = 20;
+
+function formatFailures({ sources, groups, acknowledged }: FailuresView): string[] {
+  const lines = sources.flatMap(({ sourceId, reason, remedy }) => [
+    `Source '${sourceId}' could not be read whole: ${plainText(reason)}`,
+    `  ${remedy}`,
+    "",
+  ]);
+  lines.push(...groups.flatMap(formatGroup));
+  if (acknowledged.length > 0) lines.push("Acknowledged", "", ...acknowledged.flatMap(formatGroup));
+  const count = (all: FailuresView["groups"]): number => all.reduce((sum, { failures }) => sum + failures.length, 0);
+  const known = count(acknowledged);
+  return [...lines, `${count(groups)} failed${known > 0 ? `, ${known} acknowledged` : ""}.`];
+}
+
+function formatGroup({ id, reason, remedy, failures }: FailuresView["groups"][number]): string[] {
+  const more = failures.length > NAMED ? [`  and ${failures.length - NAMED} more; --json has all`] : [];
+  return [
+    `${plural(failures.length, "item")}: ${plainText(reason)} (group ${id})`,
+    `  ${remedy}`,
+    ...failures.slice(0, NAMED).map(({ sourceId, path }) => `  ${sourceId}  ${plainText(path)}`),
+    ...more,
+    "",
+  ];
+}
 
 interface DocumentsRequest {
   readonly query: DocumentsQuery;

@@ -181,6 +181,26 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
+/** A failure that somebody knows of, as it was then. */
+export interface AcknowledgedFailure {
+  readonly itemId: ItemId;
+  readonly step: "download" | "process" | "embed";
+  readonly reason: string;
+  /** Of the content that failed: its hash, or size and time as listed. */
+  readonly content: string;
+  readonly at: string;
+}
+
+/** Failures that are known, of all sources. Lost with the ledger: then they are new again. */
+export interface Acknowledgements {
+  /** None for a source that was never crawled. */
+  of(source: LedgerSource): Promise<readonly AcknowledgedFailure[]>;
+  /** Replaces earlier ones of the same items. */
+  put(source: LedgerSource, failures: readonly AcknowledgedFailure[]): Promise<void>;
+  /** Returns how many there were. */
+  remove(source: LedgerSource, items: readonly ItemId[]): Promise<number>;
+}
+
 /** What the ledger remembers of an item, in all tables. */
 export interface LedgerTraces {
   readonly rows: number;
@@ -242,6 +262,7 @@ export interface Ledgers {
   /** Vector stores that are not the domains' own. */
   readonly stores: OtherStores;
   readonly schedules: ScheduleStates;
+  readonly acknowledgements: Acknowledgements;
   readonly uploads: UploadJournals;
   readonly leases: Leases;
   /** Imports users' edits of the map files first, unless the ledger has newer data. */

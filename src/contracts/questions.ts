@@ -48,8 +48,9 @@ export interface QuestionRun {
   /** Questions whose document the domain does not have (any more): not asked. */
   readonly retired: number;
   readonly verdict: QuestionVerdict;
-  /** Documents that are held. */
+  /** Documents that were held, and the draft that has them; "" if there is none. */
   readonly held: number;
+  readonly heldDraft: string;
   readonly lost: readonly LostQuestion[];
 }
 

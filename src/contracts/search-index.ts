@@ -270,8 +270,8 @@ export interface Index {
 export interface ShownDocuments {
   /** Returns those of these items that the newest generation has, or will have after the preview. */
   newest(source: SourceId, items: readonly ItemId[], preview?: Preview): Promise<readonly IndexedRef[]>;
-  /** Returns the documents of the newest generation that have this file id, item id, path, URL or name; at most 20. */
-  called(name: string, source?: SourceId): Promise<SectionsFound["documents"]>;
+  /** Returns the documents of the newest generation that have this file id, item id, path, URL or name, or of what it will be after the preview; at most 20. */
+  called(name: string, source?: SourceId, preview?: Preview): Promise<SectionsFound["documents"]>;
   /** Returns those of these items that readers are shown. */
   of(source: SourceId, items: readonly ItemId[]): Promise<readonly IndexedRef[]>;
   /** Throws BadInputError for a generation that is not kept. */
@@ -468,6 +468,8 @@ export interface CrawlDrafts {
   open(crawl: string): Promise<CrawlDraft>;
   /** Returns the ids of drafts of the domain that were neither committed nor swept; crawls may be filling them. */
   listOpen(): Promise<readonly string[]>;
+  /** How many documents an open draft brings or takes away; 0 if it is not open any more. Others may have taken up what it had. */
+  count(generationId: string): Promise<number>;
   /** Deletes drafts whose crawls are dead. Until then their texts and vectors stay, and are reused. */
   sweep(generationIds: readonly string[]): Promise<void>;
 }
@@ -483,8 +485,9 @@ export interface CrawlDraft {
   /** What is staged so far. */
   changes(): Promise<DraftChanges>;
   /**
-   * Moves additions and changes into a draft of their own, which stays, with texts and vectors, until it is swept. What is left are
-   * removals.
+   * Moves additions and changes into a draft of their own, which stays, with texts and vectors, until it is swept. A document that lost
+   * its text is a change. What is left are removals, and additions with the content of what is removed: documents that moved from one
+   * source to another.
    */
   hold(): Promise<HeldDraft>;
   /**

@@ -136,14 +136,27 @@ export interface SourceKind<C extends SourceConfig = SourceConfig> {
   leavesOutDrafts?(source: C): boolean;
   /** It holds registered addresses, not a crawled site. */
   holdsRegistered?(source: C): boolean;
-  /** Present for kinds whose files may have been uploaded to us: deletes such a file; false if it is none, or gone. */
-  deleteUpload?(run: SourceRun<C>, path: string): Promise<boolean>;
+  /** What to do about a failure with this reason, in sentences; undefined: nothing that is particular to this kind. */
+  remedyFor?(reason: string): string | undefined;
+  /** Present for a kind that can hold what people upload to a domain. */
+  readonly uploads?: UploadHolder<C>;
   /** Present for kinds that can be watched. */
   watch?(source: C): SourceWatch;
 
   open(run: SourceRun<C>, options: SourceOptions): Source;
   /** Present for kinds whose originals must be converted. */
   openConverter?(): Converter;
+}
+
+/** The files that people uploaded have no other source: what is deleted here is gone. */
+export interface UploadHolder<C extends SourceConfig = SourceConfig> {
+  /** Its own fields of a source that holds uploads, as in `domain.json`. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  holds(source: C): boolean;
+  folderOf(domainId: DomainId): string;
+  maxFileBytes(source: C): number;
+  /** Returns the file with this path, if the source holds uploads and it is there. */
+  find(run: SourceRun<C>, path: string): Promise<string | undefined>;
 }
 
 /** One source of one domain. */

@@ -193,9 +193,23 @@ export function encodeRun({
   retired,
   verdict,
   held,
+  heldDraft,
   lost,
 }: QuestionRun) {
-  return { at_utc: at, about, generation_id: generationId, asked, before, after, retired, verdict, held, lost };
+  const draft = heldDraft === "" ? {} : { held_draft_id: heldDraft };
+  return {
+    at_utc: at,
+    about,
+    generation_id: generationId,
+    asked,
+    before,
+    after,
+    retired,
+    verdict,
+    held,
+    ...draft,
+    lost,
+  };
 }
 
 function decodeRuns(json: JsonObject): readonly QuestionRun[] {
@@ -214,6 +228,7 @@ function decodeRuns(json: JsonObject): readonly QuestionRun[] {
       retired: numberIn(run, "retired", 0),
       verdict: text("verdict") as QuestionRun["verdict"],
       held: numberIn(run, "held", 0),
+      heldDraft: run["held_draft_id"] === undefined ? "" : text("held_draft_id"),
       lost: Array.isArray(lost) ? (lost as unknown as LostQuestion[]) : fail("'lost' must be a list"),
     };
   });

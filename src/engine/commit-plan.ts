@@ -82,9 +82,8 @@ export interface StagedPlan extends PlanOutcome {
   readonly allowEmpty: boolean;
   /**
    * After the commit: records what the index has now, whatever others did meanwhile. `isHeld`: additions and changes were not committed.
-   * Returns false if some of it was left out.
    */
-  record(step: EmbedStep, options: { readonly isHeld: boolean }): Promise<boolean>;
+  record(step: EmbedStep, options: { readonly isHeld: boolean }): Promise<Recorded>;
   /** Takes it out of the draft. */
   discard(): Promise<void>;
 }
@@ -135,16 +134,29 @@ export async function stagePlan(
   }
 }
 
+export interface Recorded {
+  /** The index has all of it. */
+  readonly isWhole: boolean;
+  /** What is held, as it was planned; "removed": a document that lost its text. */
+  readonly held: readonly ("added" | "changed" | "moved" | "removed")[];
+}
+
 interface StagedOutcome extends Pick<CommitOutcome, "plan" | "failed" | "putVersions"> {
   readonly draft: SourceDraft;
   readonly isHeld: boolean;
 }
 
-async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: RecordParts): Promise<boolean> {
-  const { plan, draft, failed, isHeld } = outcome;
+async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: RecordParts): Promise<Recorded> {
+  const { plan, draft, isHeld } = outcome;
   const { run, ledger, mirror, job } = step;
-  const failedItems = new Set(failed.map(({ itemId }) => itemId));
+  const kept = isHeld ? await keptThoughUnreadable(outcome, step) : [];
+  const failed = outcome.failed.filter((failure) => !kept.includes(failure));
+  const waiting: Recorded["held"][number][] = kept.flatMap(({ itemId, reason }) =>
+    isEmptyReason(reason) && plan.put.get(itemId) === "changed" ? ["removed"] : [],
+  );
+  const failedItems = new Set(outcome.failed.map(({ itemId }) => itemId));
   const isMeant = (itemId: ItemId): boolean => !failedItems.has(itemId);
+  const relabelled = new Set(plan.relabel);
   let isWhole = true;
   const heldBy = async (items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, HeldDocument>> => {
     return new Map((await draft.held(items)).map((held) => [held.itemId, held]));
@@ -158,6 +170,8 @@ async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: Reco
       if (isSame) ledger.putEmbedded(entry, rowOf(entry, step, document));
       else {
         isWhole = false;
+        const kind = plan.put.get(entry.itemId) ?? (relabelled.has(entry.itemId) ? "moved" : undefined);
+        if (isHeld && kind) waiting.push(kind);
         if (!isHeld) job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
       }
     }
@@ -170,9 +184,29 @@ async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: Reco
       else ledger.put(itemId, { indexed: null });
     }
   }
-  await recordFailures({ ...outcome, doubtful: new Set() }, step, parts);
+  await recordFailures({ ...outcome, failed, doubtful: new Set() }, step, parts);
   await ledger.flush();
-  return isWhole;
+  return { isWhole, held: waiting };
+}
+
+/** Failures of documents that stay as they were, because their removal is held. The next crawl tries again to read them. */
+async function keptThoughUnreadable(
+  { draft, failed }: StagedOutcome,
+  { ledger, job }: EmbedStep,
+): Promise<readonly FailedRef[]> {
+  const final = failed.filter(({ permanent }) => permanent);
+  const kept: FailedRef[] = [];
+  for (const items of pagesOf(final.map(({ itemId }) => itemId))) {
+    const held = new Set((await draft.held(items)).map(({ itemId }) => itemId));
+    const names = new Map((await ledger.getMany(items)).map((entry) => [entry?.itemId, entry?.mirrored?.file]));
+    for (const failure of final.filter(({ itemId }) => held.has(itemId))) {
+      job.log(
+        `WARNING: '${names.get(failure.itemId) ?? failure.itemId}' cannot be indexed any more: ${failure.reason} What readers have of it is held.`,
+      );
+      kept.push(failure);
+    }
+  }
+  return kept;
 }
 
 function isHeldAs(held: HeldDocument, { sha256, label }: DocumentFile): boolean {

@@ -1,9 +1,10 @@
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { Lease } from "../contracts/lease.ts";
 import type { HeldDraft } from "../contracts/search-index.ts";
+import { isInScope } from "./check-crawl.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
-import { hasQuestions } from "./questions.ts";
+import { countAsked } from "./questions.ts";
 import type { DomainCrawl } from "./run-context.ts";
 import { leaseUnlessHeld, waitForLease } from "./with-ledger.ts";
 
@@ -21,12 +22,25 @@ export async function openTogether(
   { domain, request, job }: Omit<DomainCrawl, "target">,
   parts: EngineParts,
 ): Promise<{ readonly together?: NonNullable<IndexTarget["together"]>; readonly lease?: Lease }> {
-  if (!index.crawlDrafts || swap) return {};
+  if (swap) return {};
+  const questions = await countAsked(domain.domainId, parts);
+  if (index.commits === "gradual") {
+    if (questions > 0)
+      job.log(
+        "The questions of the domain are not asked: its vector store is at a service, where changes are visible as they are made.",
+      );
+    return {};
+  }
+  if (!index.crawlDrafts) {
+    if (Number.isFinite(questions) && questions > 0)
+      job.log(`${questions} questions are asked before anything new is visible; a dry run has nothing to ask them of.`);
+    return {};
+  }
   // If the store cannot be read, each source says so when it comes to it.
   const held = await index.sources().catch(() => undefined);
   if (!held) return {};
   const isFirst = held.size === 0;
-  const isAsked = !isFirst && (await hasQuestions(domain.domainId, parts));
+  const isAsked = !isFirst && questions > 0;
   if (isAsked && request.visibility === "source") {
     job.log(
       "visibility=source does not apply: the domain has questions, which are asked before anything new is visible.",
@@ -42,8 +56,8 @@ export async function openTogether(
 }
 
 /**
- * Deletes drafts of crawls that were killed or cancelled, and what an earlier crawl held: it is in this crawl, or gone. Only when a crawl of the whole domain is done: it has reused their texts and
- * vectors by then.
+ * Deletes drafts of crawls that were killed or cancelled, and what an earlier crawl held: it is in this crawl, or gone. Only when a crawl
+ * of all sources is done: it has reused their texts and vectors by then.
  */
 export async function sweepDeadDrafts(
   { index, together }: IndexTarget,
@@ -51,7 +65,8 @@ export async function sweepDeadDrafts(
   { domain, request, job }: Pick<DomainCrawl, "domain" | "request" | "job">,
   parts: EngineParts,
 ): Promise<void> {
-  const isWhole = request.scope === "all" && request.sourceId === undefined && !request.gathered;
+  const isOfAll = domain.sources.every((config) => isInScope(config, request));
+  const isWhole = isOfAll && request.sourceId === undefined && !request.gathered;
   if (!index.crawlDrafts || !isWhole || request.approvedPlan !== undefined) return;
   const dead: string[] = [];
   const leases: Lease[] = [];

@@ -115,6 +115,8 @@ export interface SourceResult {
   readonly hidden_rows?: number;
   /** Files that are no documents, by reason; left out if there are none, or if this run did not look everywhere. */
   readonly left_out?: LeftOut;
+  /** How many of what is failed now were acknowledged; left out if none. */
+  readonly acknowledged?: number;
   /** Why the source was skipped or is incomplete, or "". */
   readonly error: string;
   readonly download: StepCounts;

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { CancelledError, explain } from "../contracts/errors.ts";
+import type { ItemId, SourceId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
@@ -13,6 +14,7 @@ import { type Downloaded, download } from "./download.ts";
 import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { extractTexts } from "./extract-texts.ts";
+import { acknowledgedIn, countFailures, stepOfItemProblem } from "./failures.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/registered-addresses.ts";
 import { planResult } from "./planned-changes.ts";
@@ -32,6 +34,8 @@ type OpenSource = (ledger: Ledger) => Source;
 export interface CrawledSource {
   /** undefined: nothing of it becomes visible with the crawl. */
   readonly staged?: StagedPlan | undefined;
+  /** Items that are there, but have nothing to be indexed by any more. */
+  readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
   /** Call it when all sources are in, and what is staged is visible. */
   finish(commit?: CommitOfSource): Promise<SourceResult>;
 }
@@ -73,11 +77,16 @@ export async function crawlSource(
     results.planned = await planResult(plan, job);
     return {
       staged: embedded?.staged,
+      unreadable: [run.config.sourceId, unreadableOf(embedded)],
       finish: (commit = {}) => finishSource(crawl, { listing, embedded, results, commit }, parts),
     };
   } finally {
     await plan.close();
   }
+}
+
+function unreadableOf(embedded: Embedded | undefined): ReadonlySet<ItemId> {
+  return new Set(embedded?.failed.flatMap(({ itemId, permanent }) => (permanent ? [itemId] : [])));
 }
 
 /** Returns undefined if this run has no download step. */
@@ -199,17 +208,19 @@ async function finishSource(
       results.note("embed", { counts: noCounts(), problems: [] });
       throw commit.failure;
     }
-    const isHeld = commit.isHeld === true && embedded.staged !== undefined;
-    if (isHeld) countAsHeld(results.counts.embed);
+    const isHeld = commit.isHeld === true;
     const { waiting } = embedded;
     if (waiting.length > 0) {
       await job.checkpoint();
       const documents = plural(waiting.length, "document");
       job.log(`Source '${run.config.sourceId}': removing ${documents} from the index.`);
     }
-    const failed = await withEmbedStep(crawl, target, listing, (step) =>
+    const { failed, held } = await withEmbedStep(crawl, target, listing, (step) =>
       recordOwn(step, parts, () => finishEmbed(embedded, step, parts, { isHeld })),
     );
+    // What a held crawl staged, except for removals, waits for a confirmation, or for a crawl that does better.
+    for (const kind of held) results.counts.embed[kind] -= 1;
+    results.counts.embed.held += held.length;
     results.counts.embed.removed += waiting.length - failed.length;
     results.counts.embed.failed += failed.length;
     if (failed.length > 0) {
@@ -219,13 +230,29 @@ async function finishSource(
     }
   });
   await concludeTree(crawl, results, parts);
+  await leaveAcknowledged(run, results, parts);
   return results.sum();
 }
 
-/** What a held crawl staged, except for removals, waits for a confirmation, or for a crawl that does better. */
-function countAsHeld(counts: StepCounts): void {
-  counts.held += counts.added + counts.changed + counts.moved;
-  [counts.added, counts.changed, counts.moved] = [0, 0, 0];
+/** What somebody knows of is no problem of the crawl. */
+async function leaveAcknowledged(run: SourceRun, results: StepResults, parts: EngineParts): Promise<void> {
+  if (failedIn(results.counts) === 0 || (await acknowledgedIn(run, parts)).size === 0) return;
+  const { download, process, embed } = await countFailures(run, parts);
+  const later = { fresh: process.fresh + embed.fresh, acknowledged: process.acknowledged + embed.acknowledged };
+  results.acknowledged = download.acknowledged + later.acknowledged;
+  results.problems.splice(
+    0,
+    results.problems.length,
+    ...results.problems.flatMap((problem) => {
+      const step = stepOfItemProblem(problem);
+      const { fresh, acknowledged } = step === "download" ? download : later;
+      return step !== undefined && fresh === 0 && acknowledged > 0 ? [] : [problem];
+    }),
+  );
+}
+
+function failedIn({ download, process, embed }: Readonly<Record<Step, StepCounts>>): number {
+  return download.failed + process.failed + embed.failed;
 }
 
 /** For sources without ids: purges missing files and exports the manifest, even if a step failed. */
@@ -253,6 +280,8 @@ class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   readonly problems: string[] = [];
   planned: Awaited<ReturnType<typeof planResult>> = {};
+  /** Failures that somebody knows of. */
+  acknowledged = 0;
   readonly #crawl: SourceCrawl;
   #listing: Pick<ListingResult, "complete" | "hiddenRows" | "leftOut"> = {
     complete: false,
@@ -297,6 +326,7 @@ class StepResults {
       ...(hiddenRows > 0 && { hidden_rows: hiddenRows }),
       ...(leftOut && countLeftOut(leftOut) > 0 && { left_out: leftOut }),
       ...this.counts,
+      ...(this.acknowledged > 0 && { acknowledged: this.acknowledged }),
       error: this.problems.join("; "),
       ...this.planned,
       ...(approval && { kept_to_plan: approval.result() }),

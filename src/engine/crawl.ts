@@ -18,11 +18,13 @@ import { finishErasures } from "./erase/erase.ts";
 import { CLEAR_STORE, type IndexTarget, openIndexTarget } from "./index-target.ts";
 import {
   askBeforeCommit,
+  askBeforeSwap,
   askBeforeVectors,
   NAMED_QUESTIONS,
   noteRun,
   type QuestionOutcome,
   sayHeld,
+  sayNotSwapped,
 } from "./questions.ts";
 import { readDomain } from "./read-domain.ts";
 import { finishRenames, waitingJob } from "./rename-domain.ts";
@@ -59,7 +61,9 @@ export async function crawl(asked: CrawlRequest, all: EngineParts, job: JobConte
   try {
     for await (const source of crawlSources(crawl, parts)) crawled.push(source);
     crawled.push(...(await retireLeftInStore(crawl, parts)));
-    const asked = target && (await askBeforeCommit(crawl, target, parts));
+    const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
+    const ask = target?.swap ? askBeforeSwap : askBeforeCommit;
+    const asked = target && (await ask(crawl, target, unreadable, parts));
     const heldDraft = asked?.verdict === "held" ? await target?.together?.hold() : undefined;
     const { failures, generation } = await commitTogether(crawled, crawl);
     if (asked) questions = await concludeQuestions(asked, { generation, heldDraft }, crawl, parts);
@@ -191,8 +195,10 @@ async function concludeQuestions(
 ): Promise<QuestionsResult> {
   const held = heldDraft?.documents ?? 0;
   const generationId = generation === null ? "" : (target?.together?.generationId ?? "");
-  await noteRun(domain.domainId, asked, { generationId, held }, parts, job);
-  if (asked.verdict === "held") {
+  const outcome = { generationId, held, heldDraft: heldDraft?.generationId ?? "" };
+  await noteRun(domain.domainId, asked, outcome, parts, job);
+  if (asked.verdict === "held" && target?.swap) target.swap.shortfalls.push(sayNotSwapped(asked));
+  else if (asked.verdict === "held") {
     problems.push(sayHeld(asked, held));
     job.log(`WARNING: ${problems.at(-1)}`);
   }

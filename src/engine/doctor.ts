@@ -6,10 +6,11 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { sayDuration } from "../lib/duration.ts";
 import { plural } from "../lib/text.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { openIndexOf } from "./generations.ts";
 import { describeMissingStore } from "./index-target.ts";
 import { examineRecords } from "./ingest/registered-addresses.ts";
 import { createCertificates } from "./kept-certificates.ts";
-import { FEWEST_QUESTIONS } from "./questions.ts";
+import { FEWEST_QUESTIONS, findHeld } from "./questions.ts";
 
 /** A finding and where it belongs: a source, a domain, or ("" for both) the installation. */
 export interface PlacedFinding extends Finding {
@@ -201,14 +202,18 @@ async function examineCertificate(domain: Domain, parts: DoctorParts): Promise<P
 }
 
 /** Nothing for a domain without questions. */
-async function* examineQuestions({ domainId }: Domain, { questions }: DoctorParts): AsyncGenerator<PlacedFinding> {
+async function* examineQuestions({ domainId }: Domain, parts: DoctorParts): AsyncGenerator<PlacedFinding> {
   const place = { subject: "Questions", domainId, sourceId: "" } as const;
   try {
-    const { length } = (await questions.read(domainId)).questions;
+    const { length } = (await parts.questions.read(domainId)).questions;
     if (length === 0) return;
-    const last = (await questions.runs(domainId)).findLast(({ about }) => about === "crawl");
-    if (last?.verdict === "held") {
-      const detail = `${plural(last.held, "addition or change is", "additions and changes are")} held since ${last.at.slice(0, 16).replace("T", " ")}: ${last.after} of ${last.asked} would be answered, ${last.before} before.`;
+    const runs = await parts.questions.runs(domainId);
+    const last = runs.findLast(({ about }) => about === "crawl");
+    // That the store cannot be opened is a finding of its own.
+    const held = await findHeld(runs, async () => (await openIndexOf(domainId, parts)).index).catch(() => undefined);
+    if (held) {
+      const { asked, before, after, at } = held;
+      const detail = `${plural(held.held, "addition or change is", "additions and changes are")} held since ${at.slice(0, 16).replace("T", " ")}: ${after} of ${asked} would be answered, ${before} before.`;
       const remedy = `Look at what got lost: lockstep questions ${domainId}`;
       yield { ...place, outcome: "problem", detail, remedy };
     } else if (length < FEWEST_QUESTIONS) {

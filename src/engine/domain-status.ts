@@ -9,14 +9,17 @@ import { TimeSlice } from "../lib/time-slice.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { acknowledgedAt, acknowledgedIn, failuresIn, type ItemFailure } from "./failures.ts";
 import { describeMissingStore } from "./index-target.ts";
 
 /** The state of a domain by disk and index, whatever its last crawl said. */
 export interface DomainStatus {
   /** Documents that a search can find, over all sources; null if the index does not answer. */
   readonly documents: number | null;
-  /** Items that wait in `03_failed/`, or could not be downloaded, processed or embedded. */
+  /** Items that wait in `03_failed/`, or could not be downloaded, processed or embedded, and of which nobody knows yet. */
   readonly failed: number;
+  /** Such items that were acknowledged. */
+  readonly acknowledged: number;
   /** Items without anything to index. */
   readonly empty: number;
   /** Readers see this generation, whatever is crawled; null: not rolled back. */
@@ -32,6 +35,7 @@ interface SourceStatus {
   /** As the index counts them, or, if it has no counts by source, as the map files have it. */
   readonly documents: number;
   readonly failed: number;
+  readonly acknowledged: number;
   readonly empty: number;
 }
 
@@ -47,7 +51,7 @@ interface IndexAnswer {
 
 /** Counts from the map files of one source. */
 interface Tally {
-  readonly failed: number;
+  readonly failures: readonly Pick<ItemFailure, "itemId" | "step" | "reason" | "content">[];
   readonly empty: number;
   /** Indexed items by store, as the ledger has them. */
   readonly indexed: ReadonlyMap<VectorStoreId | "", number>;
@@ -78,11 +82,14 @@ export function createDomainStatuses(parts: Parts): (domain: Domain) => Promise<
       });
       const recorded = tally.indexed.get(domain.vectorStoreId) ?? 0;
       const documents = count?.bySource ? (count.bySource.get(sourceId) ?? 0) : recorded;
-      sources.push({ sourceId, sourceType, documents, failed: tally.failed, empty: tally.empty });
+      const acknowledged = await countAcknowledged(tally, { domainId: domain.domainId, config }, parts);
+      const failed = tally.failures.length - acknowledged;
+      sources.push({ sourceId, sourceType, documents, failed, acknowledged, empty: tally.empty });
     }
     return {
       documents: count?.documents ?? null,
       failed: sources.reduce((sum, { failed }) => sum + failed, 0),
+      acknowledged: sources.reduce((sum, { acknowledged }) => sum + acknowledged, 0),
       empty: sources.reduce((sum, { empty }) => sum + empty, 0),
       rolledBackTo: state?.pinned ? state.shown : null,
       error: errors.join(" "),
@@ -91,7 +98,14 @@ export function createDomainStatuses(parts: Parts): (domain: Domain) => Promise<
   };
 }
 
-const NOTHING: Tally = { failed: 0, empty: 0, indexed: new Map() };
+/** Not cached with the tally: people acknowledge without changing anything else. */
+async function countAcknowledged({ failures }: Tally, run: SourceRun, parts: Parts): Promise<number> {
+  if (failures.length === 0) return 0;
+  const known = await acknowledgedIn(run, parts);
+  return failures.filter((failure) => acknowledgedAt(failure, known) !== "").length;
+}
+
+const NOTHING: Tally = { failures: [], empty: 0, indexed: new Map() };
 
 async function queryIndex(domain: Domain, { backend }: Parts): Promise<IndexAnswer> {
   const store = domain.vectorStoreId;
@@ -168,26 +182,23 @@ async function countEntries(run: SourceRun, parts: Parts): Promise<Tally> {
   if (ledger.problems.length > 0) throw new Error(ledger.problems.join("; "));
   const indexed = new Map<VectorStoreId | "", number>();
   const timeSlice = new TimeSlice();
-  let [failed, empty] = [0, 0];
+  const failures: Tally["failures"][number][] = [];
+  let empty = 0;
+  for await (const { itemId, step, reason, content } of failuresIn(ledger, mirror)) {
+    failures.push({ itemId, step, reason, content });
+  }
   for await (const entries of ledger.entries()) {
     for (const entry of entries) {
       if (isEmpty(entry)) empty += 1;
-      else if (isFailed(entry, mirror)) failed += 1;
       const store = entry.indexed?.fileId ? entry.indexed.vectorStoreId : "";
       if (store) indexed.set(store, (indexed.get(store) ?? 0) + 1);
       if (timeSlice.isOver()) await timeSlice.next();
     }
   }
-  return { failed, empty, indexed };
+  return { failures, empty, indexed };
 }
 
 function isEmpty({ mirrored, indexed }: LedgerEntry): boolean {
   if (!mirrored?.file || mirrored.sourceError || mirrored.processingError) return false;
   return isEmptyReason(indexed?.embeddingError ?? "");
-}
-
-function isFailed({ mirrored, indexed }: LedgerEntry, mirror: Mirror): boolean {
-  if (!mirrored) return false;
-  const { file, sourceError, processingError } = mirrored;
-  return file === "" || mirror.isFailed(file) || Boolean(sourceError || processingError || indexed?.embeddingError);
 }

@@ -10,6 +10,7 @@ import { countLeftOut, type StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import { silentIfDry } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { ITEM_PROBLEMS, notAcknowledged } from "./failures.ts";
 import { type DownloadPlan, makePlan } from "./make-plan.ts";
 import { returnMisplaced } from "./misplaced-files.ts";
 import { STAYING } from "./planned-changes.ts";
@@ -29,7 +30,8 @@ export async function download(step: DownloadStep, parts: EngineParts): Promise<
   const scan = await scanSource(step, parts);
   const plan = await makePlan(scan, step, counts, parts);
   const hiddenRows = countHidden(scan, source);
-  const problems = planProblems(plan.detected, counts);
+  const fresh = await notAcknowledged(plan.detected.unreadable, step, parts);
+  const problems = planProblems({ ...plan.detected, unreadable: fresh }, counts);
   const before = isIdle(plan) ? await compareMirror(plan, step) : undefined;
   const isQuiet = scan.isNext && problems.length + (before ? before.missing.length + before.orphans.length : 1) === 0;
   logListing(isQuiet, scan, { detected: plan.detected, counts, hiddenRows, problems }, step);
@@ -39,8 +41,7 @@ export async function download(step: DownloadStep, parts: EngineParts): Promise<
   await source.conclude?.(await outcomeOf(plan, ledger));
   await verifyMirror(plan, { counts, returned, before }, step);
 
-  if (counts.failed > 0)
-    problems.push(`${plural(counts.failed, "item")} could not be brought up to date on disk; the next run tries again`);
+  if (counts.failed > 0) problems.push(ITEM_PROBLEMS.download(plural(counts.failed, "item")));
   noteListing(scan, plan, { undone: stuck + counts.held + (plan.left ?? 0), hiddenRows }, ledger);
   const leftOut = source.leftOut?.();
   if (leftOut) counts.skipped += countLeftOut(leftOut);

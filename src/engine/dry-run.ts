@@ -5,6 +5,7 @@ import type { JobContext } from "../contracts/job.ts";
 import type { Ledgers } from "../contracts/ledger.ts";
 import type { Index, IndexDraft, RetainedDocuments } from "../contracts/search-index.ts";
 import type { Sighting, Source } from "../contracts/source.ts";
+import { isInFile } from "../lib/mask-file.ts";
 import { withMembers } from "../lib/with-members.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { sourceFolder } from "../mirror/layout.ts";
@@ -41,18 +42,24 @@ function dryParts(parts: EngineParts): Partial<EngineParts> {
     openMirror: (run) => new Mirror(crawlerFolder, sourceFolder(run.domainId, run.config), { dryRun: true }),
     openKnowledge: (run) => new KnowledgeBase(folderOfRun(run, parts), { dryRun: true }),
     itemRepository: () => dryRepository(parts.itemRepository()),
-    questions: withMembers(parts.questions, { change: refused, changeRuns: async () => [] }),
+    questions: withMembers(parts.questions, {
+      change: (domainId) => parts.questions.read(domainId),
+      changeRuns: (domainId) => parts.questions.runs(domainId),
+    }),
     erasures: withMembers(parts.erasures, { change: refused, putReceipt: refused }),
     erasing: {
       ...parts.erasing,
       maskLogs: (which, domainId, words) => parts.erasing.maskLogs(which, domainId, words, DRY),
       eraseReports: (domainId, named) => parts.erasing.eraseReports(domainId, named, DRY),
       scrub: async () => [],
+      maskFile: isInFile,
+      removePath: nothing,
     },
     archive: async () => "",
   };
 }
 
+const SNAPSHOT = { readOnly: true, isSnapshot: true } as const;
 const DRY = { dryRun: true } as const;
 /** A store as it would be created. */
 export const NO_STORE = "" as VectorStoreId;
@@ -64,15 +71,18 @@ async function refused(): Promise<never> {
   throw new Error("a dry run changes nothing");
 }
 
-/** Ledgers of sources are opened by with-ledger.ts. */
+/** A ledger that is opened for writing is a snapshot, whose puts only its reader sees. */
 function dryLedgers(ledgers: Ledgers): Ledgers {
-  const { metadata, plans, stores } = ledgers;
+  const { acknowledgements, metadata, plans, stores } = ledgers;
   return withMembers(ledgers, {
+    open: (source, { readOnly, vectorStoreId, ...options }) =>
+      ledgers.open(source, readOnly ? { ...options, readOnly, vectorStoreId } : { ...SNAPSHOT, vectorStoreId }),
     metadata: withMembers(metadata, {
       readBack: async () => "",
       write: async () => [],
       remove: async () => [],
     }),
+    acknowledgements: withMembers(acknowledgements, { put: nothing, remove: async () => 0 }),
     plans: withMembers(plans, { discard: nothing }),
     stores: withMembers(stores, { put: nothing, remove: nothing }),
     leases: { acquire: async () => ({ release: nothing, stillHeld: async () => true }) },

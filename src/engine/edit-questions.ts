@@ -6,7 +6,7 @@ import type { Question, QuestionRun, QuestionSet } from "../contracts/questions.
 import type { Index, IndexedRef } from "../contracts/search-index.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { openIndexOf } from "./generations.ts";
-import { type AskedQuestion, askNow } from "./questions.ts";
+import { type AskedQuestion, askNow, findHeld } from "./questions.ts";
 import { pickSentence } from "./verify-search.ts";
 
 /** A question as a user writes it. */
@@ -17,7 +17,7 @@ export interface NewQuestion extends Pick<Question, "question" | "document" | "w
 export interface QuestionsView extends QuestionSet {
   /** Oldest first. */
   readonly runs: readonly QuestionRun[];
-  /** The last crawl, if what it added or changed is held. */
+  /** The last crawl of which something is held. */
   readonly held: QuestionRun | undefined;
 }
 
@@ -52,8 +52,8 @@ export function createQuestions(parts: Parts): Questions {
     async view(domainId) {
       await domains.get(domainId);
       const runs = await questions.runs(domainId);
-      const last = runs.findLast(({ about }) => about === "crawl");
-      return { ...(await questions.read(domainId)), runs, held: last?.verdict === "held" ? last : undefined };
+      const held = await findHeld(runs, async () => (await openIndexOf(domainId, parts)).index).catch(() => undefined);
+      return { ...(await questions.read(domainId)), runs, held };
     },
     async add(domainId, wanted) {
       const { index } = await openAsked(domainId, parts);

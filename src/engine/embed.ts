@@ -3,11 +3,12 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { FailedRef } from "../contracts/search-index.ts";
 import { plural } from "../lib/text.ts";
-import { commitPlan, type StagedPlan, stagePlan } from "./commit-plan.ts";
+import { commitPlan, type Recorded, type StagedPlan, stagePlan } from "./commit-plan.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import { silentIfDry } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { ITEM_PROBLEMS } from "./failures.ts";
 import { emptyPlan, type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
 import type { EmbedStep } from "./run-context.ts";
 import { sumUp } from "./tally.ts";
@@ -39,9 +40,7 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
   const embedded = { ...unfinished, failed, staged };
   if (!isUnfinished(embedded)) noteUpTo(embedded, ledger);
   if (counts.failed > 0) {
-    problems.push(
-      `${plural(counts.failed, "file")} could not be embedded; the job's log and vectorstore_map.csv tell more`,
-    );
+    problems.push(ITEM_PROBLEMS.embed(plural(counts.failed, "file")));
   }
   return embedded;
 }
@@ -52,18 +51,18 @@ export function isUnfinished({ staged, waiting }: Embedded): boolean {
   return staged !== undefined || waiting.length > 0;
 }
 
-/** When all sources are in: records what the crawl has committed, and removes what waited. Returns what could not be removed. */
+/** When all sources are in: records what the crawl has committed, and removes what waited. Returns what could not be removed, and what is held. */
 export async function finishEmbed(
   embedded: Embedded,
   step: EmbedStep,
   parts: EngineParts,
   { isHeld } = { isHeld: false },
-): Promise<readonly FailedRef[]> {
+): Promise<{ readonly failed: readonly FailedRef[]; readonly held: Recorded["held"] }> {
   const { staged, waiting } = embedded;
-  const isWhole = (await staged?.record(step, { isHeld })) ?? true;
+  const { isWhole, held } = (await staged?.record(step, { isHeld })) ?? { isWhole: true, held: [] };
   const { failed } = await commitPlan({ ...emptyPlan(), remove: [...waiting] }, step, parts);
   if (isWhole && failed.length === 0) noteUpTo(embedded, step.ledger);
-  return failed;
+  return { failed, held };
 }
 
 /** The index is complete up to a revision of the ledger, if nothing failed. */

@@ -10,6 +10,7 @@ import type { Signer } from "../contracts/signer.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
+import type { WordFinder } from "../lib/mask-file.ts";
 import type { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { ItemRepository } from "./ingest/remove-items.ts";
@@ -82,6 +83,10 @@ export interface ErasingParts {
    * files are rewritten. Returns what may still be somewhere, one sentence each.
    */
   scrub(words: readonly string[]): Promise<readonly string[]>;
+  /** Overwrites the words in a text file; returns whether it had them. */
+  maskFile(path: string, words: WordFinder): Promise<boolean>;
+  /** Deletes a file, or a folder with all that is in it. */
+  removePath(path: string): Promise<void>;
 }
 
 /** How long files and versions of a tree are kept that are not current. */

@@ -21,6 +21,7 @@ import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { ITEM_PROBLEMS } from "./failures.ts";
 import { FETCHED } from "./planned-changes.ts";
 import { MAX_READER_TRIES, readerTries } from "./reader-tries.ts";
 import type { ListingResult, SourceStep } from "./run-context.ts";
@@ -61,7 +62,7 @@ export async function extractTexts(
 function problemsOf({ failed }: StepCounts, retries: number): readonly string[] {
   const problems: string[] = [];
   const unreadable = failed - retries;
-  if (unreadable > 0) problems.push(`${plural(unreadable, "file")} could not be read as a document; the log says why`);
+  if (unreadable > 0) problems.push(ITEM_PROBLEMS.text(plural(unreadable, "file")));
   if (retries > 0) problems.push(`${plural(retries, "text")} could not be kept; the next run tries again`);
   return problems;
 }

@@ -8,6 +8,7 @@ import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { logDone, logPlanned, silentIfDry } from "./dry-run.ts";
+import { ITEM_PROBLEMS } from "./failures.ts";
 import { isTouched } from "./planned-changes.ts";
 import type { SourceStep } from "./run-context.ts";
 import { noCounts, Progress, sumUp } from "./tally.ts";
@@ -42,8 +43,7 @@ export async function processOriginals(step: ProcessStep): Promise<StepResult> {
   }
   counts.failed += waiting.length;
   logDone(job, `Processed: ${sumUp(counts)}.`);
-  const problems =
-    counts.failed > 0 ? [`${plural(counts.failed, "item")} could not be processed; files_map.csv says why`] : [];
+  const problems = counts.failed > 0 ? [ITEM_PROBLEMS.process(plural(counts.failed, "item"))] : [];
   return { counts, problems };
 }
 

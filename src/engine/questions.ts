@@ -34,35 +34,58 @@ export interface AskedQuestion {
 }
 
 /** What a crawl asked, and what is to be done. */
-export interface QuestionOutcome extends Omit<QuestionRun, "at" | "generationId" | "held"> {}
+export interface QuestionOutcome extends Omit<QuestionRun, "at" | keyof RunOutcome> {}
+
+/** What came of a run: `generationId` is "" if nothing was committed. */
+type RunOutcome = Pick<QuestionRun, "generationId" | "held" | "heldDraft">;
+
+/** By source: items that the crawl found, but which have nothing to be indexed by any more. */
+export type UnreadableItems = ReadonlyMap<SourceId, ReadonlySet<ItemId>>;
 
 /**
  * Asks the questions of the domain against what the crawl is about to commit. undefined: there is nothing to ask, and the draft may be
  * committed.
  */
 export async function askBeforeCommit(
-  { domain, request, job, problems }: DomainCrawl,
+  crawl: DomainCrawl,
   { index, together }: IndexTarget,
+  unreadable: UnreadableItems,
   parts: Parts,
 ): Promise<QuestionOutcome | undefined> {
   if (!together) return undefined;
-  const { domainId } = domain;
-  try {
-    const set = await parts.questions.read(domainId);
-    if (set.questions.length < FEWEST_QUESTIONS) return undefined;
+  return await askUnlessUnreadable(crawl, parts, async (set) => {
     const { brought, removed } = await together.changes();
-    const wasHeld = (await parts.questions.runs(domainId)).at(-1)?.verdict === "held";
-    if (brought + removed === 0 && !wasHeld) return undefined;
-    return await compare(
-      { domainId, index, set, job },
-      "crawl",
-      { draft: together.generationId },
-      parts,
-      request.confirmWorse,
-    );
+    if (brought + removed === 0) return undefined;
+    const after = { index, preview: { draft: together.generationId }, unreadable };
+    return await compare({ about: "crawl", set, before: index, after, crawl }, parts);
+  });
+}
+
+/** Asks them of a store that is to take the place of another. undefined: it may. */
+export async function askBeforeSwap(
+  crawl: DomainCrawl,
+  { index, swap }: IndexTarget,
+  unreadable: UnreadableItems,
+  parts: Parts,
+): Promise<QuestionOutcome | undefined> {
+  if (!swap || swap.shortfalls.length > 0 || !index.shown) return undefined;
+  const after = { index, preview: {}, unreadable };
+  return await askUnlessUnreadable(crawl, parts, (set) =>
+    compare({ about: "crawl", set, before: swap.index, after, crawl }, parts),
+  );
+}
+
+/** `ask` is called if there are enough. If they cannot be read, nobody knows whether readers would still be answered. */
+async function askUnlessUnreadable(
+  { domain, request, job, problems }: DomainCrawl,
+  parts: Parts,
+  ask: (set: QuestionSet) => Promise<QuestionOutcome | undefined>,
+): Promise<QuestionOutcome | undefined> {
+  try {
+    const set = await parts.questions.read(domain.domainId);
+    return set.questions.length < FEWEST_QUESTIONS ? undefined : await ask(set);
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error;
-    // Without its questions nobody knows whether readers would still be answered.
     problems.push(explain(error));
     job.log(`ERROR: ${explain(error)}`);
     const verdict = request.confirmWorse ? "confirmed" : "held";
@@ -70,38 +93,37 @@ export async function askBeforeCommit(
   }
 }
 
-/** Whether a crawl asks questions; true if they cannot be read. */
-export async function hasQuestions(domainId: DomainId, { questions }: Parts): Promise<boolean> {
+/** Returns how many questions a crawl asks; 0 if they are too few. Infinity if they cannot be read. */
+export async function countAsked(domainId: DomainId, { questions }: Parts): Promise<number> {
   try {
-    return (await questions.read(domainId)).questions.length >= FEWEST_QUESTIONS;
+    const { length } = (await questions.read(domainId)).questions;
+    return length < FEWEST_QUESTIONS ? 0 : length;
   } catch (error) {
-    if (error instanceof UnreadableError) return true;
+    if (error instanceof UnreadableError) return Number.POSITIVE_INFINITY;
     throw error;
   }
 }
 
 /** Asks them before searches use vectors that were learnt anew. Returns whether they may. */
 export async function askBeforeVectors(
-  { domain, request, job, problems }: DomainCrawl,
+  crawl: DomainCrawl,
   { index }: IndexTarget,
   preview: Preview,
   parts: Parts,
 ): Promise<boolean> {
-  const { domainId } = domain;
-  try {
-    const set = await parts.questions.read(domainId);
-    if (!index.shown || set.questions.length < FEWEST_QUESTIONS) return true;
-    const outcome = await compare({ domainId, index, set, job }, "vectors", preview, parts, request.confirmWorse);
-    await noteRun(domainId, outcome, { generationId: "", held: 0 }, parts, job);
-    if (outcome.verdict === "held") {
-      problems.push(`${sayOutcome(outcome)} Searches go on with the earlier vectors. ${HOW_TO_CONFIRM_WORSE}`);
-    }
-    return outcome.verdict !== "held";
-  } catch (error) {
-    if (!(error instanceof UnreadableError)) throw error;
-    problems.push(explain(error));
-    return request.confirmWorse;
+  if (!index.shown) return true;
+  const { problems, job, domain } = crawl;
+  const outcome = await askUnlessUnreadable(crawl, parts, (set) =>
+    compare({ about: "vectors", set, before: index, after: { index, preview, unreadable: new Map() }, crawl }, parts),
+  );
+  if (!outcome) return true;
+  if (outcome.asked + outcome.retired > 0) {
+    await noteRun(domain.domainId, outcome, { generationId: "", held: 0, heldDraft: "" }, parts, job);
   }
+  if (outcome.verdict === "held") {
+    problems.push(`${sayOutcome(outcome)} Searches go on with the earlier vectors. ${HOW_TO_CONFIRM_WORSE}`);
+  }
+  return outcome.verdict !== "held";
 }
 
 /** Asks the questions of a domain as readers would. */
@@ -131,46 +153,68 @@ export async function askNow(
   return asked;
 }
 
-interface Asking {
-  readonly domainId: DomainId;
-  readonly index: Index;
-  readonly set: QuestionSet;
-  readonly job: JobContext;
+/**
+ * Returns the last run that held something which readers still do not have, and how many documents that are. Other crawls may have
+ * passed since, of other sources or of single items.
+ */
+export async function findHeld(
+  runs: readonly QuestionRun[],
+  openIndex: () => Promise<Pick<Index, "crawlDrafts">>,
+): Promise<QuestionRun | undefined> {
+  const held = runs.filter(({ heldDraft }) => heldDraft !== "").toReversed();
+  if (held.length === 0) return undefined;
+  const { crawlDrafts } = await openIndex();
+  const open = new Set(await crawlDrafts?.listOpen());
+  for (const run of held) {
+    const documents = open.has(run.heldDraft) ? ((await crawlDrafts?.count(run.heldDraft)) ?? 0) : 0;
+    if (documents > 0) return { ...run, held: documents };
+  }
+  return undefined;
 }
 
-async function compare(
-  { domainId, index, set, job }: Asking,
-  about: QuestionOutcome["about"],
-  preview: Preview,
-  parts: Parts,
-  confirmWorse: boolean,
-): Promise<QuestionOutcome> {
-  const aimed = await aimAll(domainId, set, index, parts);
-  const state = await index.generations?.state();
+interface Asking {
+  readonly about: QuestionOutcome["about"];
+  readonly set: QuestionSet;
+  /** What readers have. */
+  readonly before: Index;
+  /** What they would have. */
+  readonly after: { readonly index: Index; readonly preview: Preview; readonly unreadable: UnreadableItems };
+  readonly crawl: DomainCrawl;
+}
+
+async function compare({ about, set, before, after, crawl }: Asking, parts: Parts): Promise<QuestionOutcome> {
+  const { domain, request, job } = crawl;
+  const { preview, unreadable } = after;
+  const aimed = await aimAll(domain.domainId, set, before, parts);
+  const state = await before.generations?.state();
   // Crawls build on the newest generation, also while readers are shown another.
   const asOf: Partial<SearchQuery> = state?.pinned ? { generation: state.newest } : {};
+  const then = await documentsOf(aimed, before, {});
+  const soon = await documentsOf(aimed, after.index, preview);
   const lost: LostQuestion[] = [];
   const counts = { asked: 0, before: 0, after: 0 };
-  const [then, soon] = [await documentsOf(aimed, index, {}), await documentsOf(aimed, index, preview)];
+  const [now, next] = [{ ...asOf }, { ...(after.index === before && asOf), preview }];
   for (const [at, question] of aimed.entries()) {
     await job.checkpoint();
-    const document = question && soon.get(keyOf(question));
-    if (!question || !document) continue;
+    if (!question) continue;
+    const earlier = then.get(keyOf(question));
+    const later = soon.get(keyOf(question)) ?? (await successorOf(question, after));
+    // It left: nobody can be answered by it any more. What merely lost its text is a loss.
+    if (!later && !(earlier && unreadable.get(question.sourceId)?.has(question.itemId))) continue;
     const query: SearchQuery = {
       text: question.question,
       limit: WITHIN,
-      scope: { domainId },
+      scope: { domainId: domain.domainId },
       signal: job.signal,
-      ...asOf,
     };
-    const earlier = then.get(keyOf(question));
-    const before = earlier ? placeIn(await index.search(query), question, earlier) : null;
-    const after = placeIn(await index.search({ ...query, preview }), question, document);
+    const place = earlier ? placeIn(await before.search({ ...query, ...now }), question, earlier) : null;
+    const heir = later && { ...question, sourceId: later.sourceId, itemId: later.itemId };
+    const isStill = heir && placeIn(await after.index.search({ ...query, ...next }), heir, later) !== null;
     counts.asked += 1;
-    if (before !== null) counts.before += 1;
-    if (after !== null) counts.after += 1;
-    if (before !== null && after === null)
-      lost.push({ question: question.question, document: question.document, before });
+    if (place !== null) counts.before += 1;
+    if (isStill) counts.after += 1;
+    if (place !== null && !isStill)
+      lost.push({ question: question.question, document: question.document, before: place });
     if ((at + 1) % 50 === 0) job.log(`[ ${at + 1} / ${aimed.length} ] Asking the questions of the domain.`);
   }
   const isWorse = doesWorse(counts, set);
@@ -178,7 +222,7 @@ async function compare(
     about,
     ...counts,
     retired: aimed.length - counts.asked,
-    verdict: isWorse ? (confirmWorse ? "confirmed" : "held") : "passed",
+    verdict: isWorse ? (request.confirmWorse ? "confirmed" : "held") : "passed",
     lost,
   };
   job.log(`${isWorse ? "WARNING: " : ""}${sayOutcome(outcome)}`);
@@ -198,7 +242,10 @@ function doesWorse(
   return fewer >= minLost && (100 * fewer) / Math.max(1, asked) > maxDrop;
 }
 
-/** Finds the documents that the questions mean, and remembers them: a question follows its document when that is renamed. */
+/**
+ * Finds the documents that the questions mean, and remembers them: a question follows its document when that is renamed, and goes to the
+ * one that is called so now when that is gone.
+ */
 async function aimAll(
   domainId: DomainId,
   { questions }: QuestionSet,
@@ -208,15 +255,14 @@ async function aimAll(
   const aimed: (AimedQuestion | undefined)[] = [];
   for (const question of questions) aimed.push(await aim(question, index));
   const found = new Map(aimed.flatMap((one) => (one ? [[one.question, one] as const] : [])));
-  if (questions.some((one) => one.itemId === "" && found.has(one.question))) {
+  const isNew = (one: Question): boolean => {
+    const now = found.get(one.question);
+    return now?.document === one.document && (now.itemId !== one.itemId || now.sourceId !== one.sourceId);
+  };
+  if (questions.some(isNew)) {
     await parts.questions.change(domainId, (set) => ({
       ...set,
-      questions: set.questions.map((one) => {
-        const known = found.get(one.question);
-        return one.itemId === "" && known?.document === one.document
-          ? { ...one, sourceId: known.sourceId, itemId: known.itemId }
-          : one;
-      }),
+      questions: set.questions.map((one) => ({ ...one, ...(isNew(one) && found.get(one.question)) })),
     }));
   }
   return aimed;
@@ -224,19 +270,45 @@ async function aimAll(
 
 /** undefined: the newest generation has no such document, or several. */
 async function aim(question: Question, index: Index): Promise<AimedQuestion | undefined> {
-  const { sourceId, itemId, document } = question;
-  if (sourceId !== "" && itemId !== "") return { ...question, sourceId, itemId };
-  const [found, ...others] = (await index.shown?.called(document, sourceId || undefined)) ?? [];
-  if (!found || others.length > 0 || found.sourceId === "") return undefined;
-  return { ...question, sourceId: found.sourceId as SourceId, itemId: found.itemId };
+  const { sourceId, itemId } = question;
+  const item = sourceId !== "" && itemId !== "" ? { ...question, sourceId, itemId } : undefined;
+  if (item && ((await index.shown?.newest(item.sourceId, [item.itemId])) ?? []).length > 0) return item;
+  const found = await called(question, index, {});
+  return found ? { ...question, sourceId: found.sourceId, itemId: found.itemId } : item;
+}
+
+type CalledDocument = Pick<IndexedRef, "itemId" | "fileId"> & { readonly sourceId: SourceId };
+
+/** Returns the only document that is called so, of the question's source if it has one. */
+async function called(
+  { document, sourceId }: Question,
+  { shown }: Index,
+  preview: Preview,
+): Promise<CalledDocument | undefined> {
+  for (const source of sourceId === "" ? [undefined] : [sourceId, undefined]) {
+    const [found, ...others] = (await shown?.called(document, source, preview)) ?? [];
+    if (found && others.length === 0 && found.sourceId !== "") {
+      return { ...found, sourceId: found.sourceId as SourceId };
+    }
+  }
+  return undefined;
+}
+
+/** The document that is called so when the one that was meant is gone; what merely cannot be read is there. */
+async function successorOf(
+  question: AimedQuestion,
+  { index, preview, unreadable }: Asking["after"],
+): Promise<CalledDocument | undefined> {
+  if (unreadable.get(question.sourceId)?.has(question.itemId)) return undefined;
+  return await called(question, index, preview);
 }
 
 async function documentsOf(
   questions: readonly (AimedQuestion | undefined)[],
   { shown }: Index,
   preview: Preview,
-): Promise<ReadonlyMap<string, IndexedRef>> {
-  const found = new Map<string, IndexedRef>();
+): Promise<ReadonlyMap<string, CalledDocument>> {
+  const found = new Map<string, CalledDocument>();
   const bySource = Map.groupBy(
     questions.filter((one) => one !== undefined),
     ({ sourceId }) => sourceId,
@@ -244,7 +316,7 @@ async function documentsOf(
   for (const [sourceId, some] of bySource) {
     const items = [...new Set(some.map(({ itemId }) => itemId))];
     for (const ref of (await shown?.newest(sourceId, items, preview)) ?? []) {
-      found.set(keyOf({ sourceId, itemId: ref.itemId }), ref);
+      found.set(keyOf({ sourceId, itemId: ref.itemId }), { ...ref, sourceId });
     }
   }
   return found;
@@ -275,26 +347,14 @@ function foldText(text: string): string {
   return text.normalize("NFKC").toLowerCase().replaceAll(/\s+/g, " ");
 }
 
-/** What was committed: `generationId` is "" if nothing was. */
 export async function noteRun(
   domainId: DomainId,
-  { about, asked, before, after, retired, verdict, lost }: QuestionOutcome,
-  { generationId, held }: Pick<QuestionRun, "generationId" | "held">,
+  asked: QuestionOutcome,
+  outcome: RunOutcome,
   { questions }: Parts,
   job: JobContext,
 ): Promise<void> {
-  const run: QuestionRun = {
-    at: nowUtcMicros(),
-    about,
-    generationId,
-    asked,
-    before,
-    after,
-    retired,
-    verdict,
-    held,
-    lost,
-  };
+  const run: QuestionRun = { at: nowUtcMicros(), ...asked, ...outcome };
   try {
     await questions.changeRuns(domainId, (runs) => [...runs, run]);
   } catch (error) {
@@ -316,8 +376,16 @@ function sayOutcome({ about, asked, before, after, retired }: QuestionOutcome): 
 
 /** The sentence for people who read the result of a crawl. */
 export function sayHeld(outcome: QuestionOutcome, documents: number): string {
-  const lost = outcome.lost.slice(0, 3).map(({ question, document }) => `'${question}' (${document})`);
-  const more = outcome.lost.length > lost.length ? ` and ${outcome.lost.length - lost.length} more` : "";
-  const which = lost.length > 0 ? ` Not answered any more: ${lost.join(", ")}${more}.` : "";
-  return `${sayOutcome(outcome)} So ${plural(documents, "addition or change is", "additions and changes are")} held; removals were made.${which} ${HOW_TO_CONFIRM_WORSE}`;
+  return `${sayOutcome(outcome)} So ${plural(documents, "addition or change is", "additions and changes are")} held; removals were made.${sayLost(outcome)} ${HOW_TO_CONFIRM_WORSE}`;
+}
+
+/** The same for a store that was to take the place of another. */
+export function sayNotSwapped(outcome: QuestionOutcome): string {
+  return `${sayOutcome(outcome)}${sayLost(outcome)} If that is right, swap again with confirm_worse=true. A crawl without a swap makes the removals`;
+}
+
+function sayLost({ lost }: QuestionOutcome): string {
+  const named = lost.slice(0, 3).map(({ question, document }) => `'${question}' (${document})`);
+  const more = lost.length > named.length ? ` and ${lost.length - named.length} more` : "";
+  return named.length > 0 ? ` Not answered any more: ${named.join(", ")}${more}.` : "";
 }

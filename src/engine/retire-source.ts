@@ -56,7 +56,8 @@ async function finishRetired(
   }
   if (!hasIds) await endRetentionOf(run, target.index, parts);
   await parts.ledgers.forget(run);
-  await parts.openMirror(run).destroy();
+  const mirror = parts.openMirror(run);
+  await mirror.destroy();
   return result;
 }
 
@@ -193,7 +194,12 @@ async function removeAll(
     await part.stage(job.signal);
     job.log(`Index: ${held.length} removed.`);
     // The source was removed on purpose, so the store may become empty.
-    const plan = { failed: [], doubtful: new Set<ItemId>(), allowEmpty: true, record: async () => true };
+    const plan = {
+      failed: [],
+      doubtful: new Set<ItemId>(),
+      allowEmpty: true,
+      record: async () => ({ isWhole: true, held: [] }),
+    };
     return { plan: { ...plan, discard: () => part.discard() }, failed: [] };
   }
   const draft = await index.draft(config.sourceId, crawl);

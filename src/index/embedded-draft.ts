@@ -101,6 +101,8 @@ export class DraftGeneration implements CrawlDraft {
   readonly generationId = randomUUID();
   readonly context: GenerationContext;
   readonly #sources = new Set<string>();
+  /** By source: items whose document ends because it cannot be read any more. */
+  readonly #unreadable = new Map<string, Set<ItemId>>();
   #id: number | null = null;
   #changes = 0;
 
@@ -132,10 +134,16 @@ export class DraftGeneration implements CrawlDraft {
     if (id === null) return { generationId, documents: 0 };
     const draft = { domainId, sourceId: "", generationId, crawl, createdAt: nowSeconds() };
     const to = await writeLocked(store.db, (sql) => ensureDraft(sql, draft));
-    return { generationId, documents: await moveBrought(store, id, to) };
+    return { generationId, documents: await moveBrought(store, id, to, this.#unreadable) };
   }
 
-  note(sourceId: string, { generation, changes }: Pick<Outcome, "generation" | "changes">): void {
+  note(sourceId: string, { generation, changes, failed }: Pick<Outcome, "generation" | "changes" | "failed">): void {
+    const unreadable = this.#unreadable.get(sourceId) ?? new Set();
+    this.#unreadable.set(sourceId, unreadable);
+    for (const [itemId, failure] of failed) {
+      if (failure?.permanent) unreadable.add(itemId);
+      else unreadable.delete(itemId);
+    }
     this.#id = generation;
     this.#changes += changes;
     if (changes > 0) this.#sources.add(sourceId);

@@ -54,6 +54,7 @@ import {
   abandonDrafts,
   abandonGeneration,
   committedGenerations,
+  countDraft,
   type DifferenceRow,
   differenceBetween,
   documentVersions,
@@ -116,12 +117,13 @@ export class EmbeddedIndex implements Index {
     this.crawlDrafts = {
       open: (crawl) => this.#openCrawlDraft(crawl),
       listOpen: async () => (await this.#openDrafts()).map(({ generationId }) => generationId),
+      count: async (generationId) => countDraft((await options.store()).db, generationId),
       sweep: (generationIds) => this.#sweepDrafts(generationIds),
     };
     this.shown = {
       of: (source, items) => this.#shownOf(source, items),
       newest: (source, items, preview) => this.#newestOf(source, items, preview),
-      called: (name, source) => this.#called(name, source),
+      called: (name, source, preview) => this.#called(name, source, preview),
       sections: (wanted) => this.#sections(wanted),
     };
   }
@@ -198,13 +200,18 @@ export class EmbeddedIndex implements Index {
     });
   }
 
-  async #called(called: string, sourceId: SourceId | undefined): Promise<SectionsFound["documents"]> {
+  async #called(
+    called: string,
+    sourceId: SourceId | undefined,
+    { draft: generationId }: Preview = {},
+  ): Promise<SectionsFound["documents"]> {
     const { domain } = this.#options;
     if (domain === undefined) throw withoutDomain("look for documents");
     return (await this.#options.store()).db.read(async (sql) => {
-      const { newest } = await readState(sql);
-      const wanted = { domainId: domain, sourceId, called };
-      const rows = await documentsCalled(sql, wanted, { at: newest, isDraft: false });
+      const draft = generationId === undefined ? undefined : await draftCalled(sql, generationId);
+      const view =
+        draft === undefined ? { at: (await readState(sql)).newest, isDraft: false } : { at: draft, isDraft: true };
+      const rows = await documentsCalled(sql, { domainId: domain, sourceId, called }, view);
       return rows.map(({ bodyId: _, ...document }) => document);
     });
   }

@@ -130,6 +130,13 @@ export async function countReplaced(sql: Sql, draft: number): Promise<number> {
   return Number(row?.n ?? 0);
 }
 
+/** Returns how many documents an open draft brings, or takes away without another instead; 0 if it is not open any more. */
+export async function countDraft(sql: Sql, generationId: string): Promise<number> {
+  const id = await draftCalled(sql, generationId);
+  const draft = id === undefined ? undefined : await findDraft(sql, id);
+  return id === undefined || !draft ? 0 : draft.added + draft.removed - (await countReplaced(sql, id));
+}
+
 /** Returns the id of an open draft; undefined if it is not open any more. */
 export async function draftCalled(sql: Sql, generationId: string): Promise<number | undefined> {
   const row = await sql.get<{ id: number }>(`SELECT id FROM generations WHERE generation_id = $1 AND ${OPEN}`, [

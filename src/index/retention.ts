@@ -203,18 +203,23 @@ export async function withdrawSource(
 const SLICE_HELD = 2000;
 
 /**
- * Moves what a draft brings, and the ends of what that replaces, to another open draft; what is left in it are removals. Returns how
- * many documents moved. After a kill in between both drafts are open, and nobody commits them.
+ * Moves what a draft brings, and the ends of what that replaces and of what became unreadable, to another open draft. What is left are
+ * removals, and what has the content of one: a document that moved from one source to another. Returns how many documents moved. After a
+ * kill in between both drafts are open, and nobody commits them.
  */
-export async function moveBrought(store: Pick<Store, "db">, from: number, to: number): Promise<number> {
-  // First the ends: a document that was replaced must not be ended by a draft that does not bring the other.
-  const replaced = `SELECT d.id FROM documents d WHERE d.died = $1 AND EXISTS (SELECT 1 FROM documents n
-    WHERE n.domain_id = d.domain_id AND n.source_id = d.source_id AND n.item_id = d.item_id AND +n.born = $1) LIMIT ${SLICE_HELD}`;
-  const brought = `SELECT id FROM documents WHERE born = $1 LIMIT ${SLICE_HELD}`;
-  const move = async (column: "born" | "died", slice: string): Promise<number> => {
+export async function moveBrought(
+  store: Pick<Store, "db">,
+  from: number,
+  to: number,
+  unreadable: ReadonlyMap<string, ReadonlySet<ItemId>>,
+): Promise<number> {
+  const move = async (column: "born" | "died", slice: string, values: Values = []): Promise<number> => {
     for (let moved = 0; ; ) {
       const some = await writeLocked(store.db, async (sql) => {
-        const rows = await sql.run(`UPDATE documents SET ${column} = $2 WHERE id IN (${slice})`, [from, to]);
+        const rows = await sql.run(
+          `UPDATE documents SET ${column} = $2 WHERE id IN (SELECT d.id FROM documents d WHERE d.${column} = $1 AND ${slice} LIMIT ${SLICE_HELD})`,
+          [from, to, ...values],
+        );
         const [added, removed] = column === "born" ? [rows, 0] : [0, rows];
         await countChanges(sql, from, -added, -removed);
         await countChanges(sql, to, added, removed);
@@ -225,8 +230,21 @@ export async function moveBrought(store: Pick<Store, "db">, from: number, to: nu
       await nextRound();
     }
   };
-  await move("died", replaced);
-  return await move("born", brought);
+  const ofItem = (one: string): string =>
+    `${one}.domain_id = d.domain_id AND ${one}.source_id = d.source_id AND ${one}.item_id = d.item_id`;
+  // First the ends: a document that was replaced must not be ended by a draft that does not bring the other.
+  await move("died", `EXISTS (SELECT 1 FROM documents n WHERE ${ofItem("n")} AND +n.born = $1)`);
+  let moved = 0;
+  for (const [sourceId, items] of unreadable) {
+    const all = [...items];
+    for (let at = 0; at < all.length; at += SLICE_HELD) {
+      const some = `d.source_id = $3 AND ${isListed(store.db, "d.item_id", "$4", "text")}`;
+      moved += await move("died", some, [sourceId, listOf(all.slice(at, at + SLICE_HELD))]);
+    }
+  }
+  const replaces = `EXISTS (SELECT 1 FROM documents o WHERE ${ofItem("o")} AND +o.died = $2)`;
+  const moves = "EXISTS (SELECT 1 FROM documents o WHERE o.body_id = d.body_id AND +o.died = $1)";
+  return moved + (await move("born", `(${replaces} OR NOT ${moves})`));
 }
 
 /**

@@ -75,6 +75,7 @@ function queriesOf(key: SourceKey, item: ItemId, no: number, domainNo: number): 
       values,
     },
     { text: `SELECT t.hash AS earlier1 FROM ${joined("version")}`, values },
+    { text: "SELECT source_no FROM acknowledged WHERE source_no = $1 AND item_id = $2", values },
     { text: `SELECT t.from_path AS path1 FROM ${joined("lineage")}`, values },
     {
       text: "SELECT file_id AS file_id1, content_hash AS hash1 FROM member WHERE source_no = $1 AND item_id = $2",
@@ -120,7 +121,7 @@ export async function eraseTraces(
       for (const table of ["version", "lineage", "tracked", "indexed", "file"]) {
         await run(`DELETE FROM ${table} WHERE ${own}`, values);
       }
-      for (const table of ["item", "member", "cleared"]) {
+      for (const table of ["item", "member", "cleared", "acknowledged"]) {
         await run(`DELETE FROM ${table} WHERE source_no = $1 AND item_id = $2`, values);
       }
       const isNamed = isListed(sql, "l.target", "$2", "text");

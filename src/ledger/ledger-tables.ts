@@ -12,9 +12,24 @@ export function ledgerTables(dialect: Sql["dialect"]): Schema {
   const text = sqlite ? "TEXT" : 'text COLLATE "C"';
   const serial = sqlite ? "INTEGER PRIMARY KEY" : "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
   const strict = sqlite ? "STRICT" : "";
+  const acknowledged = `
+-- Failures that somebody knows of, as they were then: one of another reason, or of other content, is new.
+CREATE TABLE acknowledged (
+  source_no ${integer} NOT NULL REFERENCES source ON DELETE CASCADE,
+  -- A page that was never read has no row in item.
+  item_id ${text} NOT NULL,
+  -- download, process or embed.
+  step ${text} NOT NULL,
+  reason ${text} NOT NULL,
+  -- Of the content that failed: its hash, or size and time as listed.
+  content ${text} NOT NULL,
+  acknowledged_at ${text} NOT NULL,
+  PRIMARY KEY (source_no, item_id)
+) ${strict};
+`;
   const otherPlans = `DROP TABLE plan_item; DROP TABLE plan; ${planTables(dialect)}`;
   return {
-    version: 5,
+    version: 6,
     // Plans of format 2 do not say whether their dry run came to its end, those of format 3 not what it was asked for: no run may
     // keep to them.
     upgrades: new Map([
@@ -25,6 +40,7 @@ export function ledgerTables(dialect: Sql["dialect"]): Schema {
         4,
         `ALTER TABLE source ADD COLUMN checked_at ${text} NOT NULL DEFAULT ''; UPDATE source SET checked_at = listed_at;`,
       ],
+      [5, acknowledged],
     ]),
     sql: `${planTables(dialect)}
 -- A row for each source, and one of kind 'domain' for the domain itself.
@@ -339,6 +355,6 @@ CREATE TABLE export (
   pending_sha256 ${text} NOT NULL,
   PRIMARY KEY (source_no, name)
 ) ${strict};
-`,
+${acknowledged}`,
   };
 }

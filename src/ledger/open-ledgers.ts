@@ -10,6 +10,7 @@ import { type EarlierMembers, MEMBERS_OF } from "../contracts/members.ts";
 import type { CrawlHead } from "../contracts/site-memory.ts";
 import { namesIn, pathExists } from "../lib/file-system.ts";
 import type { Sql, SqlDatabase } from "../lib/sql/sql.ts";
+import { openAcknowledgements } from "./acknowledgements.ts";
 import { forgetState, openDomainState, renameState } from "./domain-state.ts";
 import { eraseTraces, findTraces, isNameShared, itemsWithHash } from "./erased-traces.ts";
 import { readExports } from "./exports/export-file.ts";
@@ -301,6 +302,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   return {
     ...openDomainState(databases, domainsFolder),
     uploads: openUploadJournals(databases, indexFolder),
+    acknowledgements: openAcknowledgements(databases, keyOf),
     metadata,
     leases,
     open,

@@ -1,4 +1,5 @@
-import { readdir, rename, stat } from "node:fs/promises";
+import { readdir, rename, rmdir, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { isErrno } from "./atomic-file.ts";
 
 /** Throws if it cannot be determined. */
@@ -42,5 +43,16 @@ export async function fileStamp(path: string): Promise<string> {
   } catch (error) {
     if (isErrno(error, "ENOENT")) return "";
     throw error;
+  }
+}
+
+/** Removes a folder and those above it up to `top`, which stays, as long as nothing is in them. */
+export async function removeEmptyFolders(from: string, top: string): Promise<void> {
+  for (let folder = from; folder.length > top.length; folder = dirname(folder)) {
+    const isEmpty = await rmdir(folder).then(
+      () => true,
+      () => false,
+    );
+    if (!isEmpty) return;
   }
 }

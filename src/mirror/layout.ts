@@ -21,6 +21,8 @@ export const EMBEDDED_FOLDER = "02_embedded";
 export const FAILED_FOLDER = "03_failed";
 /** Private: data that the specified files cannot hold, staging, leases. */
 export const PRIVATE_FOLDER = ".lockstep";
+/** In the private folder of a domain: uploads on their way. */
+export const UPLOADING_FOLDER = "uploading";
 
 /** The source's folder relative to `crawler/`, `/`-separated: the beginning of every path in the map files. */
 export function sourceFolder(domain: DomainId, { kind, sourceId }: Pick<SourceConfig, "kind" | "sourceId">): string {

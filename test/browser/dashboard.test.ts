@@ -79,7 +79,8 @@ describe("the dashboard in a browser", () => {
     const { page } = visited;
     await card(page).getByText("files failed", { exact: true }).waitFor();
     assert.doesNotMatch(await card(page).innerText(), /in step/);
-    await card(page).getByRole("link", { name: "Try failed files again" }).click();
+    await card(page).getByRole("link", { name: "See what failed" }).click();
+    await page.getByRole("link", { name: "Try failed files again" }).click();
     assert.equal(await page.getByLabel("Try failed files again").isChecked(), true);
     await leave(visited);
   });

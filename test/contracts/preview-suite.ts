@@ -102,6 +102,31 @@ export function previewSuite(name: string, openStore: (parts: Parts) => Promise<
       assert.deepEqual(await index.crawlDrafts?.listOpen(), []);
     });
 
+    test("a document that lost its text is held, one that moved to another source is not", async () => {
+      const source = await draft.source(LIBRARY);
+      await source.put(await writeDocument(folder, "ibex", ""), never);
+      await source.remove("vole" as ItemId);
+      const [failure] = await source.stage(never);
+      assert.ok(failure?.permanent);
+      const other = await draft.source(OTHER);
+      await other.put(await writeDocument(folder, "vole-2", "The vole rests."), never);
+      await other.put(await writeDocument(folder, "numbat", "The numbat is new."), never);
+      await other.stage(never);
+      embedded = [];
+      const held = await draft.hold();
+      assert.equal(held.documents, 2);
+      assert.equal(await index.crawlDrafts?.count(held.generationId), 2);
+      await draft.commit(never);
+      assert.deepEqual(await texts(), BEFORE);
+      const [moved] = (await index.shown?.newest(OTHER, ["vole-2" as ItemId])) ?? [];
+      assert.equal(moved?.itemId, "vole-2");
+      assert.deepEqual(await texts({ draft: held.generationId }), ["The numbat is new.", ...BEFORE.slice(1)].sort());
+      await index.crawlDrafts?.sweep([held.generationId]);
+      assert.equal(await index.crawlDrafts?.count(held.generationId), 0);
+      assert.deepEqual(await texts(), BEFORE);
+      assert.deepEqual(embedded, []);
+    });
+
     test("a held draft that is swept leaves what readers have", async () => {
       await stage();
       const { generationId } = await draft.hold();

@@ -28,10 +28,11 @@ test("before the first crawl there is nothing, and nothing is wrong", async () =
   assert.deepEqual(await standing(), {
     documents: 0,
     failed: 0,
+    acknowledged: 0,
     empty: 0,
     rolledBackTo: null,
     error: "",
-    sources: [{ sourceId: "docs", sourceType: "file_sources", documents: 0, failed: 0, empty: 0 }],
+    sources: [{ sourceId: "docs", sourceType: "file_sources", documents: 0, failed: 0, acknowledged: 0, empty: 0 }],
   });
 });
 
@@ -45,7 +46,7 @@ test("it tells what a search can find, and what failed on the way; what changed 
   const first = await standing();
   assert.deepEqual([first.documents, first.failed, first.error], [2, 2, ""]);
   assert.deepEqual(first.sources, [
-    { sourceId: "docs", sourceType: "file_sources", documents: 2, failed: 2, empty: 0 },
+    { sourceId: "docs", sourceType: "file_sources", documents: 2, failed: 2, acknowledged: 0, empty: 0 },
   ]);
   await world.control("DELETE", "faults");
   await world.change("delete", { path: "broken.pdf" });

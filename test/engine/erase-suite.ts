@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 import { toFile } from "openai";
 import sharp from "sharp";
 import { eraseJob } from "../../src/app/erase-job.ts";
 import { verifyJob } from "../../src/app/verify-job.ts";
-import { openQuestionStore } from "../../src/domains/question-store.ts";
 import type { EraseRequest, EraseResult } from "../../src/engine/erase/erase.ts";
 import { checkReceipt } from "../../src/engine/erase/receipt.ts";
 import { parseDomain } from "../kinds.ts";
@@ -18,6 +18,8 @@ import { DOMAIN, World } from "./world.ts";
 /** In no other text. */
 const MARKER = "zyxquorvix";
 const SECRET = `The ${MARKER} payroll of the harbour office was forty two thousand crowns in the year of the flood.`;
+/** A question has words of its own, which are in no text. */
+const TOLD = `Which "payroll" of the harbour office did qwyzzlebard get in the flood?`;
 const NOISE = {
   create: {
     width: 300,
@@ -100,6 +102,11 @@ async function fill(settings: Readonly<Record<string, string>>): Promise<Filled>
   };
   let conversation: string;
   try {
+    await world.app.uploads.put(
+      DOMAIN,
+      `hr-${MARKER}/${MARKER}-upload.md`,
+      Readable.from([Buffer.from(`# Upload\n\n${SECRET}`)]),
+    );
     await world.crawl();
     conversation = await leaveTraces(world, folder);
   } catch (error) {
@@ -143,6 +150,7 @@ async function leaveTraces(world: World, folder: string): Promise<string> {
     join(asides, "files_map.csv"),
     `file,name\r\nSTORY\\05_folders\\share\\02_embedded\\hr\\${MARKER}.md,x\r\n`,
   );
+  await leaveUpload(world);
   await askQuestions(world);
   const who = { kind: "terminal", id: "anna", name: "anna", role: "admin" } as const;
   const done = await app.audit.begin({ who, from: "", action: "test", what: { document: `hr/${MARKER}.md` } });
@@ -150,16 +158,35 @@ async function leaveTraces(world: World, folder: string): Promise<string> {
   return id;
 }
 
-/** A question that the document answers, one that quotes it, and what came of asking them. */
-async function askQuestions({ app, storage }: World): Promise<void> {
+/** What is left of an upload that was killed. */
+async function leaveUpload({ storage }: World): Promise<void> {
+  const unfinished = join(storage, "domains", DOMAIN, ".lockstep", "uploading");
+  await mkdir(unfinished, { recursive: true });
+  await writeFile(join(unfinished, "5e0c"), SECRET);
+}
+
+/**
+ * Questions that the document answers, one that quotes it, and a crawl that is held because of one: it leaves a draft, and names the
+ * question in its log, its result and its report.
+ */
+async function askQuestions(world: World): Promise<void> {
+  const { app } = world;
   const about = { document: `hr/${MARKER}.md`, sourceId: "", words: [] } as const;
+  await app.questions.add(DOMAIN, { ...about, question: TOLD, words: ["more in the next"] });
+  for (let at = 10; at < 20; at += 1) {
+    await app.questions.add(DOMAIN, { ...about, question: `What is in note ${at}?`, document: `note-${at}.md` });
+  }
   await app.questions.add(DOMAIN, { ...about, question: "Who was paid?" });
   await app.questions.add(DOMAIN, { ...about, question: SECRET, document: "note-1.md" });
   await app.questions.add(DOMAIN, { ...about, question: "How many trees has the garden?", document: "note-2.md" });
-  const lost = [{ question: "Who was paid?", document: `hr/${MARKER}.md`, before: 1 }];
-  const counts = { asked: 3, before: 3, after: 2, retired: 0, held: 1 };
-  const run = { at: "2026-01-01T00:00:00.000000Z", about: "crawl", generationId: "", verdict: "held" } as const;
-  await openQuestionStore(join(storage, "domains")).changeRuns(DOMAIN, () => [{ ...run, ...counts, lost }]);
+  await app.questions.setLimits(DOMAIN, { maxDrop: 0, minLost: 1 });
+  const { result } = await world.crawl();
+  assert.equal(result.questions?.verdict, "held");
+  assert.deepEqual(
+    result.questions?.lost.map(({ question }) => question),
+    [TOLD],
+  );
+  assert.ok((await app.questions.view(DOMAIN)).held);
 }
 
 /** Where the marker must be found before: a table for each place that erasing reaches. */
@@ -176,8 +203,11 @@ const EXPECTED: readonly (readonly [place: string, found: RegExp])[] = [
   ["map of the mirror", /01_files\/docs\/files_map.csv$/],
   ["map of the index", /01_files\/docs\/vectorstore_map.csv$/],
   ["metadata", /^domains\/STORY\/files_metadata.json$/],
+  ["uploaded to the domain", /^domains\/STORY\/uploads\/hr-zyxquorvix\//],
   ["questions", /^domains\/STORY\/questions.json$/],
   ["what came of questions", /^domains\/STORY\/question-runs.json$/],
+  ["log and result of a crawl that asked", /^question: jobs\/crawler\//],
+  ["report of a crawl that asked", /^question: reports\/crawls\//],
   ["certificate", /^domains\/STORY\/certificates\//],
   ["report", /^reports\/crawls\/.*zip!05_folders\/share\/files_map.csv$/],
   ["job", /^jobs\/crawler\/.*crawl/],
@@ -186,7 +216,8 @@ const EXPECTED: readonly (readonly [place: string, found: RegExp])[] = [
   ["snapshot", /^web\/documents\/snapshots\//],
   ["web document", /^web\/documents\/\w\w\/\w\w\//],
   ["pictures", /^web\/images\/.*images.json$/],
-  ["uploaded file", /^index\/files\/file-/],
+  ["file of the protocol", /^index\/files\/file-/],
+  ["upload that was killed", /^domains\/STORY\/.lockstep\/uploading\//],
 ];
 
 /** Tables, in either database. */
@@ -220,7 +251,10 @@ export function eraseSuite(
       await filled?.close();
       await place?.close();
     });
-    const find = (): Promise<string[]> => findMarker(world.storage, MARKER, place.databaseUrl);
+    const find = async (): Promise<string[]> => [
+      ...(await findMarker(world.storage, MARKER, place.databaseUrl)),
+      ...(await findMarker(world.storage, "qwyzzlebard", place.databaseUrl)).map((place) => `question: ${place}`),
+    ];
 
     test("the marker is in every place first", async () => {
       const found = await find();
@@ -246,6 +280,7 @@ export function eraseSuite(
         "share",
         "site",
         "tasks",
+        "uploads",
       ]);
       assert.ok(data.items.some(({ path }) => path === `hr/${MARKER}.md`));
       assert.deepEqual(
@@ -262,7 +297,7 @@ export function eraseSuite(
     test("afterwards it is in none", async () => {
       const { data, error } = await runErase(world, { search: MARKER, copies: true });
       assert.equal(error, "");
-      assert.equal(data.items.length, 5);
+      assert.equal(data.items.length, 6);
       assert.deepEqual(await find(), []);
       assert.ok(data.generations.length > 1 && data.generations.every(({ documents }) => documents > 0));
       receipt = data.receipts[0]?.file ?? "";
@@ -275,7 +310,7 @@ export function eraseSuite(
       assert.equal(checked?.outcome, "unknown signer");
       assert.equal(checkReceipt(text, checked?.fingerprint)?.outcome, "signed");
       assert.equal(checkReceipt(text.replace("request 12", "request 13"), checked?.fingerprint)?.outcome, "broken");
-      assert.equal(checked?.statement.items.length, 5);
+      assert.equal(checked?.statement.items.length, 6);
       assert.match(checked?.statement.left.join(" ") ?? "", /certificate .* named it and was removed/);
       assert.match(checked?.statement.may_still_be.join(" ") ?? "", /backups/);
     });
@@ -299,7 +334,10 @@ export function eraseSuite(
       const { result, log } = await world.crawl();
       assert.deepEqual(result.problems, []);
       assert.match(log, /Skipped item '.*': erased on .* and blocked from being crawled again \(request 12\)/);
-      for (const source of result.sources) assert.equal(source.download.skipped, 1, `${source.source_id}: ${log}`);
+      for (const { source_id, download } of result.sources) {
+        // What was uploaded has no other source that could bring it back.
+        assert.equal(download.skipped, source_id === "uploads" ? 0 : 1, `${source_id}: ${log}`);
+      }
       assert.deepEqual(await find(), []);
       assert.deepEqual(await world.found(MARKER), []);
       assert.ok(!filled.pages.asked.includes("/hidden"), "the erased page was asked for");

@@ -41,8 +41,6 @@ const COMPOSE: readonly string[] = [
   "app/open-sharepoint.ts",
   "app/open-web.ts",
   "app/source-kinds.ts",
-  // Uploads are a folder source.
-  "app/uploads.ts",
 ];
 /**
  * Kinds of sources do not import each other: what two of them need lies in lib/ or plan/, and in tree/ what places full of files

@@ -49,6 +49,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/postgres/pgvector-index.ts",
     "index/postgres/postgres-text-index.ts",
     "index/sqlite/sqlite-text-index.ts",
+    "ledger/acknowledgements.ts",
     "ledger/domain-state.ts",
     "ledger/sql-leases.ts",
     "ledger/sql-members.ts",

@@ -23,7 +23,15 @@ const CRAWL: JobRecord = {
   object: "DEMO",
   lastModifiedAt: "2026-01-15T10:31:00.000000Z",
 };
-const STANDING: DomainStatus = { documents: 12, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] };
+const STANDING: DomainStatus = {
+  documents: 12,
+  failed: 0,
+  acknowledged: 0,
+  empty: 0,
+  rolledBackTo: null,
+  error: "",
+  sources: [],
+};
 const FINE: Vitals = {
   kinds: BUILT_IN_KINDS,
   domainId: "DEMO",
@@ -65,10 +73,10 @@ const CASES: readonly [title: string, vitals: Partial<Vitals>, word: string, ton
     { last: failed("2 items failed.", broken) },
     "needs attention",
     "bad",
-    "/v2/reports/get?report_id=r1",
+    "/v2/documents/failed?domain_id=",
   ],
   ["removals held", { last: failed("Held.", held) }, "removals held", "warn", "&dry_run=true&confirm_deletes=true"],
-  ["files failed", { standing: { ...STANDING, failed: 2 } }, "files failed", "warn", "&retry_failed=true"],
+  ["files failed", { standing: { ...STANDING, failed: 2 } }, "files failed", "warn", "/v2/documents/failed?domain_id="],
   ["verified too long ago", { certificates: LATE, maxAge: "7d" }, "late", "warn", "/v2/domains/certificates"],
   [
     "never verified",

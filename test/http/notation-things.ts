@@ -236,6 +236,8 @@ export function thingsOf(
         return { domain_id, source_id: "notes", item_id: String(json["data"]?.["doc_id"]) };
       },
     },
+    "/v2/documents/failed": { needs: ["domain_id"], act: ofDomain },
+    "/v2/documents/acknowledge": { needs: ["domain_id"], act: ofDomain },
     "/v2/documents/version": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/sections": { needs: ["domain_id", "document"], act: edited },
     "/v2/documents/difference": {

@@ -48,6 +48,8 @@ export const ADDITIONS = [
   "- A(jh): `/v2/documents/hold?domain_id={id}&document={path}&item_id={id}&source_id={id}&reason={text}` - Neither erased nor purged",
   "- A(jh): `/v2/documents/lift_hold?domain_id={id}&source_id={id}&item={id}`",
   "- L(jhr): `/v2/documents/read?domain_id={id}&source_id={id}&item_id={id}&passage={number}&offset={number}` - A document as readers find it",
+  "- L(jh): `/v2/documents/failed?domain_id={id}&source_id={id}` - What failed, until it is solved",
+  "- A(jh): `/v2/documents/acknowledge?domain_id={id}&source_id={id}&item={id}&group={id}&withdraw=[true|false]` - It is known",
   "- L(jh): `/v2/documents/difference?domain_id={id}&document={path}&from={id}&to={id}` - What changed in it",
   "- L(jh): `/v2/documents/sections?domain_id={id}&document={path}&generation={number}` - Its sections, as the index has them",
   "- L(jh): `/v2/answers` - Which language model writes answers",

@@ -68,6 +68,7 @@ describe("the examples in the documentation", () => {
   function readExample(line: string): { readonly request: string; readonly init: AskInit } {
     if (!line.startsWith("curl ")) return { request: `GET ${line.slice(served.url.length)}`, init: {} };
     const address = new RegExp(`${served.url}([^']*)`).exec(line)?.[1] ?? assert.fail(`no address of ours in ${line}`);
+    if (/ -T \S+ /.test(line)) return { request: `PUT ${address}`, init: { body: "A file." } };
     const body = / -d '(.*)'/.exec(line)?.[1];
     const method = / -X (\w+)/.exec(line)?.[1] ?? (body === undefined ? "GET" : "POST");
     return { request: `${method} ${address}`, init: body === undefined ? {} : { json: JSON.parse(body) } };

@@ -20,6 +20,7 @@ import type { CrawlRequest, CrawlResult } from "../../src/engine/crawl-request.t
 import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
 import { createQuestions } from "../../src/engine/edit-questions.ts";
+import { createFailures } from "../../src/engine/failures.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import { createCertificates } from "../../src/engine/kept-certificates.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
@@ -165,7 +166,6 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
         erasures: openErasureStore(join(folder, "domains")),
         ledgers: openTestLedgers(join(folder, "crawler")),
         acceptedTypes: new Set(["md"]),
-        storagePath: folder,
       },
       () => app,
     ),
@@ -178,7 +178,15 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     query: (request) => script.query(request),
     explainDocument: async ({ domainId, query }) => ({ domainId, query, documents: [] }),
     mapFiles: async () => [],
-    standing: async () => ({ documents: 0, failed: 0, empty: 0, rolledBackTo: null, error: "", sources: [] }),
+    standing: async () => ({
+      documents: 0,
+      failed: 0,
+      acknowledged: 0,
+      empty: 0,
+      rolledBackTo: null,
+      error: "",
+      sources: [],
+    }),
     planRename: async ({ from }) => ({ domain: await domains.get(from), changes: [] }),
     renameDomain: async ({ from }) => ({ domain: await domains.get(from), changes: [] }),
     finishRenames: async () => undefined,
@@ -204,6 +212,14 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       versionOf: async () => undefined,
       revision: async () => "",
     },
+    failures: createFailures({
+      domains,
+      crawlerFolder: join(folder, "crawler"),
+      ledgers: openTestLedgers(join(folder, "crawler")),
+      itemRepository: () => assert.fail("no registry here"),
+      now: () => new Date(),
+      troubles: async () => new Map(),
+    }),
     documents: createDocuments({
       domains,
       crawlerFolder: join(folder, "crawler"),

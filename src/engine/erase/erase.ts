@@ -15,6 +15,7 @@ import { plural } from "../../lib/text.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER } from "../../mirror/layout.ts";
 import { hashCertificate } from "../certificate.ts";
+import { partsFor } from "../dry-run.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
 import { waitForLease, whileHeld } from "../with-ledger.ts";
@@ -74,7 +75,8 @@ const EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
  * Removes documents from every place of PLACES and blocks them from being crawled again. Intent first: from the moment the items are
  * in the list of erased items, crawls leave them out, and an erasing that is killed is finished by the next crawl or maintenance.
  */
-export async function erase(request: EraseRequest, parts: EngineParts, job: JobContext): Promise<EraseResult> {
+export async function erase(request: EraseRequest, all: EngineParts, job: JobContext): Promise<EraseResult> {
+  const parts = partsFor(all, job);
   const { domainId, copies: withCopies, reason, by } = request;
   checkWanted(request);
   await refuseWhileRenamed(parts.domainsFolder, domainId);

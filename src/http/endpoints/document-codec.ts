@@ -1,4 +1,5 @@
 import type { DocumentView, SectionsView, TreeDocument, VersionView } from "../../engine/documents.ts";
+import type { FailureGroup, FailuresView } from "../../engine/failures.ts";
 import type { OriginalFile, SearchableDocuments } from "../../engine/searchable-documents.ts";
 import type { DifferentLine, Hunk } from "../../lib/line-difference.ts";
 
@@ -39,6 +40,34 @@ export function toDocumentViewJson({ kept, versions, ...document }: DocumentView
     word_count: kept?.wordCount ?? 0,
     current_version: kept && kept.error === "" ? kept.versionId : "",
     text_error: kept?.error ?? "",
+  };
+}
+
+export type FailuresJson = ReturnType<typeof toFailuresJson> & { readonly note?: string };
+
+export function toFailuresJson({ domainId, sources, groups, acknowledged }: FailuresView) {
+  const toGroup = ({ id, step, reason, remedy, failures }: FailureGroup) => ({
+    group: id,
+    step,
+    reason,
+    remedy,
+    count: failures.length,
+    items: failures.map((one) => ({
+      source_id: one.sourceId,
+      item_id: one.itemId,
+      name: one.name,
+      path: one.path,
+      url: one.url,
+      reason: one.reason,
+      searchable: one.isSearchable,
+      acknowledged_utc: one.acknowledgedAt,
+    })),
+  });
+  return {
+    domain_id: domainId,
+    sources: sources.map(({ sourceId, reason, remedy }) => ({ source_id: sourceId, reason, remedy })),
+    failed: groups.map(toGroup),
+    acknowledged: acknowledged.map(toGroup),
   };
 }
 

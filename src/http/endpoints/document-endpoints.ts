@@ -12,18 +12,20 @@ import {
   documentsPage,
   documentVersionPage,
 } from "../pages/document-pages.ts";
+import { failuresPage } from "../pages/failures-page.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { readingPage } from "../pages/reading-page.ts";
 import { type Answer, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../routing/endpoint.ts";
 import { MAX_LIMIT } from "../routing/listing.ts";
 import { type Arguments, optional, required, withDefault } from "../routing/parameters.ts";
-import { domainId, oneOf, sourceId, text, type Value, wholeNumber, words } from "../routing/values.ts";
+import { domainId, oneOf, sourceId, text, trueOrFalse, type Value, wholeNumber, words } from "../routing/values.ts";
 import {
   type DocumentJson,
   type SectionJson,
   toDifferenceJson,
   toDocumentJson,
   toDocumentViewJson,
+  toFailuresJson,
   toReadJson,
   toSectionsJson,
   toVersionJson,
@@ -52,7 +54,7 @@ const documentQuery = {
 
 /** Files without ids: their identity, status, versions and texts; and the sections of all documents. */
 export function documentEndpoints(app: App): Endpoint[] {
-  return [list(app), get(app), version(app), difference(app), sections(app), read(app)];
+  return [list(app), failed(app), acknowledge(app), get(app), version(app), difference(app), sections(app), read(app)];
 }
 
 const listQuery = {
@@ -84,6 +86,53 @@ function list(app: App): Endpoint {
     },
     html: async (answer: Answer<readonly DocumentJson[]>, args, frame) =>
       documentsPage(answer, args, await app.domains.get(args.domain_id), frame),
+  });
+}
+
+const failedQuery = {
+  domain_id: required(domainId, "The domain."),
+  source_id: optional(sourceId, "Only those of this source."),
+};
+
+/** What failed, of every kind of source. */
+function failed(app: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/failed`,
+    methods: ["GET"],
+    formats: ["json", "html"],
+    description:
+      "Lists what failed in a domain until it is solved: sources that could not be read whole, and items that could not be downloaded, processed or embedded, grouped by reason, with what to do. What was acknowledged is apart, and comes back as new when its reason or its content changes.",
+    changes: null,
+    query: failedQuery,
+    examples: ["?domain_id=DEMO", "?domain_id=DEMO&format=html"],
+    run: async ({ domain_id, source_id }) => ok(toFailuresJson(await app.failures.list(domain_id, source_id))),
+    html: ({ data }, _args, frame) => failuresPage(data, frame),
+  });
+}
+
+function acknowledge(app: App): Endpoint {
+  return endpoint({
+    path: `${PATH}/acknowledge`,
+    methods: ["POST", "GET"],
+    formats: ["json", "html"],
+    description:
+      "Acknowledges what failed: one item, a group of them, or everything. It stays listed, but neither the domain nor a crawl is called failed because of it, until its reason or its content changes.",
+    changes: "The domain's ledger.",
+    query: {
+      ...failedQuery,
+      item: optional(words, "One item: its id, path or name."),
+      group: optional(words, "One group, by its id in the list."),
+      withdraw: withDefault(trueOrFalse, false, "true makes it new again."),
+    },
+    examples: ["?domain_id=DEMO&item=handbook/scan.pdf", "?domain_id=DEMO&group=1f0c2d3e4a5b&withdraw=true"],
+    async run({ domain_id, source_id, item, group, withdraw }) {
+      const items = item === undefined ? undefined : [item];
+      const choice = { domainId: domain_id, sourceId: source_id, items, group };
+      const count = await (withdraw ? app.failures.withdraw(choice) : app.failures.acknowledge(choice));
+      const view = toFailuresJson(await app.failures.list(domain_id, source_id));
+      return ok({ ...view, note: `${count} ${withdraw ? "new again" : "acknowledged"}.` });
+    },
+    html: ({ data }, _args, frame) => failuresPage(data, frame),
   });
 }
 

@@ -64,6 +64,7 @@ function listEndpoint<Row extends BackendObject, One extends Partial<BackendObje
     formats: list.pageFormat === "ui" ? ["json", "html", "ui"] : ["json", "html"],
     description: list.description,
     changes: null,
+    ...(resource.page.forReaders && { forReaders: true }),
     query: { ...storeParameter(resource), ...listing(list.sortable) },
     examples: list.examples,
     run: ({ limit, offset, sort, filter, ...rest }, { format, principal }) => {
@@ -85,6 +86,7 @@ function getEndpoint<Row extends BackendObject, One extends Partial<BackendObjec
     formats: ["json", "html"],
     description,
     changes: null,
+    ...(resource.page.forReaders && { forReaders: true }),
     query: refParameters(resource),
     examples,
     run: async (args, call) => ok(await read(app, refIn(resource, args, call))),
@@ -111,6 +113,7 @@ function createEndpoint<Row extends BackendObject, One extends Partial<BackendOb
     description,
     changes,
     ...(role && { role }),
+    ...(resource.page.forReaders && { forReaders: true }),
     query: { dry_run: dryRun },
     body: fields,
     examples,

@@ -139,6 +139,8 @@ export interface RemoveModes<Mode extends string> {
 }
 
 export interface ResourcePage<Row, One> {
+  /** Readers see list, object and what they created, too: only their own. */
+  readonly forReaders?: true;
   /** Below the title. */
   readonly lede: string;
   /** Instead of title and lede, where both depend on the vector store. */

@@ -92,6 +92,7 @@ export const responses = resource({
     },
   },
   page: {
+    forReaders: true,
     lede: "Answers of a model that were created through this server. The backend has no list of its own.",
     tableId: "responses",
     empty: "No responses yet.",

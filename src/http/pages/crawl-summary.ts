@@ -20,6 +20,8 @@ export interface CrawlSummary {
   readonly moved: number;
   readonly removed: number;
   readonly failed: number;
+  /** Failures that somebody knows of, of this crawl and of earlier ones. */
+  readonly acknowledged: number;
   /** Files without anything to index. */
   readonly empty: number;
   readonly held: number;
@@ -64,6 +66,7 @@ export function summarizeCrawl(job: JobRecord, kinds: SourceKinds): CrawlSummary
     moved: first.moved,
     removed: first.removed,
     failed: data.sources.reduce((sum, source) => sum + failedOf(withCounts(source), kinds), 0),
+    acknowledged: data.sources.reduce((sum, source) => sum + (Number(source?.acknowledged) || 0), 0),
     empty: Math.max(process.empty, embed.empty),
     held: Math.max(download.held, embed.held),
     hiddenRows: data.sources.reduce((sum, source) => sum + (Number(source?.hidden_rows) || 0), 0),
@@ -95,8 +98,9 @@ export function sayCounts(summary: CrawlSummary): string {
     .map(([name, count]) => `${count} ${name}`);
   const hidden = summary.hiddenRows > 0 ? `; ${plural(summary.hiddenRows, "row")} not shown to the app` : "";
   const left = summary.left > 0 ? `; ${summary.left} not as planned, and left alone` : "";
+  const known = summary.acknowledged > 0 ? `; ${plural(summary.acknowledged, "failure")} acknowledged` : "";
   const leftOut = sayLeftOut(summary.leftOut);
-  const counts = `${parts.length > 0 ? parts.join(", ") : "nothing changed"}${left}${hidden}${leftOut && `; ${leftOut}`}`;
+  const counts = `${parts.length > 0 ? parts.join(", ") : "nothing changed"}${known}${left}${hidden}${leftOut && `; ${leftOut}`}`;
   return summary.dryRun ? `dry run: ${counts}` : counts;
 }
 

@@ -1,13 +1,14 @@
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
+import type { CrawlResult } from "../../engine/crawl-request.ts";
 import type { DomainStatus } from "../../engine/domain-status.ts";
+import { withoutItemProblems } from "../../engine/failures.ts";
 import type { CertificateStatus } from "../../engine/kept-certificates.ts";
 import { plural } from "../../lib/text.ts";
 import { countDifferences } from "../endpoints/certificate-codec.ts";
 import { certificatesAddress, sayLate } from "./certificate-pages.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
 import { jobAddress } from "./job-fragments.ts";
-import { reportAddress } from "./report-pages.ts";
 
 export interface Health {
   readonly tone: "good" | "warn" | "bad" | "busy" | "idle";
@@ -79,9 +80,11 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
       wayOut: { words: "Look at the job", href: jobAddress(last.jobId) },
     };
   }
-  if (last.result?.ok) return healthOfPlan(domainId, summarizeCrawl(last, kinds)?.left ?? 0);
+  if (last.result?.ok || (standing?.failed === 0 && hasOnlyFailedItems(last))) {
+    return healthOfPlan(domainId, summarizeCrawl(last, kinds)?.left ?? 0);
+  }
   const reason = last.result?.error ?? "The last crawl left no result.";
-  const { held = 0, failed = 0, reportId = "", isWorse = false } = summarizeCrawl(last, kinds) ?? {};
+  const { held = 0, failed = 0, isWorse = false } = summarizeCrawl(last, kinds) ?? {};
   if (isWorse) {
     const wayOut = {
       words: "See which questions got lost",
@@ -90,7 +93,8 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
     return { tone: "warn", word: "changes held", reason, wayOut };
   }
   const log = { words: "Read the log", href: jobAddress(last.jobId) };
-  const report = { words: "See what failed", href: `${reportAddress("get", reportId)}&format=html` };
+  const list = { words: "See what failed", href: failuresAddress(domainId) };
+  const isListed = failed > 0 || hasUnreadSource(last);
   return held > 0
     ? {
         tone: "warn",
@@ -101,7 +105,23 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
           href: `${crawlerAddress(domainId)}&dry_run=true&confirm_deletes=true`,
         },
       }
-    : { tone: "bad", word: "needs attention", reason, wayOut: failed > 0 && reportId !== "" ? report : log };
+    : { tone: "bad", word: "needs attention", reason, wayOut: isListed ? list : log };
+}
+
+/** Whatever else there was, every problem of the crawl is an item in the list of what failed. */
+function hasOnlyFailedItems({ result }: JobRecord): boolean {
+  const { sources = [], problems = [] } = (result?.data ?? {}) as Partial<CrawlResult>;
+  if (!Array.isArray(sources) || !Array.isArray(problems)) return false;
+  const errors = sources.map(({ error }) => error).filter(Boolean);
+  return (
+    errors.length > 0 && problems.length === errors.length && errors.every((one) => withoutItemProblems(one) === "")
+  );
+}
+
+/** A source that was skipped, or could not be read whole. */
+function hasUnreadSource({ result }: JobRecord): boolean {
+  const { sources = [] } = (result?.data ?? {}) as Partial<CrawlResult>;
+  return Array.isArray(sources) && sources.some(({ error = "" }) => withoutItemProblems(error) !== "");
 }
 
 /** A plan that was applied left what was not as planned to the next crawl. */
@@ -132,8 +152,8 @@ export function sayNoCrawl(documents: number | null | undefined): string {
 function healthOfFiles({ domainId, standing }: Vitals): Health | undefined {
   if (!standing) return { tone: "warn", word: "unknown", reason: "Its status cannot be read at the moment." };
   if (standing.failed > 0) {
-    const reason = `${standing.failed === 1 ? "1 file" : `${standing.failed} files`} could not be read, embedded or brought up to date; the map files say why.`;
-    const wayOut = { words: "Try failed files again", href: `${crawlerAddress(domainId)}&retry_failed=true` };
+    const reason = `${standing.failed === 1 ? "1 file" : `${standing.failed} files`} could not be read, embedded or brought up to date.`;
+    const wayOut = { words: "See what failed", href: failuresAddress(domainId) };
     return { tone: "warn", word: "files failed", reason, wayOut };
   }
   return standing.error === "" ? undefined : { tone: "warn", word: "unknown", reason: standing.error };
@@ -152,6 +172,10 @@ function healthOfCertificates({ domainId, certificates, maxAge = "" }: Vitals): 
   }
   if (problem) return { tone: "warn", word: "certificate damaged", reason: problem, wayOut: look };
   return isLate ? { tone: "warn", word: "late", reason: sayLate(maxAge, ageMs), wayOut: look } : undefined;
+}
+
+export function failuresAddress(domainId: string): string {
+  return `/v2/documents/failed?domain_id=${domainId}&format=html`;
 }
 
 export function crawlerAddress(domainId: string): string {

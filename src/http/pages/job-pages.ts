@@ -10,6 +10,7 @@ import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
 import { shownTime } from "./display.ts";
+import { failuresAddress } from "./domain-health.ts";
 import {
   controlForm,
   duration,
@@ -160,8 +161,9 @@ async function searchableNow(app: App, job: JobRecord): Promise<Awaited<Html>> {
   if (!isEndedCrawl(job)) return empty;
   const { domains } = await app.domains.list();
   const domain = domains.find(({ domainId }) => domainId === job.object);
-  const documents = domain && (await app.standing(domain).catch(() => undefined))?.documents;
-  if (!domain || documents === undefined || documents === null) return empty;
+  const standing = domain && (await app.standing(domain).catch(() => undefined));
+  const documents = standing?.documents;
+  if (!domain || !standing || documents === undefined || documents === null) return empty;
   const name = html`<bdi>${domain.name || domain.domainId}</bdi>`;
   const sources = `/v2/domains/get?domain_id=${encodeURIComponent(domain.domainId)}&format=html`;
   return html`<section id="searchable" class="panel stack" data-refresh aria-label="What is searchable now">
@@ -170,6 +172,7 @@ ${
     ? html`<p><strong>Nothing is searchable in ${name} yet.</strong> The log says what was left out or failed.</p><p><a class="button" href="${sources}">Look at its sources</a></p>`
     : html`<p><strong>${plural(documents, "document")} of ${name} ${documents === 1 ? "is" : "are"} searchable now.</strong></p><p><a class="button primary" href="/v2/search?format=ui&amp;domain_id=${encodeURIComponent(domain.domainId)}">Ask something</a></p>`
 }
+${standing.failed > 0 ? html`<p><a href="${failuresAddress(domain.domainId)}">See what failed</a> (${plural(standing.failed, "item")})</p>` : ""}
 </section>`;
 }
 

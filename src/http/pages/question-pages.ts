@@ -11,7 +11,7 @@ const PATH = "/v2/domains/questions";
 /** As the endpoints answer. */
 export interface QuestionsShown extends EncodedQuestions {
   readonly domain_id: string;
-  /** The last crawl, if what it added or changed is held. */
+  /** The last crawl of which something is held. */
   readonly held: EncodedRun | null;
   /** Oldest first. */
   readonly runs: readonly EncodedRun[];
@@ -41,7 +41,7 @@ export function questionsPage(data: QuestionsShown, domainId: string, frame: Fra
     body: html`<header class="page-head"><h1>Questions</h1>
 <div class="actions"><a class="button" href="${PATH}/ask?domain_id=${domainId}&amp;format=html">Ask them now</a><a class="button" href="${PATH}?domain_id=${domainId}&amp;format=json">As JSON</a></div>
 <p class="quiet">in <a href="/v2/domains/get?domain_id=${domainId}&amp;format=html"><code>${domainId}</code></a></p>
-<p class="lede">What readers ask, and the document that answers it. Every crawl asks them before anything new is visible: if clearly fewer documents come among the first ${WITHIN} results, what is new is held, and what left the source goes all the same.</p></header>
+<p class="lede">What readers ask, and the document that answers it. Every crawl asks them before anything new is visible: if clearly fewer documents come among the first ${WITHIN} results, what is new is held, and what left the source goes all the same. That is so with the embedded index; at OpenAI and Azure changes are visible as they are made, and nothing is asked.</p></header>
 ${note ? html`<p class="notice good">${note}</p>` : ""}
 ${held ? heldNotice(held, domainId, frame) : ""}
 ${questions.length < FEWEST_QUESTIONS ? html`<p class="notice ${questions.length > 0 ? "warn" : "idle"}">${questions.length === 0 ? "No questions yet." : `Only ${plural(questions.length, "question")}.`} Crawls ask from ${FEWEST_QUESTIONS} on: with fewer, one question is too large a share.</p>` : ""}

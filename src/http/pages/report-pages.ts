@@ -359,7 +359,7 @@ function counted(counts: Readonly<JsonObject>, name: string): unknown {
   return isBoth ? count - moved : count;
 }
 
-export function reportAddress(action: "get" | "download" | "delete", reportId: unknown): string {
+function reportAddress(action: "get" | "download" | "delete", reportId: unknown): string {
   return `/v2/reports/${action}?report_id=${encodeURIComponent(textOf(reportId))}`;
 }
 

@@ -1,4 +1,3 @@
-import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { SourceConfig } from "../../contracts/domain.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
@@ -65,12 +64,16 @@ export function createFolderKind(access: () => FolderAccess, toolsOf: TreeToolsO
     locate: (source, called) => locateIn(source, pathBelowRoot(source, called)),
     watch: (source) =>
       source.root === UPLOADS ? {} : { folder: { root: source.root, enters: createTreeRules(source).enters } },
-    async deleteUpload(run, path) {
-      if (run.config.root !== UPLOADS || !isPlainPath(path)) return false;
-      const file = join(uploadsFolder(access().storagePath, run.domainId), path);
-      if (!(await pathExists(file))) return false;
-      await rm(file);
-      return true;
+    uploads: {
+      fields: { root: UPLOADS },
+      holds: ({ root }) => root === UPLOADS,
+      folderOf: (domainId) => uploadsFolder(access().storagePath, domainId),
+      maxFileBytes: ({ maxFileBytes }) => maxFileBytes,
+      async find(run, path) {
+        if (run.config.root !== UPLOADS || !isPlainPath(path)) return undefined;
+        const file = join(uploadsFolder(access().storagePath, run.domainId), path);
+        return (await pathExists(file)) ? file : undefined;
+      },
     },
     open(run, options) {
       const { storagePath, roots } = access();
@@ -94,7 +97,7 @@ function uploadedTree(tree: FileTree): FileTree {
   return { ...tree, addressOf: (path) => ({ url: "", rawUrl: `uploads/${path}` }) };
 }
 
-export function uploadsFolder(storagePath: string, domainId: DomainId): string {
+function uploadsFolder(storagePath: string, domainId: DomainId): string {
   return resolve(storagePath, "domains", domainId, UPLOADS);
 }
 

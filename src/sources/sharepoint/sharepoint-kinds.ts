@@ -59,6 +59,14 @@ const COMMON = {
   foundAs: "sharepoint",
   describeRules: ({ filter }: SharePointSourceConfig) => ({ patterns: filter ? [filter] : [], others: [] }),
   hostOf: ({ siteUrl }: SharePointSourceConfig) => URL.parse(siteUrl)?.host ?? "",
+  remedyFor(reason: string): string | undefined {
+    if (/access denied|\b40[13]\b|forbidden|unauthori[sz]ed/i.test(reason)) {
+      return "Give the app the right to read it: 'Test connection' names the command. Or acknowledge it.";
+    }
+    if (/locked|checked out|\b423\b/i.test(reason))
+      return "Somebody has it locked or checked out. The next crawl tries again.";
+    return undefined;
+  },
 } as const;
 
 export function createLibraryKind(connect: Connect): SourceKind<FileSourceConfig> {

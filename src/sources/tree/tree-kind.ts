@@ -26,10 +26,16 @@ const ABILITIES: SourceAbilities = {
 };
 
 /** Common to all kinds of file trees. */
-export const TREE_KIND: Pick<SourceKind, "abilities" | "idPrefix" | "mayCheck"> = {
+export const TREE_KIND: Pick<SourceKind, "abilities" | "idPrefix" | "mayCheck" | "remedyFor"> = {
   abilities: ABILITIES,
   idPrefix: "doc_",
   mayCheck: "admin",
+  remedyFor(reason) {
+    if (/EACCES|EPERM|permission denied|may not be read|access denied|\b40[13]\b|forbidden/i.test(reason)) {
+      return "Give the account that lockstep reads with the right to read it, or exclude it.";
+    }
+    return undefined;
+  },
 };
 
 /** Fields of the editor. */

@@ -3,7 +3,7 @@ import { REGISTERED_SOURCE } from "../../contracts/domain.ts";
 import { MEMBERS_OF } from "../../contracts/members.ts";
 import type { SourceField, SourceKind, SourceOptions, SourceRun } from "../../contracts/source-kind.ts";
 import { openRegisteredUrls, type RegisteredTools } from "./open-registered-urls.ts";
-import { openWebSite, type WebTools } from "./site/open-web-site.ts";
+import { openWebSite, remedyForAddress, type WebTools } from "./site/open-web-site.ts";
 import {
   formatWebPlace,
   parseWebPlace,
@@ -57,6 +57,7 @@ export function createWebKind(toolsOf: ToolsOf): SourceKind<WebSourceConfig> {
       others: [],
     }),
     holdsRegistered,
+    remedyFor: remedyForAddress,
     open(run, options) {
       const tools = toolsOf(run, options);
       return holdsRegistered(run.config) ? openRegisteredUrls(run.config, tools) : openWebSite(run.config, tools);

@@ -109,14 +109,33 @@ const NOTHING_WANTED = {
 } as const;
 
 function problemOf(outcome: string, reason: string): Pick<Finding, "outcome" | "detail" | "remedy"> {
-  const remedy = reason.includes("WEB_ALLOW_PRIVATE_NETWORKS")
-    ? "If it is a site of your own network, set WEB_ALLOW_PRIVATE_NETWORKS=true where lockstep runs, and start it again."
-    : outcome === "refused"
+  const usual =
+    outcome === "refused"
       ? "Ask the owner of the site to let the robot 'lockstep' in, or take another start address."
       : outcome === "failed"
         ? "Try again later. If it stays so, open the address in a browser from the same network."
         : "Correct start_urls of the source.";
-  return { outcome: "problem", detail: reason, remedy };
+  return { outcome: "problem", detail: reason, remedy: remedyForPrivate(reason) ?? usual };
+}
+
+function remedyForPrivate(reason: string): string | undefined {
+  if (!reason.includes("WEB_ALLOW_PRIVATE_NETWORKS")) return undefined;
+  return "If it is a site of your own network, set WEB_ALLOW_PRIVATE_NETWORKS=true where lockstep runs, and start it again.";
+}
+
+/** What to do about an address that failed for this reason. */
+export function remedyForAddress(reason: string): string | undefined {
+  if (/robots\.txt|disallow/.test(reason)) {
+    return "Ask the owner of the site to let the robot 'lockstep' in, or exclude the address.";
+  }
+  if (/\b40[13]\b|sign-in|password/.test(reason)) {
+    return "The site shows it only to those who sign in, which lockstep does not. Exclude it, or acknowledge it.";
+  }
+  if (/\b(?:404|410)\b/.test(reason))
+    return "There is no such page any more. Correct the link or the start address; a crawl settles it.";
+  if (reason.includes("WEB_MAX_MEGABYTES"))
+    return "Set a higher WEB_MAX_MEGABYTES where lockstep runs, or exclude the address.";
+  return remedyForPrivate(reason);
 }
 
 async function diagnoseList(url: string, scope: SiteScope, tools: WebTools, signal: AbortSignal): Promise<Finding> {
