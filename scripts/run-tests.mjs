@@ -10,11 +10,11 @@ import { chromiumPath } from "../test/browser/open-browser.ts";
 const FILES_A_PROCESS = 12;
 // Folders of long files, which would leave cores idle at the end.
 const FILES_OF_LONG = 6;
-const LONG = ["test/stories", "test/browser", "test/engine", "test/postgres", "test/queue"];
+const LONG = ["test/browser", "test/engine", "test/cli", "test/stories", "test/postgres", "test/queue"];
 const GIGABYTE = 1024 ** 3;
 const memory = Math.min(process.constrainedMemory() || Infinity, totalmem());
-// Two a core: tests wait a good deal, for pages and other processes. Each may take a gigabyte, with the browser or database that it starts.
-const FILES_AT_ONCE = Math.max(2, Math.min(8, 2 * availableParallelism(), Math.floor(memory / GIGABYTE)));
+// Three a core: tests wait a good deal, for pages and other processes. Each may take a gigabyte, with the browser or database that it starts.
+const FILES_AT_ONCE = Math.max(2, Math.min(8, 3 * availableParallelism(), Math.floor(memory / GIGABYTE)));
 const NOBODY = 65534;
 // These come first because they take long, and those of a line share a process. Those of the last four lines change or
 // measure what all in a process share.

@@ -40,6 +40,7 @@ import type { JobStore } from "../jobs/job-store.ts";
 import type { ReportStore } from "../reports/report-store.ts";
 import type { Access } from "../security/access.ts";
 import type { AnswerModels } from "./answer-model.ts";
+import type { Answers } from "./answers.ts";
 import type { Config } from "./config.ts";
 import type { WorkerOptions } from "./run-worker.ts";
 import type { Schedule } from "./schedule.ts";
@@ -59,6 +60,8 @@ export interface App {
   readonly inventory: Inventory;
   /** Who writes answers. */
   readonly answerModels: AnswerModels;
+  /** Answers to questions, above the results of a search. */
+  readonly answers: Answers;
   readonly schedule: Schedule;
   /** Addresses that were registered one by one, and the state of every web page. */
   readonly ingest: Ingest;

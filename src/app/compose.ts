@@ -1,8 +1,10 @@
 import { join } from "node:path";
+import { writeAnswer } from "../backends/embedded/answers/write-answer.ts";
 import { ownerOf } from "../contracts/access.ts";
+import type { AnswerSentence } from "../contracts/answer.ts";
 import type { Backend, Searching } from "../contracts/backend.ts";
 import { BusyError, DamagedError, NotFoundError } from "../contracts/errors.ts";
-import type { DomainId, JobId } from "../contracts/ids.ts";
+import type { DomainId, FileId, JobId } from "../contracts/ids.ts";
 import type { JobContext, JobRecord } from "../contracts/job.ts";
 import type { ArchivedMaps, LedgerSource, Ledgers } from "../contracts/ledger.ts";
 import type { ReportId, ReportSummary } from "../contracts/report.ts";
@@ -32,7 +34,7 @@ import { createCertificates } from "../engine/kept-certificates.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
-import { describeHits, query } from "../engine/query.ts";
+import { describeHits, type QueryAnswer, type QuerySource, query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
 import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
@@ -41,6 +43,7 @@ import type { VerifyRequest } from "../engine/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
+import { findAnswer } from "../index/answers/find-answer.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createResponseLog } from "../inventory/response-log.ts";
 import { CANCELLED_BY_USER } from "../jobs/job-run.ts";
@@ -59,6 +62,7 @@ import type { Access } from "../security/access.ts";
 import { createAuditLog } from "../security/audit-log.ts";
 import { openAccess } from "../security/open-access.ts";
 import { type LocalServer, openAnswerModels, readChosenModel } from "./answer-model.ts";
+import { createAnswers } from "./answers.ts";
 import type { App } from "./app.ts";
 import { busyWith } from "./busy-with.ts";
 import { claimDatabaseFolder } from "./claim-database-folder.ts";
@@ -67,7 +71,7 @@ import { createDomainModels } from "./domain-models.ts";
 import { openErasing } from "./erasing.ts";
 import { examineWith } from "./examine-with.ts";
 import { crawlJob, crawlTask } from "./jobs.ts";
-import { openBackend } from "./open-backend.ts";
+import { type OpenedBackend, openBackend } from "./open-backend.ts";
 import { type FolderRoots, openFolderRoots } from "./open-folder-roots.ts";
 import { type LazyConnection, openSharePoint, type Pace } from "./open-sharepoint.ts";
 import { databaseOf, type OpenedWeb, openWeb, timesOf, type WebPace } from "./open-web.ts";
@@ -180,6 +184,12 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       use: opened.writeWith,
       servers: pace.localServers,
     }),
+    answers: createAnswers({
+      query: (...asked) => app.query(...asked),
+      writer: () => opened.writer()?.name ?? "",
+      take: takeAnswer,
+      write: (question, sources, signal) => writeWith(opened.writer(), { question, sources, signal }),
+    }),
     get ingest() {
       return ingest();
     },
@@ -280,6 +290,27 @@ async function verify(
   job: JobContext,
 ): Promise<VerifyResult> {
   return repair ? await repairDomain(request, parts, job) : (await verifyDomain(request, parts, job)).result;
+}
+
+function takeAnswer(question: string, { sources, words }: QueryAnswer): AnswerSentence[] {
+  const places = new Map(sources.map((source, place) => [source, place]));
+  return findAnswer([question], sources, words).map(({ text, passage }) => ({
+    text,
+    from: [places.get(passage) ?? 0],
+  }));
+}
+
+async function* writeWith(
+  model: ReturnType<OpenedBackend["writer"]>,
+  asked: { readonly question: string; readonly sources: readonly QuerySource[]; readonly signal: AbortSignal },
+): AsyncGenerator<AnswerSentence> {
+  if (!model) return;
+  const passages = asked.sources.map((source) => ({
+    ...source,
+    fileId: source.fileId as FileId,
+    filename: source.name,
+  }));
+  yield* writeAnswer(asked.question, passages, model, asked.signal);
 }
 
 /** Crawls of one source say nothing of the others. */

@@ -38,10 +38,11 @@ export function createDomainModels({ domains, query, describeHits }: DomainModel
         limit,
         domainId,
         vectorStoreId: undefined,
+        counted: true as const,
         ...(!domainId && { everywhere: true as const }),
       };
-      const { sources } = await query(asked, { principal: by, signal });
-      return sources.map((source) => toPassage(source, origin));
+      const { sources, words } = await query(asked, { principal: by, signal });
+      return { passages: sources.map((source) => toPassage(source, origin)), words };
     },
     async describe(storeId, hits, origin) {
       const sources = await describeHits(
@@ -63,6 +64,7 @@ function toPassage(source: QuerySource, origin: string): FoundPassage {
     filename,
     text,
     score,
+    sectionPath: source.sectionPath,
     title,
     url,
     freshness,

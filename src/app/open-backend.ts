@@ -34,6 +34,8 @@ export interface OpenedBackend {
   /** Creates a client of that protocol; for a principal, or for the product itself. */
   readonly client: (by?: Principal) => OpenAI;
   readonly facts: IndexFacts;
+  /** The language model that writes answers, if there is one. */
+  readonly writer: () => ChatModel | undefined;
   /** From now on this model writes answers; null: none. Only where the settings name none. */
   readonly writeWith: (model: AnswerModel | null) => Promise<void>;
   close(): Promise<void>;
@@ -92,7 +94,8 @@ async function openEmbedded(config: Config, options: BackendOptions): Promise<Op
     chat = await openChatModel({ ...config.answers, model });
     await before?.close();
   };
-  return { backend, wire, client: clientOf(rejecting(base)), facts, writeWith, close };
+  const writer = (): ChatModel | undefined => chat?.model;
+  return { backend, wire, client: clientOf(rejecting(base)), facts, writer, writeWith, close };
 }
 
 /** Rethrows failures inside the process as they are, so that the caller can log the real cause. */
@@ -162,7 +165,8 @@ async function openRemote(
     await backend.close();
     await proxy.close();
   };
-  return { backend, wire, client: clientOf(owned(forward)), facts, writeWith: async () => undefined, close };
+  const writing = { writer: () => chat, writeWith: async () => undefined };
+  return { backend, wire, client: clientOf(owned(forward)), facts, ...writing, close };
 }
 
 /** Creates the official client, connected to `wire` without a network. The address must only be well-formed. */

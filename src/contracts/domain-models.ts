@@ -1,3 +1,4 @@
+import type { WordCounts } from "./answer.ts";
 import type { WireCall } from "./backend.ts";
 import type { FileId } from "./ids.ts";
 import type { Attributes } from "./search-index.ts";
@@ -13,7 +14,7 @@ export interface DomainModels {
     model: string,
     query: { readonly text: string; readonly limit: number },
     call: SearchCall,
-  ): Promise<readonly FoundPassage[]>;
+  ): Promise<FoundPassages>;
   /** Returns, in the given order, attributes that say where each result of a vector store opens, and how fresh it is. */
   describe(storeId: string, hits: readonly ShownHit[], origin: string): Promise<readonly Attributes[]>;
 }
@@ -25,6 +26,13 @@ export interface SearchCall extends Pick<WireCall, "by" | "origin"> {
 /** A search result on the wire. */
 export type ShownHit = Pick<FoundPassage, "fileId" | "filename" | "text" | "attributes">;
 
+export interface FoundPassages {
+  /** Best first. */
+  readonly passages: readonly FoundPassage[];
+  /** How common the words of the query are; undefined if the backend does not know. */
+  readonly words: WordCounts | undefined;
+}
+
 /** A passage with everything that an answer says of its source. */
 export interface FoundPassage {
   readonly fileId: FileId;
@@ -33,6 +41,8 @@ export interface FoundPassage {
   /** 0 to 1. */
   readonly score: number;
   readonly attributes: Attributes;
+  /** "Travel > Hotels", "" when the backend does not tell. */
+  readonly sectionPath: string;
   /** For people. */
   readonly title: string;
   /** Opens in a browser. */

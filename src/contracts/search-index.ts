@@ -1,3 +1,4 @@
+import type { WordCounts } from "./answer.ts";
 import type { ExtractedDocument } from "./document.ts";
 import type { FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 import type { IndexAudit } from "./index-audit.ts";
@@ -240,6 +241,8 @@ export interface Index {
   /** Counts the documents that readers see. Cheap: nothing is listed, and counts are cached. */
   count(): Promise<DocumentCount>;
   search(query: SearchQuery): Promise<SearchHit[]>;
+  /** Present if the index knows how common words are: those of a question, among all passages of the store. */
+  countWords?(text: string): Promise<WordCounts>;
   /** Present if the index knows titles: those of these documents, without those that have none. */
   titles?(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>>;
   /** Absent only where nothing is read. */

@@ -1,3 +1,4 @@
+import type { WordCounts } from "../contracts/answer.ts";
 import type { Domain } from "../contracts/domain.ts";
 import { BadInputError, CancelledError, DamagedError, explain, NotFoundError } from "../contracts/errors.ts";
 import {
@@ -41,6 +42,8 @@ export interface QueryRequest {
   /** As of this generation; only where the backend keeps them. */
   readonly generation?: number;
   readonly using?: "text" | "vectors";
+  /** Also tells how common the words of the question are, where the index knows. */
+  readonly counted?: true;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -75,6 +78,8 @@ export interface QueryAnswer {
   /** "" if the stores of all domains were searched. */
   readonly vectorStoreId: VectorStoreId | "";
   readonly sources: readonly QuerySource[];
+  /** If asked for, and known. */
+  readonly words?: WordCounts;
   /** Notes about the result, one sentence each: what was ignored or could not be done. */
   readonly notes?: readonly string[];
 }
@@ -98,12 +103,13 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
   const { stores, vectorStoreId } = await findStores(request, parts);
   const notes = new Set<string>();
   const found: QuerySource[][] = stores.map(() => []);
+  const counts: WordCounts[] = [];
   const isOne = vectorStoreId !== "";
   const failures: unknown[] = [];
   await forEachConcurrent([...stores.entries()], STORES_AT_ONCE, async ([at, searched]) => {
     if (!request.text.trim() && !isOne) return;
     try {
-      found[at] = [...(await searchOne(searched, request, parts, notes))];
+      found[at] = [...(await searchOne(searched, request, parts, { notes, counts }))];
     } catch (error) {
       if (isOne || error instanceof CancelledError || error instanceof BadInputError) throw error;
       failures.push(error);
@@ -113,7 +119,14 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
   // One domain that does not answer hides no other; if none does, that is no empty answer.
   if (failures.length === stores.length) throw failures[0];
   const sources = isOne ? found.flat() : found.flat().sort((a, b) => b.score - a.score);
-  return { query: request.text, vectorStoreId, sources: sources.slice(0, request.limit), notes: [...notes] };
+  const words = counts.length > 0 ? { words: addUp(counts) } : {};
+  return { query: request.text, vectorStoreId, sources: sources.slice(0, request.limit), ...words, notes: [...notes] };
+}
+
+function addUp(counts: readonly WordCounts[]): WordCounts {
+  const having = new Map<string, number>();
+  for (const one of counts) for (const [word, count] of one.having) having.set(word, (having.get(word) ?? 0) + count);
+  return { passages: counts.reduce((sum, { passages }) => sum + passages, 0), having };
 }
 
 /** Tells of results that a vector store gave over the wire what a query would have told. */
@@ -136,7 +149,7 @@ async function searchOne(
   { store, domain }: Searched,
   request: QueryRequest,
   parts: QueryParts,
-  notes: Set<string>,
+  { notes, counts }: { readonly notes: Set<string>; readonly counts: WordCounts[] },
 ): Promise<readonly QuerySource[]> {
   const index = await parts.backend.openIndex(store, domain?.domainId);
   if (!index) throw new NotFoundError(`Vector store '${store}' does not exist.`);
@@ -146,6 +159,7 @@ async function searchOne(
   const unfinished = domain ? await sayUnfinished(domain.domainId, parts.erasures) : "";
   if (unfinished !== "") notes.add(unfinished);
   if (!request.text.trim()) return [];
+  if (request.counted && index.countWords) counts.push(await index.countWords(request.text));
   const sources = await searchFolded(index, request, domain, parts, notes);
   return await withFreshness(sources, { index, domain, generation: request.generation }, parts, notes);
 }
@@ -160,7 +174,7 @@ async function searchFolded(
   parts: QueryParts,
   notes: Set<string>,
 ): Promise<readonly QuerySource[]> {
-  const { vectorStoreId: _store, domainId: _domain, everywhere: _all, ...search } = request;
+  const { vectorStoreId: _store, domainId: _domain, everywhere: _all, counted: _counted, ...search } = request;
   for (let limit = request.limit; ; limit = Math.min(2 * limit, MOST_HITS)) {
     const hits = await index.search({ ...search, limit, tell: (note) => notes.add(note) });
     const fileIds = hits.map(({ fileId }) => fileId);

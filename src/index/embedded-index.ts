@@ -1,3 +1,4 @@
+import type { WordCounts } from "../contracts/answer.ts";
 import type { Extractor } from "../contracts/document.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
@@ -79,7 +80,7 @@ import {
   sweepAbandoned,
   UNLIMITED,
 } from "./retention.ts";
-import { generationOf, searchStore } from "./search/search-store.ts";
+import { countWords, generationOf, searchStore } from "./search/search-store.ts";
 import { DIRECT_SOURCE } from "./shared-schema.ts";
 import type { Store } from "./store.ts";
 import { probeStore, readState, writeLocked } from "./store-state.ts";
@@ -254,6 +255,10 @@ export class EmbeddedIndex implements Index {
 
   async search(query: SearchQuery): Promise<SearchHit[]> {
     return searchStore(await this.#options.store(), query);
+  }
+
+  async countWords(text: string): Promise<WordCounts> {
+    return countWords(await this.#options.store(), text);
   }
 
   async titles(files: readonly FileId[]): Promise<ReadonlyMap<FileId, string>> {

@@ -23,7 +23,7 @@ describe("chats without a language model", () => {
     const question = ask("How much may a hotel night in Copenhagen cost?");
     const whole = await at.client.chat.completions.create(question);
     const text = whole.choices[0]?.message.content ?? "";
-    assert.match(text, /^Quoted from the documents found, not written by a language model:/);
+    assert.match(text, /^Taken from the documents, no language model:/);
     assert.match(text, /190 euros\. \(Travel\.md\)$/m);
     assert.equal(whole.choices[0]?.finish_reason, "stop");
     assert.ok((whole.usage?.completion_tokens ?? 0) > 10);

@@ -13,7 +13,7 @@ function passage(text: string, score = 0.8, filename = "a.md"): Passage {
 /** The quotes alone. */
 async function quotes(question: string, ...passages: readonly (Passage | string)[]): Promise<string[]> {
   const given = passages.map((one) => (typeof one === "string" ? passage(one) : one));
-  const parts = quote(question, given);
+  const parts = quote([question], given);
   return parts.filter(({ from }) => from).map(({ text }) => text.trim().replace(/^- /, ""));
 }
 
@@ -44,21 +44,21 @@ test("what only repeats the words of a better sentence is left out", async () =>
 
 test("the same sentence in two files is quoted once, from the better one", async () => {
   const same = "Invoices are paid within 30 days.";
-  const parts = quote("When are invoices paid?", [passage(same, 0.9, "new.md"), passage(same, 0.4, "old.md")]);
+  const parts = quote(["When are invoices paid?"], [passage(same, 0.9, "new.md"), passage(same, 0.4, "old.md")]);
   assert.deepEqual(
     parts.flatMap(({ from }) => from?.filename ?? []),
     ["new.md"],
   );
 });
 
-test("what several passages say together is quoted together, at most five sentences", async () => {
+test("what several passages say together is quoted together, at most three sentences", async () => {
   const budget = passage("The budget of project Falcon is 90,000 euros.", 0.8, "budget.md");
   const people = passage("Project Falcon is run by Ada.", 0.7, "people.md");
   const found = await quotes("Who runs project Falcon and what is its budget?", budget, people);
   assert.deepEqual(found.sort(), ["Project Falcon is run by Ada.", "The budget of project Falcon is 90,000 euros."]);
-  const many = Array.from({ length: 20 }, (_, n) => passage(`Rule ${n} of colour${n} applies.`, 0.5, `${n}.md`));
-  const all = await quotes(Array.from({ length: 20 }, (_, n) => `colour${n}`).join(" "), ...many);
-  assert.equal(all.length, 5);
+  const many = Array.from({ length: 20 }, (_, n) => passage(`Rule ${n} of the colours applies.`, 0.5, `${n}.md`));
+  const all = await quotes("Which rule of the colours applies?", ...many);
+  assert.equal(all.length, 3);
 });
 
 test("questions in other languages work the same", async () => {
@@ -69,17 +69,19 @@ test("questions in other languages work the same", async () => {
   ]);
 });
 
-test("found by meaning only: the beginning of the best passage, and that is said", async () => {
-  const parts = quote("remuneration", [passage("Salaries rise in May.")]);
-  assert.match(parts[0]?.text ?? "", /No passage has the words/);
-  assert.deepEqual(await quotes("remuneration", "Salaries rise in May. Bonuses come in June.", "Other text."), [
-    "Salaries rise in May.",
-  ]);
+test("what is merely closest is not taken for an answer", async () => {
+  for (const question of ["remuneration", "Who won the football world cup in 1998?"]) {
+    const parts = quote([question], [passage("Salaries rise in May."), passage("© 1998 World of Cups Ltd.")]);
+    assert.deepEqual(
+      parts.map(({ text }) => text),
+      ["Nothing here answers this."],
+    );
+  }
 });
 
 test("what cannot be quoted is not: passages of figures or marks alone", async () => {
-  const parts = quote("x", [passage("42\n\n---\n\n|")]);
-  assert.match(parts[0]?.text ?? "", /Nothing was found/);
+  const parts = quote(["x"], [passage("42\n\n---\n\n|")]);
+  assert.match(parts[0]?.text ?? "", /Nothing here answers this/);
 });
 
 test("property: every quote stands in its passage, whatever the passages are", async () => {
@@ -93,7 +95,7 @@ test("property: every quote stands in its passage, whatever the passages are", a
   await fc.assert(
     fc.asyncProperty(fc.string(), fc.array(text, { maxLength: 4 }), async (question, texts) => {
       const passages = texts.map((one, at) => passage(one, 0.5, `${at}`));
-      for (const part of quote(question, passages)) {
+      for (const part of quote([question], passages)) {
         if (!part.from) continue;
         const source = words(passages.find(({ filename }) => filename === part.from?.filename)?.text ?? "");
         for (const word of part.text.split(/[^\p{L}\p{N}]+/u)) assert.ok(source.includes(word), part.text);

@@ -328,7 +328,7 @@ describe("answers that a language model writes", () => {
     const { data } = await at.client.models.list();
     assert.deepEqual(data.map(({ id }) => id).slice(0, 2), ["scribe", "lockstep-extractive"]);
     const quoted = await at.client.responses.create({ model: "lockstep-extractive", input: QUESTION, tools });
-    assert.match(quoted.output_text, /^Quoted from the documents found/);
+    assert.match(quoted.output_text, /^Taken from the documents/);
     const chat = { model: "lockstep-extractive", messages: [{ role: "user" as const, content: QUESTION }] };
     const { choices } = await at.client.chat.completions.create(chat);
     assert.match(choices[0]?.message.content ?? "", /190 euros\. \(Travel\.md\)/);

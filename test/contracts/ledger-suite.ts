@@ -80,16 +80,20 @@ const NAMES: readonly string[] = [
 type NewPlace = (t: TestContext) => Promise<LedgerPlace>;
 
 /** What every ledger promises; `newPlace` gives one with nothing in it, and `many` entries are more than the heap may hold. */
-export function ledgerSuite(name: string, newPlace: NewPlace, { many = 5000 }: { readonly many?: number } = {}): void {
+export function ledgerSuite(
+  name: string,
+  newPlace: NewPlace,
+  { many = 5000, runs = 40 }: { readonly many?: number; readonly runs?: number } = {},
+): void {
   describe(`the ledger in ${name}`, () => {
-    describe("entries", () => entriesCases(newPlace));
+    describe("entries", () => entriesCases(newPlace, runs));
     describe("map files", () => mapCases(newPlace));
     describe("foreign edits of map files", () => foreignCases(newPlace));
     describe("runs that are killed, and runs side by side", () => processCases(newPlace, many));
   });
 }
 
-function entriesCases(newPlace: NewPlace): void {
+function entriesCases(newPlace: NewPlace, numRuns: number): void {
   test("what was put is read again, by item, in the order asked for, and in pages", async (t) => {
     const place = await newPlace(t);
     const ledger = await filled(place, { a: facetsOf(1), b: { seen: facetsOf(2).seen }, c: facetsOf(3) });
@@ -404,7 +408,7 @@ function entriesCases(newPlace: NewPlace): void {
         await ledger.close();
         assert.deepEqual(await entriesIn(place), sorted(expected));
       }),
-      { numRuns: 40 },
+      { numRuns },
     );
   });
 }

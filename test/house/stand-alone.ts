@@ -22,7 +22,9 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "engine/migrate/migrate-source.ts",
     "engine/process.ts",
     "engine/retire-source.ts",
+    "engine/verify-listing.ts",
     "engine/verify-source.ts",
+    "engine/verify-strangers.ts",
   ],
   "a format, or the tables of a database: what is on disk or on the wire": [
     "backends/embedded/catalog-tables.ts",
@@ -69,6 +71,8 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "extract/guess-encoding.ts",
     "extract/web/page-images.ts",
     "extract/web/survey-page.ts",
+    "backends/embedded/answers/question-in-context.ts",
+    "index/answers/kinds-of-answers.ts",
     "index/embedding/dot-products.ts",
     "index/search/find-candidates.ts",
     "ledger/registry/waiting-index.ts",
@@ -101,5 +105,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/web/site/crawl-limits.ts",
     "sources/web/site/crawl-traps.ts",
     "sources/web/site/crawl-visitor.ts",
+    "sources/web/site/session-addresses.ts",
   ],
 };

@@ -56,7 +56,7 @@ describe("language models of this machine", () => {
   });
 
   test("one click, and it writes at once; another, and answers are quotes again", async () => {
-    assert.match(await answer(), /^Quoted from the documents/);
+    assert.match(await answer(), /^Taken from the documents/);
     const overview = (await ask(at.url, "GET /")).text;
     const button = /action="(\/v2\/answers\/choose\?[^"]*llama3\.2[^"]*)" method="post"/.exec(overview)?.[1] ?? "";
     const clicked = await ask(at.url, `POST ${button.replaceAll("&amp;", "&")}`);
@@ -72,7 +72,7 @@ describe("language models of this machine", () => {
     assert.deepEqual([view.current?.model, view.from], ["llama3.2:3b", "page"]);
     await again.close();
     await ask(at.url, "POST /v2/answers/choose?format=html");
-    assert.match(await answer(), /^Quoted from the documents/);
+    assert.match(await answer(), /^Taken from the documents/);
   });
 
   test("only what is found can be chosen; readers cannot; an edited file leads nowhere else", async () => {

@@ -126,7 +126,7 @@ describe("models that search domains, without a language model", () => {
       "Wie hoch ist der Eiffelturm?",
     ]) {
       const completion = await chat("lockstep/HR", question);
-      assert.match(textOf(completion), /^Nothing was found about this/, question);
+      assert.match(textOf(completion), /^Nothing here answers this/, question);
       assert.deepEqual(annotationsOf(completion), []);
       assert.doesNotMatch(textOf(completion), /Sources:|http/);
     }
@@ -453,7 +453,7 @@ for (const backend of ["embedded", "openai"] as const) {
       await at.app.domains.update({ ...domain, vectorStoreId: empty.id as VectorStoreId }, domain);
       const completion = await at.client.chat.completions.create({ model: "lockstep/IT", messages });
       assert.equal(asked.length, 0);
-      assert.match(textOf(completion), /^Nothing was found[^[]*$/);
+      assert.match(textOf(completion), /^Nothing here answers this[^[]*$/);
       assert.deepEqual(annotationsOf(completion), []);
       // Tools of the client may know more.
       const tools = [{ type: "function" as const, function: { name: "book", parameters: {} } }];

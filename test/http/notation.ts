@@ -36,6 +36,7 @@ export const ADDITIONS = [
   "- L(jh): `/v2/domains/check_source?source_type={type}&site_url={url}&sharepoint_url_part={path}&list_name={name}&filter={odata}&source_id={id}&start_urls={urls}` - The same of a source that is in no domain yet",
   "- L(jh): `/v2/describe?domain_id={id}` - What can be searched, and how far it is proved",
   "- L(jhu): `/v2/search?query={text}&domain_id={id}&certificate=[true|false]` - Passages",
+  "- L(jhs): `/v2/search/answer?query={text}&domain_id={id}&model=[true|false]` - The answer to a question, each sentence with its sources",
   "- L(jh): `/v2/search/explain?domain_id={id}&query={text}&document={name}` - Why a document is found, or not",
   "- L(jhs): `/v2/crawler/verify?domain_id={id}&download=[true|false]&quick=[true|false]&repair=[true|false]&prove={item}` - Whether source, mirror and index say the same",
   "- L(jhs): `/v2/maintenance?domain_id={id}&unreferenced=[true|false]&confirm_deletes=[true|false]&dry_run=false` - Takes away what nobody needs",

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { openAnswerModels } from "../../src/app/answer-model.ts";
+import { createAnswers } from "../../src/app/answers.ts";
 import type { App } from "../../src/app/app.ts";
 import { busyWith } from "../../src/app/busy-with.ts";
 import { readConfig } from "../../src/app/config.ts";
@@ -121,6 +122,12 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     }),
     audit: createAuditLog(join(folder, "audit")),
     answerModels: openAnswerModels({ config, folder: join(folder, "index"), use: async () => undefined, servers: [] }),
+    answers: createAnswers({
+      query: (request, asking) => script.query({ ...request, signal: asking?.signal }),
+      writer: () => "",
+      take: () => [],
+      write: () => assert.fail("there is no model"),
+    }),
     inventory: createInventory({ client, clientFor: () => client, responseLog: log }),
     get ingest() {
       return script.ingest;

@@ -4,7 +4,7 @@ import type { Embedder } from "../../contracts/embedder.ts";
 import { changeOwner } from "../../index/documents.ts";
 import { EmbeddedIndex } from "../../index/embedded-index.ts";
 import { dropLooseBodies } from "../../index/retention.ts";
-import { searchStore } from "../../index/search/search-store.ts";
+import { countWords, searchStore } from "../../index/search/search-store.ts";
 import type { StoreProvider } from "../../index/store.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import type { AnswerContext, Quota } from "./answers/answer-context.ts";
@@ -78,7 +78,10 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
   const { embedder, model = () => undefined } = options;
   const defaultStore = async (): Promise<string | undefined> => options.defaultStoreId || (await onlyStore(catalog));
   const quota = options.quota ?? QUOTA;
-  const answers = { db, quota, answerers: createAnswerers(model), model, embedder, search, defaultStore };
+  const wordsOf: AnswerContext["countWords"] = async (storeId, text) =>
+    countWords(await stores.open(await findOpenStore(context, storeId)), text);
+  const answerers = createAnswerers(model);
+  const answers = { db, quota, answerers, model, embedder, search, countWords: wordsOf, defaultStore };
   const wire = createWire(context, answers);
   // Half-deleted stores and files must not be shown again; usually there are none.
   await Promise.allSettled([stores.sweepDeleted(), files.sweepDeleted()]);

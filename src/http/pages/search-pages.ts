@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import type { AnsweredQuery } from "../../app/answers.ts";
 import type { App } from "../../app/app.ts";
 import { keyOfHit, readingAddress } from "../../app/openable-url.ts";
 import type { Domain } from "../../contracts/domain.ts";
@@ -12,13 +13,16 @@ import { plural } from "../../lib/text.ts";
 import { imageAddress } from "../endpoints/item-codec.ts";
 import { registryView } from "../endpoints/registry-view.ts";
 import type { SearchArguments } from "../endpoints/search-endpoints.ts";
+import { answerBlock } from "./answer-block.ts";
 import { shownName, webAddress } from "./display.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith } from "./paged-table.ts";
 import { kindOfFile } from "./reading-page.ts";
 
 interface SearchModel {
-  readonly answer: QueryAnswer;
+  readonly answer: QueryAnswer & Partial<Pick<AnsweredQuery, "considered" | "sentences">>;
+  /** The language model that would write the answer; "" for none. */
+  readonly writer: string;
   readonly error: string;
   readonly args: SearchArguments;
   readonly choices: SearchChoices;
@@ -33,13 +37,28 @@ export function searchPage(model: SearchModel, frame: Frame): Html {
   return layout({
     frame,
     title: `${answer.query || "Search"} · lockstep`,
-    modules: ["search.js"],
+    modules: ["search.js", "answer.js"],
     body: html`<header class="page-head"><h1>Search</h1></header>
 ${choices.domains.length === 0 ? nothingYet(frame) : html`<section class="panel stack" aria-label="Search">${searchForm(args, choices)}</section>`}
 ${error ? html`<p class="notice bad" role="alert">${error}</p>` : ""}
-${hasQuery && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, { explained: true, pages: model.pages, namesDomain: choices.chosen === undefined })}${moreLink(model, frame)}</section>` : ""}
+${hasQuery && !error ? answerAbove(model, frame) : ""}
+${hasQuery && !error ? html`<section class="panel stack" aria-label="Results">${isUnanswered(answer) ? html`<h2>Closest passages</h2>` : ""}${searchResults(answer, { explained: true, pages: model.pages, namesDomain: choices.chosen === undefined })}${moreLink(model, frame)}</section>` : ""}
 ${hasQuery && choices.chosen ? missingForm(args.query, choices.chosen.domainId) : ""}`,
   });
+}
+
+/** One word names something, and asks nothing. */
+function isUnanswered({ sentences = [], query }: SearchModel["answer"]): boolean {
+  return sentences.length === 0 && /\S\s+\S/.test(query.trim());
+}
+
+function answerAbove({ answer, writer }: SearchModel, frame: Frame): Html | "" {
+  const { sentences = [], considered = [], query } = answer;
+  if (sentences.length === 0 && !isUnanswered(answer)) return "";
+  const parameters = new URLSearchParams(frame.url.searchParams);
+  for (const name of ["format", "results", "certificate"]) parameters.delete(name);
+  const address = `/v2/search/answer?${parameters}`;
+  return answerBlock({ found: { query, sentences, considered }, writer, isWritten: false, address });
 }
 
 function nothingYet(frame: Frame): Html {

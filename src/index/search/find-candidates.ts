@@ -447,7 +447,7 @@ async function weighLabels(
 }
 
 /** Returns the approximate number of chunks: the highest id. */
-async function countChunks(sql: Sql): Promise<number> {
+export async function countChunks(sql: Sql): Promise<number> {
   return Number((await sql.get<{ n: number }>("SELECT coalesce(max(id), 0) AS n FROM chunks"))?.n ?? 0);
 }
 

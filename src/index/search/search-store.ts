@@ -1,15 +1,16 @@
+import type { WordCounts } from "../../contracts/answer.ts";
 import { BadInputError, CancelledError, ConflictError, RemoteError } from "../../contracts/errors.ts";
 import type { Attributes, HitDetails, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import { fastHash } from "../../lib/hash.ts";
 import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
 import { plural } from "../../lib/text.ts";
-import { fold, type Token } from "../analyzer.ts";
+import { analyze, fold, type Token } from "../analyzer.ts";
 import { activeSpace } from "../embedding/spaces.ts";
 import { draftCalled, findGeneration, isKept, keptGenerations, type View } from "../generations.ts";
 import { DIRECT_SOURCE } from "../shared-schema.ts";
 import type { Phrase, Space, Store } from "../store.ts";
 import { readState } from "../store-state.ts";
-import { type CandidateSearch, type Candidates, findCandidates } from "./find-candidates.ts";
+import { type CandidateSearch, type Candidates, countChunks, findCandidates } from "./find-candidates.ts";
 import { type Candidate, fuseScores, type Scored } from "./fuse-scores.ts";
 import { type ParsedQuery, parseQuery } from "./parse-query.ts";
 import { type HitDocument, loadDocuments, type Passage, Passages } from "./passages.ts";
@@ -445,4 +446,10 @@ function isNearlySame(a: Shingles, b: Shingles): boolean {
   let shared = 0;
   for (const shingle of small) if (large.has(shingle)) shared++;
   return shared >= NEARLY_SAME * (small.size + large.size - shared);
+}
+
+/** Returns how many passages of the store have each word of a text. */
+export function countWords({ db, texts }: Store, text: string): Promise<WordCounts> {
+  const words = [...new Set(analyze(text.slice(0, MAX_EMBEDDED)))];
+  return db.read(async (sql) => ({ passages: await countChunks(sql), having: await texts.countWords(sql, words) }));
 }

@@ -1,4 +1,5 @@
 import type { Principal } from "../../../contracts/access.ts";
+import type { WordCounts } from "../../../contracts/answer.ts";
 import type { Embedder } from "../../../contracts/embedder.ts";
 import type { SearchHit, SearchQuery } from "../../../contracts/search-index.ts";
 import type { SqlDatabase } from "../../../lib/sql/sql.ts";
@@ -29,6 +30,8 @@ export interface AnswerContext {
   embedder(): Promise<Embedder>;
   /** Searches a vector store. Throws WireError if there is no such store, or if it has expired. */
   search(storeId: string, query: SearchQuery, by: Principal | undefined): Promise<SearchHit[]>;
+  /** How common the words of a text are in a vector store. Throws as `search` does. */
+  countWords(storeId: string, text: string): Promise<WordCounts>;
 }
 
 /** The answerers, by model name. */

@@ -1,3 +1,4 @@
+import type { WordCounts } from "../../../contracts/answer.ts";
 import type { FileId } from "../../../contracts/ids.ts";
 import type { UrlCitation } from "./cited-text.ts";
 import type { Item } from "./items.ts";
@@ -11,6 +12,8 @@ export interface Passage {
   readonly text: string;
   /** 0 to 1. */
   readonly score: number;
+  /** The headings above it, "Travel > Hotels". */
+  readonly sectionPath?: string;
 }
 
 /** A piece of the answer, and the file it was taken from. The answer is the concatenation of its parts. */
@@ -30,6 +33,8 @@ export interface Question {
   readonly context: readonly Item[];
   /** Best first; undefined if the request has no search tool. */
   readonly passages: readonly Passage[] | undefined;
+  /** How common the words of the questions are where was searched, if known. */
+  readonly words?: WordCounts | undefined;
   /** The model name of the request. */
   readonly model: string;
   readonly instructions: string | null;

@@ -1,4 +1,5 @@
-import type { DomainModels, FoundPassage, SearchCall } from "../../../contracts/domain-models.ts";
+import type { WordCounts } from "../../../contracts/answer.ts";
+import type { DomainModels, FoundPassage, FoundPassages, SearchCall } from "../../../contracts/domain-models.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { randomId } from "../../../lib/random-id.ts";
@@ -10,7 +11,7 @@ import { asArray, asNumber, asObject } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
 import type { ChatModel } from "./answerer.ts";
 import { CitedText, type UrlCitation } from "./cited-text.ts";
-import { NOTHING_FOUND, quoteAnswer } from "./extractive-answerer.ts";
+import { quote } from "./extractive-answerer.ts";
 import { createInertStream } from "./inert-markdown.ts";
 import { questionsIn, readItems } from "./items.ts";
 import { brokenOff, createCitationReader, passageMessages, toModelError } from "./model-answerer.ts";
@@ -31,14 +32,18 @@ export async function searchInContext(
   model: string,
   questions: readonly string[],
   call: SearchCall,
-): Promise<readonly FoundPassage[]> {
+): Promise<FoundPassages> {
   const lists = await Promise.all(
     searchesFor(questions).map(async ({ text, weight }) => {
-      return { weight, found: await models.search(model, { text, limit: PASSAGES }, call) };
+      return { weight, ...(await models.search(model, { text, limit: PASSAGES }, call)) };
     }),
   );
-  const joined = joinByRank(lists, ({ fileId, text }) => `${fileId}\n${text}`);
-  return joined.slice(0, PASSAGES);
+  const joined = joinByRank(
+    lists.map(({ weight, passages: found }) => ({ weight, found })),
+    ({ fileId, text }) => `${fileId}\n${text}`,
+  );
+  // The longest text has the words of all of them.
+  return { passages: joined.slice(0, PASSAGES), words: lists.at(-1)?.words };
 }
 
 /** Answers a chat with what its domain has. `model` is the name as the list of models has it. */
@@ -58,11 +63,11 @@ export async function answerInChat(
     stream: fields["stream"] === true,
     includeUsage: streamOptions["include_usage"] === true,
   };
-  const passages = await searchInContext(parts.models, model, questions, call);
+  const { passages, words } = await searchInContext(parts.models, model, questions, call);
   const writer = parts.model();
   // Without a passage there is nothing to write from; but tools of the client may know more.
   if (!writer || (passages.length === 0 && !hasTools(fields))) {
-    return quoteInChat(head, questions.toReversed(), passages);
+    return quoteInChat(head, questions.toReversed(), passages, words);
   }
   const { body, shown } = toModelRequest(fields, messages, passages, writer);
   const request = new Request("http://model.invalid/chat/completions", {
@@ -167,8 +172,13 @@ function toAnnotation({ type, ...citation }: UrlCitation): object {
 }
 
 /** Without a model: quotes. `questions` has the latest first. */
-function quoteInChat(head: ChatHead, questions: readonly string[], passages: readonly FoundPassage[]): Response {
-  const parts = passages.length === 0 ? [{ text: NOTHING_FOUND }] : quoteAnswer(questions, passages);
+function quoteInChat(
+  head: ChatHead,
+  questions: readonly string[],
+  passages: readonly FoundPassage[],
+  words: WordCounts | undefined,
+): Response {
+  const parts = quote(questions, passages, words);
   const cited = new CitedText(passages);
   const texts = parts.map((part) => [...cited.add(part)].map(({ text }) => text).join(""));
   texts.push([...cited.end()].map(({ text }) => text).join(""));

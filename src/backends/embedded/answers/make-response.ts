@@ -10,7 +10,7 @@ import type { Answer, Passage } from "./answerer.ts";
 import { CitedText } from "./cited-text.ts";
 import { appendItems, checkItems, checkRoom, findConversation, itemsOf } from "./conversations.ts";
 import { type DomainAnswers, searchInContext } from "./domain-chat.ts";
-import { createExtractiveAnswerer } from "./extractive-answerer.ts";
+import { createExtractiveAnswerer, EXTRACTIVE_MODEL } from "./extractive-answerer.ts";
 import { type Item, lastQuestion, questionsIn, showItem, textOfItem } from "./items.ts";
 import { createModelAnswerer } from "./model-answerer.ts";
 import type { FileSearch, ResponseRequest } from "./read-response-request.ts";
@@ -47,7 +47,10 @@ export async function beginResponse(
   for (const search of request.searches) found.push(await searchPassages(parts, search, { text, by, signal }));
   const passages = request.searches.length > 0 ? toPassages(found.flat()) : undefined;
   const { model, instructions, maxOutputTokens: maxTokens, sampling } = request;
-  const question = { text, context, passages, model, instructions, maxTokens, sampling };
+  // Only quotes are judged by them.
+  const [storeId] = model === EXTRACTIVE_MODEL ? request.searches.flatMap(({ storeIds }) => storeIds) : [];
+  const words = storeId === undefined ? undefined : await parts.countWords(storeId, text);
+  const question = { text, context, passages, words, model, instructions, maxTokens, sampling };
   const answer = await parts.answerers.of(model).answer(question, signal);
   const inputTokens = countInput(context, instructions) + tokensOf((passages ?? []).map((one) => one.text));
   return respond(parts, request, {
@@ -71,11 +74,12 @@ export async function beginDomainResponse(
   const questions = questionsIn(context);
   const text = questions.at(-1);
   if (text === undefined) throw badRequest("'input' has no message of the user to answer.", "input");
-  const passages = await searchInContext(parts.models, request.model, questions, call);
+  const { passages, words } = await searchInContext(parts.models, request.model, questions, call);
   const { instructions, maxOutputTokens: maxTokens, sampling } = request;
   const earlier = questions.slice(0, -1).reverse();
   const writer = parts.model();
-  const question = { text, earlier, context, passages, model: writer?.name ?? "", instructions, maxTokens, sampling };
+  const asked = { text, earlier, context, passages, words };
+  const question = { ...asked, model: writer?.name ?? "", instructions, maxTokens, sampling };
   // Without a passage there is nothing to write from, whatever a model makes of it.
   const answerer = writer && passages.length > 0 ? createModelAnswerer(writer) : createExtractiveAnswerer();
   const answer = withSources(await answerer.answer(question, call.signal), passages);

@@ -55,8 +55,8 @@ async function quoteInChat(
     );
   }
   const hits = await parts.search(store, { text: question, limit: PASSAGES, signal }, by);
-  const passages = hits.map(({ fileId, name, text, score }) => ({ fileId, filename: name, text, score }));
-  const texts = quote(question, passages).map(withSource);
+  const passages = hits.map(({ name: filename, ...hit }) => ({ ...hit, filename }));
+  const texts = quote([question], passages, await parts.countWords(store, question)).map(withSource);
   const usage = toChatUsage(question, texts.join(""));
   const made = { id: randomId("chatcmpl-"), created: Math.floor(Date.now() / 1000), model: EXTRACTIVE_MODEL };
   if (fields["stream"] === true) {

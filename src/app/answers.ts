@@ -1,0 +1,56 @@
+import type { AnswerSentence } from "../contracts/answer.ts";
+import type { Asking } from "../contracts/backend.ts";
+import type { QueryAnswer, QueryRequest, QuerySource } from "../engine/query.ts";
+import type { App } from "./app.ts";
+
+/** The results of a search, and the sentences among them that answer its question. */
+export interface AnsweredQuery extends QueryAnswer {
+  /** What the sentences come from: their `from` are places in it. The best results, perhaps more than were asked for. */
+  readonly considered: readonly QuerySource[];
+  /** Word for word from the documents; none: nothing answers. */
+  readonly sentences: readonly AnswerSentence[];
+}
+
+/** Answers questions from what searches find. Everybody who shows an answer shows one of these. */
+export interface Answers {
+  /** The language model that writes answers; "" if there is none, and answers are taken from the documents. */
+  writer(): string;
+  /** Searches, and takes the sentences that answer from what was found. Throws as `query` does. */
+  find(request: QueryRequest, asking?: Asking): Promise<AnsweredQuery>;
+  /**
+   * Lets the language model answer from what was found, sentence by sentence; no sentence: nothing answers. Throws RemoteError where
+   * it does not answer or breaks off.
+   */
+  write(found: AnsweredQuery, signal: AbortSignal): AsyncGenerator<AnswerSentence>;
+}
+
+interface AnswersParts extends Pick<App, "query"> {
+  readonly writer: () => string;
+  readonly take: (question: string, found: QueryAnswer) => readonly AnswerSentence[];
+  readonly write: (
+    question: string,
+    sources: readonly QuerySource[],
+    signal: AbortSignal,
+  ) => AsyncGenerator<AnswerSentence>;
+}
+
+/** Fewer results may not have the answer, though a page shows only those. */
+const LEAST_CONSIDERED = 12;
+
+export function createAnswers({ query, writer, take, write }: AnswersParts): Answers {
+  return {
+    writer,
+    async find(request, asking) {
+      const limit = Math.max(request.limit, LEAST_CONSIDERED);
+      const found = await query({ ...request, limit, counted: true }, asking);
+      const { sources: considered } = found;
+      return {
+        ...found,
+        sources: considered.slice(0, request.limit),
+        considered,
+        sentences: take(request.text, found),
+      };
+    },
+    write: ({ query: question, considered }, signal) => write(question, considered, signal),
+  };
+}

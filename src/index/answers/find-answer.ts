@@ -1,0 +1,280 @@
+import type { WordCounts } from "../../contracts/answer.ts";
+import { analyze, fold, tokenize, UNSPACED_SCRIPTS } from "../analyzer.ts";
+import { STOP_WORDS } from "../search/stop-words.ts";
+import { expectedKinds, type Kind, kindWords } from "./kinds-of-answers.ts";
+import { type Statement, statementsOf } from "./statements-of.ts";
+
+/** What was found, best first. */
+export interface AnswerPassage {
+  readonly text: string;
+  /** 0 to 1. */
+  readonly score: number;
+  /** "Travel > Hotels" */
+  readonly sectionPath?: string;
+  readonly title?: string;
+}
+
+/** A statement that answers, word for word from a passage, without Markdown. */
+export interface Quoted<P> {
+  readonly text: string;
+  readonly passage: P;
+  readonly position: number;
+}
+
+/** Only the best passages are searched for answers. */
+const MAX_PASSAGES = 12;
+const MAX_SENTENCES = 3;
+/** A statement answers if it has this share of what the question asks about, words weighed by their rarity. */
+const ENOUGH = 0.6;
+/** With the words of earlier questions, not all of which are still meant. */
+const ENOUGH_TOGETHER = 0.45;
+/** This share it must say itself, or what stands right above it. */
+const ENOUGH_ITSELF = 0.3;
+/** Further statements are about as good as the first. */
+const NEARLY_AS_GOOD = 0.75;
+/** Others must say a part of what is asked that the first does not. */
+const WORTH_ADDING = 0.5;
+const ENOUGH_ADDED = 0.15;
+
+/**
+ * Returns the statements that answer the question, at most three; none if nothing does, however close it comes. `questions`: the one
+ * that was asked, and those before it that it may lean on, the latest first.
+ */
+export function findAnswer<P extends AnswerPassage>(
+  questions: readonly string[],
+  passages: readonly P[],
+  counts?: WordCounts,
+): readonly Quoted<P>[] {
+  const candidates = passages.slice(0, MAX_PASSAGES).flatMap((passage) => candidatesOf(passage));
+  const weigh = createWeights(candidates, counts);
+  const [question = "", ...earlier] = questions;
+  for (let count = 0; count <= earlier.length; count += 1) {
+    const asked = readQuestion(question, earlier.slice(0, count), weigh);
+    const found = chooseFor(asked, candidates, count === 0 ? ENOUGH : ENOUGH_TOGETHER);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+interface Candidate<P> {
+  readonly statement: Statement;
+  readonly passage: P;
+  readonly own: WordSet;
+  readonly about: WordSet;
+  readonly before: WordSet;
+  /** Title and headings further up. */
+  readonly above: WordSet;
+  readonly passageWords: WordSet;
+}
+
+function candidatesOf<P extends AnswerPassage>(passage: P): Candidate<P>[] {
+  const path = (passage.sectionPath ?? "").split(" > ");
+  const above = wordSet([...path.slice(0, -1), passage.title ?? ""].join(" \n "));
+  const passageWords = wordSet(passage.text);
+  return statementsOf(passage.text).map((statement) => ({
+    statement,
+    passage,
+    own: wordSet(statement.text),
+    about: wordSet([...statement.about, path.at(-1) ?? ""].join(" \n ")),
+    before: wordSet(statement.before),
+    above,
+    passageWords,
+  }));
+}
+
+/** How much a word counts that stands around the statement, not in it. */
+const PLACES = { own: 1, about: 0.9, above: 0.75, before: 0.6, passageWords: 0.35 } as const;
+type Place = keyof typeof PLACES;
+
+/** A word of the question that says what it is about. */
+interface Asked {
+  readonly word: string;
+  readonly weight: number;
+  /** The kind of answer that says the same: `cost` is answered by a price. */
+  readonly kinds: readonly Kind[];
+}
+
+interface Question {
+  readonly words: readonly Asked[];
+  readonly kinds: readonly Kind[];
+}
+
+/** What earlier questions say is half of what is asked; what nothing says of it, nothing. */
+const EARLIER_WEIGHT = 0.5;
+
+function readQuestion(text: string, earlier: readonly string[], weigh: (word: string) => number): Question {
+  const words = new Map<string, Asked>();
+  const empty: Asked[] = [];
+  for (const [at, asked] of [text, ...earlier].entries()) {
+    for (const { word, start, end } of tokenize(asked)) {
+      const raw = fold(asked.slice(start, end));
+      const weight = weigh(word);
+      if (at > 0 && weight === 1) continue;
+      const one = { word, weight: weight * (at === 0 ? 1 : EARLIER_WEIGHT), kinds: kindWords(raw) };
+      if (STOP_WORDS.has(raw) || GENERAL.has(raw)) empty.push(one);
+      else if (!words.has(word)) words.set(word, one);
+    }
+  }
+  return { words: words.size > 0 ? [...words.values()] : empty, kinds: expectedKinds(text) };
+}
+
+/** Words of questions that say nothing of what is asked about. */
+const GENERAL: ReadonlySet<string> = new Set(
+  (
+    "many much long often far does did has have get gets got getting give gives given take takes need needs needed want use used using make makes made happen happens happened " +
+    "must may might shall let know tell explain describe mean means find please there here one ones someone anyone somebody anybody something anything thing things way ways kind type sort " +
+    "able allowed possible available different exactly really usually currently actually go goes come comes call called name named say says said work works apply applies ask " +
+    "viel viele vielen vieles lange oft weit wieviel wieviele welche welcher welches welchen welchem muss mussen musst darf durfen soll sollte sollen konnen konnte will wollen mochte brauche braucht brauchen " +
+    "bekomme bekommt bekommen kriege kriegt erhalte erhalt erhalten gibt geben gilt gelten heisst passiert mache macht machen man jemand etwas bitte dafur davon dazu wofur wozu womit wodurch wessen wem wen wohin woher warum wieso weshalb " +
+    "moglich erlaubt genau eigentlich gerade dort hier werden wurde wurden worden habe haben hatten bin seit geht gehen kommt kommen finde findet finden wissen weiss nennt genannt mein meine meinen meiner meinem " +
+    "combien quel quelle quels quelles quand comment pourquoi faut peut dois doit avoir etre fait faire a-t est-ce y-a-t-il " +
+    "cuanto cuanta cuantos cuantas cual cuales cuando donde quien hay tiene tengo puede puedo debe hacer"
+  )
+    .split(" ")
+    .map(fold),
+);
+
+/** Returns how much a word of the question counts, 0 to 1: one that occurs nowhere most, and the less the more passages have it. */
+function createWeights(
+  candidates: readonly Candidate<AnswerPassage>[],
+  counts: WordCounts | undefined,
+): (word: string) => number {
+  const passages = new Map(candidates.map(({ passage, passageWords }) => [passage, passageWords]));
+  // Without counts, what was found stands for the rest, of which nothing is known.
+  const all = Math.max(counts?.passages ?? 0, passages.size, LEAST_PASSAGES);
+  const rarity = (having: number): number => Math.log(1 + all / (having + 0.5));
+  const most = rarity(0);
+  return (word) => {
+    const having = counts
+      ? (counts.having.get(word) ?? 0)
+      : [...passages.values()].filter(({ exact }) => exact.has(word)).length;
+    // Written without blanks, two characters may belong to two words; then they occur nowhere, and say nothing.
+    if (having === 0 && UNSPACED.test(word)) return 0.15;
+    return rarity(having) / most;
+  };
+}
+
+const LEAST_PASSAGES = 20;
+const UNSPACED = new RegExp(`^[${UNSPACED_SCRIPTS}]`, "u");
+
+interface Judged<P> {
+  readonly candidate: Candidate<P>;
+  readonly cover: number;
+  readonly score: number;
+}
+
+function chooseFor<P extends AnswerPassage>(
+  question: Question,
+  candidates: readonly Candidate<P>[],
+  enough: number,
+): Quoted<P>[] {
+  const judged = candidates
+    .map((candidate) => judge(question, candidate))
+    .filter((one) => one !== undefined)
+    .sort((a, b) => b.score - a.score);
+  const best = judged[0];
+  if (!best || best.cover < enough) return [];
+  const chosen: Judged<P>[] = [];
+  for (const one of judged) {
+    if (chosen.length >= MAX_SENTENCES || one.score < best.score * WORTH_ADDING) break;
+    const isAsGood = one.score >= best.score * NEARLY_AS_GOOD;
+    if (!isAsGood && addedShare(question, one, chosen) < ENOUGH_ADDED) continue;
+    if (!chosen.some((other) => saysTheSame(other.candidate, one.candidate))) chosen.push(one);
+  }
+  return inReadingOrder(chosen.map(({ candidate }) => candidate)).map(({ statement, passage }) => ({
+    text: statement.text,
+    passage,
+    position: statement.position,
+  }));
+}
+
+function judge<P extends AnswerPassage>(question: Question, candidate: Candidate<P>): Judged<P> | undefined {
+  const has = question.kinds.filter((kind) => kind.isIn(candidate.statement.text));
+  let all = 0;
+  let covered = 0;
+  let itself = 0;
+  for (const { word, weight, kinds } of question.words) {
+    all += weight;
+    let best = kinds.some((kind) => has.includes(kind)) ? 0.9 : 0;
+    let near = best;
+    for (const place of Object.keys(PLACES) as Place[]) {
+      const match = PLACES[place] * candidate[place].match(word);
+      best = Math.max(best, match);
+      if (place === "own" || place === "about") near = Math.max(near, match);
+    }
+    covered += weight * best;
+    itself += weight * near;
+  }
+  if (all === 0) return undefined;
+  const cover = covered / all;
+  if (itself / all < ENOUGH_ITSELF) return undefined;
+  const fits = question.kinds.length === 0 || has.length > 0;
+  const length = Math.max(12, candidate.own.size);
+  const brevity = Math.sqrt(12 / length);
+  const score = cover * (fits ? 1 : 0.75) * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
+  return { candidate, cover: fits ? cover : cover * 0.9, score };
+}
+
+/** The share of the question that this statement says itself, and none that was chosen before it. */
+function addedShare<P>({ words }: Question, { candidate }: Judged<P>, chosen: readonly Judged<P>[]): number {
+  let all = 0;
+  let added = 0;
+  for (const { word, weight } of words) {
+    all += weight;
+    const isNew = !chosen.some((other) => other.candidate.own.match(word) > 0 || other.candidate.about.match(word) > 0);
+    if (isNew) added += weight * candidate.own.match(word);
+  }
+  return added / all;
+}
+
+function saysTheSame(one: Candidate<unknown>, other: Candidate<unknown>): boolean {
+  if (one.statement.text === other.statement.text) return true;
+  // Passages may overlap, and versions of a document differ in little.
+  const [small, large] = one.own.size <= other.own.size ? [one.own, other.own] : [other.own, one.own];
+  return small.size > 3 && [...small.exact].every((word) => large.exact.has(word));
+}
+
+/** Groups the statements by passage, in their order; passages in the order in which they were chosen. */
+function inReadingOrder<P>(chosen: readonly Candidate<P>[]): Candidate<P>[] {
+  const passages = [...new Set(chosen.map(({ passage }) => passage))];
+  return passages.flatMap((one) =>
+    chosen.filter(({ passage }) => passage === one).sort((a, b) => a.statement.position - b.statement.position),
+  );
+}
+
+/** The words of a text, and how well one of a question matches them. */
+interface WordSet {
+  readonly size: number;
+  readonly exact: ReadonlySet<string>;
+  /** 1: the very word, 0.8: another form of it, or a compound with it. */
+  match(word: string): number;
+}
+
+/** Other forms of a word begin alike; parts of compounds are at least this long. */
+const MIN_STEM = 4;
+const MIN_PART = 5;
+
+function wordSet(text: string): WordSet {
+  const exact = new Set(analyze(text));
+  return {
+    size: exact.size,
+    exact,
+    match(word) {
+      if (exact.has(word)) return 1;
+      if (word.length < MIN_STEM || !/^\p{L}+$/u.test(word)) return 0;
+      for (const other of exact) if (isFormOf(word, other)) return 0.8;
+      return 0;
+    },
+  };
+}
+
+function isFormOf(word: string, other: string): boolean {
+  const [short, long] = word.length <= other.length ? [word, other] : [other, word];
+  if (short.length < MIN_STEM) return false;
+  if (long.startsWith(short) && (short.length >= MIN_PART || long.length - short.length <= 3)) return true;
+  if (short.length >= MIN_PART && long.includes(short)) return true;
+  let same = 0;
+  while (same < short.length && short[same] === long[same]) same += 1;
+  // `kundig|en` and `kundig|ung`
+  return same >= MIN_PART && same >= long.length - 4 && same >= short.length - 3;
+}
