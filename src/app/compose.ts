@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { writeAnswer } from "../backends/embedded/answers/write-answer.ts";
 import { ownerOf } from "../contracts/access.ts";
 import type { AnswerSentence } from "../contracts/answer.ts";
@@ -52,7 +53,9 @@ import { createJobStore, type JobStore } from "../jobs/job-store.ts";
 import { openLedgers } from "../ledger/open-ledgers.ts";
 import { createKeyedLimiter } from "../lib/concurrency.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { sourceFolder, storageFolder } from "../mirror/layout.ts";
+import { Mirror } from "../mirror/mirror.ts";
 import { type Pricing, STORAGE_PRICE } from "../plan/plan-costs.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createReportStore, type ReportStore } from "../reports/report-store.ts";
@@ -575,10 +578,14 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
     crawlerFolder,
     domainsFolder,
     archive: (archive) => reports.archive(archive),
-    openSource: (run, options) => {
+    openSource: (run, wishes) => {
       const blocked = blockedIn(run, erasures);
+      const options = { dryRun: false, ...wishes };
       return withoutErased(run.config.kind.open(run, { ...options, blocked }), run, blocked, erasures, options);
     },
+    openMirror: (run) => new Mirror(crawlerFolder, sourceFolder(run.domainId, run.config)),
+    openKnowledge: (run) => new KnowledgeBase(join(crawlerFolder, sourceFolder(run.domainId, run.config))),
+    openConverter: (run) => run.config.kind.openConverter?.(),
     erasures,
     questions: openQuestionStore(domainsFolder),
     erasing: openErasing(config, domains),
