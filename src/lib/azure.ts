@@ -1,6 +1,6 @@
 import type { ManagedIdentityApplication } from "@azure/msal-node";
 import { BadInputError, RemoteError } from "../contracts/errors.ts";
-import { explainNetwork } from "./network-trouble.ts";
+import { explainNetwork } from "./explain-network.ts";
 import { STORAGE_RETRIES } from "./retry.ts";
 
 export const AZURE_SERVICES = ["blob", "queue", "table"] as const;

@@ -114,6 +114,36 @@ function entriesCases(newPlace: NewPlace, numRuns: number): void {
     }
   });
 
+  test("many are read in any order, with gaps, twice, and without those of others", async (t) => {
+    const place = await newPlace(t);
+    const names = Array.from({ length: 300 }, (_, n) => `n${(n * 7) % 300}`);
+    const ledger = await filled(place, Object.fromEntries(names.map((name, n) => [name, facetsOf(n)])));
+    for (const gone of ["n0", names[150] ?? ""]) ledger.put(id(gone), { seen: null, mirrored: null, indexed: null });
+    await ledger.flush();
+    const left = new Set((await gather(ledger.items())) as string[]);
+    assert.equal(left.size, 298);
+    for (const asked of [
+      names,
+      names.slice(40, 140),
+      names.toReversed(),
+      names.filter((_, n) => n % 3 === 1),
+      [...names.slice(0, 99), "nobody", ...names.slice(99)],
+      [...names.slice(10, 90), names[250] ?? "", ...names.slice(90, 100)],
+      [...names.slice(50), ...names.slice(0, 60)],
+    ]) {
+      const found = await ledger.getMany(asked.map(id));
+      const expected = asked.map((name) => (left.has(name) ? facetsOf(names.indexOf(name)) : undefined));
+      assert.deepEqual(
+        found.map((entry) => entry && plain(entry)),
+        expected,
+      );
+      assert.deepEqual(
+        found.map((entry) => entry?.itemId),
+        asked.map((name) => (left.has(name) ? name : undefined)),
+      );
+    }
+  });
+
   test("states, labels and counts say in short what the entries say", async (t) => {
     const place = await newPlace(t);
     const ledger = await filled(place, { a: facetsOf(1), b: { seen: facetsOf(2).seen }, c: facetsOf(3) });

@@ -12,7 +12,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   "a step or verb of the engine, with promises of its own": [
     "app/examine-with.ts",
     "engine/archive-crawl.ts",
-    "engine/crawl-draft.ts",
     "engine/download.ts",
     "engine/embed.ts",
     "engine/erase/places.ts",
@@ -53,6 +52,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/sqlite/sqlite-text-index.ts",
     "ledger/acknowledgements.ts",
     "ledger/domain-state.ts",
+    "ledger/feedback-table.ts",
     "ledger/sql-leases.ts",
     "ledger/sql-members.ts",
     "ledger/sql-site-memory.ts",
