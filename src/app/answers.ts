@@ -1,3 +1,4 @@
+import type { Principal } from "../contracts/access.ts";
 import type { AnswerSentence } from "../contracts/answer.ts";
 import type { Asking } from "../contracts/backend.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../engine/query.ts";
@@ -25,6 +26,8 @@ export interface Answers {
 }
 
 interface AnswersParts extends Pick<App, "query"> {
+  /** What was found does not answer. */
+  readonly noteNothing: (request: QueryRequest, by: Principal) => Promise<void>;
   readonly writer: () => string;
   readonly take: (question: string, found: QueryAnswer) => readonly AnswerSentence[];
   readonly write: (
@@ -37,19 +40,18 @@ interface AnswersParts extends Pick<App, "query"> {
 /** Fewer results may not have the answer, though a page shows only those. */
 const LEAST_CONSIDERED = 12;
 
-export function createAnswers({ query, writer, take, write }: AnswersParts): Answers {
+export function createAnswers({ query, noteNothing, writer, take, write }: AnswersParts): Answers {
   return {
     writer,
     async find(request, asking) {
       const limit = Math.max(request.limit, LEAST_CONSIDERED);
       const found = await query({ ...request, limit, counted: true }, asking);
       const { sources: considered } = found;
-      return {
-        ...found,
-        sources: considered.slice(0, request.limit),
-        considered,
-        sentences: take(request.text, found),
-      };
+      const sentences = take(request.text, found);
+      // Where nothing was found at all, the search has noted it; a language model may answer where no sentence does.
+      const isOpen = sentences.length === 0 && considered.length > 0 && writer() === "";
+      if (isOpen && asking?.principal) await noteNothing(request, asking.principal);
+      return { ...found, sources: considered.slice(0, request.limit), considered, sentences };
     },
     write: ({ query: question, considered }, signal) => write(question, considered, signal),
   };

@@ -8,6 +8,7 @@ import type { SqlDatabase } from "../lib/sql/sql.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import { whyUnwanted } from "../plan/detect-changes.ts";
 import { crawlRequest } from "./crawl-request.ts";
+import { partsFor } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { keepUnregistered } from "./ingest/registered-addresses.ts";
 import type { VerifyRequest } from "./verification.ts";
@@ -112,9 +113,8 @@ export class VerifiedListing {
       force: config.kind.holdsRegistered?.(config) ?? false,
       checksum: this.#request.download,
     });
-    const job: JobContext = { ...this.#job, dryRun: true };
-    const step = { run: this.#run, request: crawlRequest(this.#run.domainId), ledger, job };
-    return keepUnregistered(source, step, this.#parts);
+    const step = { run: this.#run, request: crawlRequest(this.#run.domainId), ledger };
+    return keepUnregistered(source, step, partsFor(this.#parts, { dryRun: true }));
   }
 
   /** "" where the bytes are not asked for, or are not those of the file: rows, pages, sites that are read while they are listed. */

@@ -53,6 +53,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/sqlite/sqlite-text-index.ts",
     "ledger/acknowledgements.ts",
     "ledger/domain-state.ts",
+    "ledger/feedback-table.ts",
     "ledger/sql-leases.ts",
     "ledger/sql-members.ts",
     "ledger/sql-site-memory.ts",

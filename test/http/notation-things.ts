@@ -263,6 +263,15 @@ export function thingsOf(
     "/v2/describe": { act: ofDomain },
     "/v2/domains/certificates": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/certificates/get": { needs: ["domain_id"], act: verified },
+    "/v2/domains/feedback": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/feedback/dismiss": {
+      needs: ["domain_id", "question"],
+      async act() {
+        const json = { domain_id: DOMAIN, question: `Is ${++made} odd?`, vote: "down" };
+        await post("/v2/feedback", { json });
+        return { domain_id: json.domain_id, question: json.question };
+      },
+    },
     "/v2/domains/questions": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/questions/ask": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/questions/add": { needs: ["domain_id", "question", "document"], act: asked },
