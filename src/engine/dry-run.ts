@@ -73,7 +73,7 @@ async function refused(): Promise<never> {
 
 /** A ledger that is opened for writing is a snapshot, whose puts only its reader sees. */
 function dryLedgers(ledgers: Ledgers): Ledgers {
-  const { acknowledgements, metadata, plans, stores } = ledgers;
+  const { acknowledgements, feedback, metadata, plans, stores } = ledgers;
   return withMembers(ledgers, {
     open: (source, { readOnly, vectorStoreId, ...options }) =>
       ledgers.open(source, readOnly ? { ...options, readOnly, vectorStoreId } : { ...SNAPSHOT, vectorStoreId }),
@@ -83,6 +83,7 @@ function dryLedgers(ledgers: Ledgers): Ledgers {
       remove: async () => [],
     }),
     acknowledgements: withMembers(acknowledgements, { put: nothing, remove: async () => 0 }),
+    feedback: withMembers(feedback, { put: nothing, remove: async (_domainId, ids) => ids.length }),
     plans: withMembers(plans, { discard: nothing }),
     stores: withMembers(stores, { put: nothing, remove: nothing }),
     leases: { acquire: async () => ({ release: nothing, stillHeld: async () => true }) },

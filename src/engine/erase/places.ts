@@ -205,7 +205,7 @@ async function eraseQuestions(item: LeavingItem, { domain, parts, job }: PlaceCo
 }
 
 /** Questions and answers that name it, cite it or quote it. */
-async function eraseFeedback(item: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {
+async function eraseFeedback(item: LeavingItem, { domain, parts }: PlaceContext): Promise<PlaceResult> {
   const { feedback } = parts.ledgers;
   const rows = await feedback.of(domain.domainId);
   if (rows.length === 0) return { removed: 0 };
@@ -215,7 +215,7 @@ async function eraseFeedback(item: LeavingItem, { domain, parts, job }: PlaceCon
     ({ question, answer, fileIds }) => fileIds.some((id) => cited.has(id)) || quotes.isIn(`${question}\n${answer}`),
   );
   const ids = named.map(({ id }) => id);
-  return { removed: job.dryRun ? ids.length : await feedback.remove(domain.domainId, ids) };
+  return { removed: await feedback.remove(domain.domainId, ids) };
 }
 
 async function maskJobs({ words }: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {
