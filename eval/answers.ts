@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import type { DomainId, ItemId, SourceId, VectorStoreId } from "../src/contracts/ids.ts";
 import { createExtractor } from "../src/extract/extractor.ts";
-import { findAnswer } from "../src/index/answers/find-answer.ts";
+import { searchAnswer } from "../src/index/answers/find-answer.ts";
 import { EmbeddedIndex } from "../src/index/embedded-index.ts";
 import { createLearntModel } from "../src/index/embedding/learnt-model.ts";
 import { openSqliteStores } from "../src/index/sqlite/open-sqlite-stores.ts";
@@ -40,7 +40,8 @@ export async function evaluateAnswers(path: string, print: (line: string) => voi
         const sentences = await answers.answer(one.question);
         const isRight = one.span === "-" ? sentences.length === 0 : sentences.some((text) => has(text, one.span));
         rights.set(one, isRight);
-        if (!isRight) print(`  ${one.split}, ${folder}: ${one.question} [${one.span}] ${sentences.join(" / ") || "nothing"}`);
+        if (!isRight)
+          print(`  ${one.split}, ${folder}: ${one.question} [${one.span}] ${sentences.join(" / ") || "nothing"}`);
       }
     } finally {
       await answers.close();
@@ -53,7 +54,9 @@ export async function evaluateAnswers(path: string, print: (line: string) => voi
   for (const split of [...new Set(cases.map((one) => one.split)), undefined]) {
     const own = cases.filter((one) => split === undefined || one.split === split);
     const [asked, foreign] = [own.filter(({ span }) => span !== "-"), own.filter(({ span }) => span === "-")];
-    print(`${(split ?? "all").padEnd(9)} span within three sentences: ${share(asked)}; nothing answers, and it is said: ${share(foreign)}`);
+    print(
+      `${(split ?? "all").padEnd(9)} span within three sentences: ${share(asked)}; nothing answers, and it is said: ${share(foreign)}`,
+    );
   }
 }
 
@@ -62,7 +65,9 @@ function has(text: string, span: string): boolean {
   return plain(text).includes(plain(span));
 }
 
-async function openFolder(folder: string): Promise<{ answer(question: string): Promise<string[]>; close(): Promise<void> }> {
+async function openFolder(
+  folder: string,
+): Promise<{ answer(question: string): Promise<string[]>; close(): Promise<void> }> {
   const place = await mkdtemp(join(tmpdir(), "lockstep-answers-"));
   const provider = openSqliteStores(join(place, "index"), { model: createLearntModel() });
   const close = async (): Promise<void> => {
@@ -84,9 +89,12 @@ async function openFolder(folder: string): Promise<{ answer(question: string): P
   await index.refreshVectors(() => undefined, signal);
   return {
     async answer(question) {
-      const hits = await index.search({ text: question, limit: 12 });
-      const passages = hits.map(({ details, ...hit }) => ({ ...hit, title: details?.title ?? "" }));
-      return findAnswer([question], passages, await index.countWords(question)).map(({ text }) => text);
+      const search = async (text: string) => {
+        const hits = await index.search({ text, limit: 12 });
+        return { passages: hits.map(({ details, ...hit }) => ({ ...hit, title: details?.title ?? "" })) };
+      };
+      const found = { ...(await search(question)), words: await index.countWords(question) };
+      return (await searchAnswer([question], found, search)).map(({ text }) => text);
     },
     close,
   };

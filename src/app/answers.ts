@@ -26,7 +26,11 @@ export interface Answers {
 
 interface AnswersParts extends Pick<App, "query"> {
   readonly writer: () => string;
-  readonly take: (question: string, found: QueryAnswer) => readonly AnswerSentence[];
+  readonly take: (
+    question: string,
+    found: QueryAnswer,
+    search: (text: string) => Promise<QueryAnswer>,
+  ) => Promise<Pick<AnsweredQuery, "sentences" | "considered">>;
   readonly write: (
     question: string,
     sources: readonly QuerySource[],
@@ -43,13 +47,8 @@ export function createAnswers({ query, writer, take, write }: AnswersParts): Ans
     async find(request, asking) {
       const limit = Math.max(request.limit, LEAST_CONSIDERED);
       const found = await query({ ...request, limit, counted: true }, asking);
-      const { sources: considered } = found;
-      return {
-        ...found,
-        sources: considered.slice(0, request.limit),
-        considered,
-        sentences: take(request.text, found),
-      };
+      const taken = await take(request.text, found, (text) => query({ ...request, limit, text }, asking));
+      return { ...found, ...taken, sources: found.sources.slice(0, request.limit) };
     },
     write: ({ query: question, considered }, signal) => write(question, considered, signal),
   };

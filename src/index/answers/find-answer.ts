@@ -2,6 +2,7 @@ import type { WordCounts } from "../../contracts/answer.ts";
 import { analyze, fold, tokenize, UNSPACED_SCRIPTS } from "../analyzer.ts";
 import { STOP_WORDS } from "../search/stop-words.ts";
 import { expectedKinds, type Kind, kindWords } from "./kinds-of-answers.ts";
+import { inOtherWords, relatedWords } from "./related-words.ts";
 import { type Statement, statementsOf } from "./statements-of.ts";
 
 /** What was found, best first. */
@@ -25,7 +26,7 @@ export interface Quoted<P> {
 const MAX_PASSAGES = 12;
 const MAX_SENTENCES = 3;
 /** A statement answers if it has this share of what the question asks about, words weighed by their rarity. */
-const ENOUGH = 0.6;
+const ENOUGH = 0.55;
 /** With the words of earlier questions, not all of which are still meant. */
 const ENOUGH_TOGETHER = 0.45;
 /** This share it must say itself, or what stands right above it. */
@@ -54,6 +55,23 @@ export function findAnswer<P extends AnswerPassage>(
     if (found.length > 0) return found;
   }
   return [];
+}
+
+/** What a search for the question found. */
+export interface FoundFor<P> {
+  readonly passages: readonly P[];
+  readonly words?: WordCounts | undefined;
+}
+
+/** The same; where nothing answers, the question is searched for in other words once more. */
+export async function searchAnswer<P extends AnswerPassage>(
+  questions: readonly string[],
+  { passages, words }: FoundFor<P>,
+  search: (text: string) => Promise<FoundFor<P>>,
+): Promise<readonly Quoted<P>[]> {
+  const found = findAnswer(questions, passages, words);
+  const other = found.length > 0 ? "" : inOtherWords(questions[0] ?? "");
+  return other === "" ? found : findAnswer(questions, (await search(other)).passages, words);
 }
 
 interface Candidate<P> {
@@ -110,7 +128,11 @@ function readQuestion(text: string, earlier: readonly string[], weigh: (word: st
       const raw = fold(asked.slice(start, end));
       const weight = weigh(word);
       if (at > 0 && weight === 1) continue;
-      const one = { word, weight: weight * (at === 0 ? 1 : EARLIER_WEIGHT), kinds: kindWords(raw) };
+      const one = {
+        word,
+        weight: weight * (isName(asked, start) ? NAME_WEIGHT : 1) * (at === 0 ? 1 : EARLIER_WEIGHT),
+        kinds: kindWords(raw),
+      };
       if (STOP_WORDS.has(raw) || GENERAL.has(raw)) empty.push(one);
       else if (!words.has(word)) words.set(word, one);
     }
@@ -118,13 +140,24 @@ function readQuestion(text: string, earlier: readonly string[], weigh: (word: st
   return { words: words.size > 0 ? [...words.values()] : empty, kinds: expectedKinds(text) };
 }
 
+/** Who asks of Madrid is not told of Rome. */
+const NAME_WEIGHT = 1.4;
+/** It writes every noun with a capital. */
+const GERMAN =
+  /\b(?:der|die|das|den|dem|des|ist|sind|wie|wer|wo|wann|was|und|ein|eine|im|zum|zur|welche[nmrs]?|gibt|kann|muss|darf)\b/iu;
+
+function isName(question: string, start: number): boolean {
+  if (/\d/.test(question[start] ?? "")) return true;
+  return start > 1 && /\p{Lu}/u.test(question[start] ?? "") && !GERMAN.test(question);
+}
+
 /** Words of questions that say nothing of what is asked about. */
 const GENERAL: ReadonlySet<string> = new Set(
   (
-    "many much long often far does did has have get gets got getting give gives given take takes need needs needed want use used using make makes made happen happens happened " +
+    "until off per each every all any above below under between during without within since other others another own really ever just only also still yet already many much long often far does did has have get gets got getting give gives given take takes need needs needed want use used using make makes made happen happens happened " +
     "must may might shall let know tell explain describe mean means find please there here one ones someone anyone somebody anybody something anything thing things way ways kind type sort " +
     "able allowed possible available different exactly really usually currently actually go goes come comes call called name named say says said work works apply applies ask " +
-    "viel viele vielen vieles lange oft weit wieviel wieviele welche welcher welches welchen welchem muss mussen musst darf durfen soll sollte sollen konnen konnte will wollen mochte brauche braucht brauchen " +
+    "wann wer wie wo was ab pro je jede jeder jedes alle alles schon noch nur auch immer eigene eigenen lang viel viele vielen vieles lange oft weit wieviel wieviele welche welcher welches welchen welchem muss mussen musst darf durfen soll sollte sollen konnen konnte will wollen mochte brauche braucht brauchen " +
     "bekomme bekommt bekommen kriege kriegt erhalte erhalt erhalten gibt geben gilt gelten heisst passiert mache macht machen man jemand etwas bitte dafur davon dazu wofur wozu womit wodurch wessen wem wen wohin woher warum wieso weshalb " +
     "moglich erlaubt genau eigentlich gerade dort hier werden wurde wurden worden habe haben hatten bin seit geht gehen kommt kommen finde findet finden wissen weiss nennt genannt mein meine meinen meiner meinem " +
     "combien quel quelle quels quelles quand comment pourquoi faut peut dois doit avoir etre fait faire a-t est-ce y-a-t-il " +
@@ -246,8 +279,13 @@ function inReadingOrder<P>(chosen: readonly Candidate<P>[]): Candidate<P>[] {
 interface WordSet {
   readonly size: number;
   readonly exact: ReadonlySet<string>;
-  /** 1: the very word, 0.8: another form of it, or a compound with it. */
+  /** 1: the very word; less for another form of it, a compound with it, or a word that means the same. */
   match(word: string): number;
+}
+
+function consonantsOf(word: string): string {
+  const consonants = word.replaceAll(/[aeiouy]/g, "");
+  return consonants.length >= MIN_STEM ? consonants : word;
 }
 
 /** Other forms of a word begin alike; parts of compounds are at least this long. */
@@ -262,10 +300,22 @@ function wordSet(text: string): WordSet {
     match(word) {
       if (exact.has(word)) return 1;
       if (word.length < MIN_STEM || !/^\p{L}+$/u.test(word)) return 0;
-      for (const other of exact) if (isFormOf(word, other)) return 0.8;
-      return 0;
+      let best = 0;
+      for (const other of exact) best = Math.max(best, likeness(word, other));
+      return best;
     },
   };
+}
+
+const RELATED = 0.85;
+const FORM = 0.8;
+const PART = 0.6;
+
+function likeness(word: string, other: string): number {
+  if (relatedWords(word).has(other)) return RELATED;
+  if (isFormOf(word, other)) return FORM;
+  // The last part of a compound says what it is: a `mahlstufe` is a `stufe`.
+  return word.length >= 2 * MIN_STEM && other.length >= MIN_STEM && word.endsWith(other) ? PART : 0;
 }
 
 function isFormOf(word: string, other: string): boolean {
@@ -276,5 +326,7 @@ function isFormOf(word: string, other: string): boolean {
   let same = 0;
   while (same < short.length && short[same] === long[same]) same += 1;
   // `kundig|en` and `kundig|ung`
-  return same >= MIN_PART && same >= long.length - 4 && same >= short.length - 3;
+  if (same >= MIN_PART && same >= long.length - 4 && same >= short.length - 3) return true;
+  // `empfehlen` and `empfohlen`
+  return short.length >= MIN_PART + 1 && word[0] === other[0] && consonantsOf(word) === consonantsOf(other);
 }

@@ -65,8 +65,8 @@ const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
     [LENGTH, NUMBER],
   ],
   [
-    /\b(?:how long|how quickly|how soon|how fast|wie lange|wie schnell|combien de temps|cuanto tiempo)\b/i,
-    [DURATION, TIME],
+    /\b(?:how long|how quickly|how soon|how fast|wie lange?|wie schnell|combien de temps|cuanto tiempo)\b/i,
+    [DURATION, TIME, LENGTH],
   ],
   [/\b(?:how often|how frequently|wie oft|wie haufig|how many times)\b/i, [DURATION, TIME, NUMBER]],
   [

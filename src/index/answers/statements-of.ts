@@ -175,7 +175,10 @@ function blocksOf(text: string): Block[] {
 
 /** German writes them with a blank and a capital letter behind. */
 const ABBREVIATION =
-  /(?:^|[\s("„«])(?:\p{L}|\d{1,2}|ca|bzw|usw|vgl|evtl|ggf|inkl|exkl|zzgl|max|min|Nr|Abs|Art|Tel|Str|Dr|Prof|Hr|Fr|Mr|Mrs|Ms|St|No|vs|approx|incl|Inc|Ltd|e\.g|i\.e|etc|z\.\s?B|d\.\s?h|u\.\s?a)\.$/u;
+  /(?:^|[\s("„«])(?:\p{L}|ca|bzw|usw|vgl|evtl|ggf|inkl|exkl|zzgl|max|min|Nr|Abs|Art|Tel|Str|Dr|Prof|Hr|Fr|Mr|Mrs|Ms|St|No|vs|approx|incl|Inc|Ltd|e\.g|i\.e|etc|z\.\s?B|d\.\s?h|u\.\s?a)\.$/u;
+
+/** `am 31. März` */
+const ORDINAL = /(?:^|\s)(?:am|der|die|das|dem|den|des|vom|zum|bis|ab|im|seit|jede[nsmr]?|und) \d{1,2}\.$/iu;
 
 /** A paragraph of short lines without full stops is a sentence a line: an address, opening hours. */
 function sentencesOf(lines: readonly string[]): string[] {
@@ -188,12 +191,16 @@ function sentencesOf(lines: readonly string[]): string[] {
     .filter((one) => /\p{L}{2}/u.test(one));
 }
 
+function isOpen(text: string): boolean {
+  return ABBREVIATION.test(text) || ORDINAL.test(text);
+}
+
 /** Consecutive parts that make up the whole text: sentences, which do not end after an abbreviation. */
 export function cutSentences(text: string): string[] {
   const sentences: string[] = [];
   for (const part of segments(text, "sentences")) {
     const last = sentences.at(-1);
-    if (last !== undefined && ABBREVIATION.test(last.trimEnd())) sentences[sentences.length - 1] = last + part;
+    if (last !== undefined && isOpen(last.trimEnd())) sentences[sentences.length - 1] = last + part;
     else sentences.push(part);
   }
   return sentences;
