@@ -6,8 +6,8 @@ export interface Kind {
 }
 
 const NUMBER_WORDS =
-  "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety|hundred|thousand|half|once|twice|none|no|every|each|daily|weekly|monthly|yearly|annually|quarterly|" +
-  "eine?[nrms]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|fünfzehn|zwanzig|dreißig|vierzig|fünfzig|sechzig|hundert|tausend|halbe?[nrs]?|einmal|zweimal|dreimal|kein\\w*|jede[nrsm]?|täglich|wöchentlich|monatlich|jährlich|vierteljährlich";
+  "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|dozen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|half|once|twice|none|no|every|each|daily|weekly|monthly|yearly|annually|quarterly|" +
+  "eine?[nrms]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|dreizehn|vierzehn|fünfzehn|sechzehn|siebzehn|achtzehn|neunzehn|dutzend|zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig|hundert|tausend|halbe?[nrs]?|einmal|zweimal|dreimal|kein\\w*|jede[nrsm]?|täglich|wöchentlich|monatlich|jährlich|vierteljährlich";
 const UNIT_OF_TIME =
   "seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?|working days?|sekunden?|minuten?|stunden?|tag(?:e[ns]?)?|werktag\\w*|arbeitstag\\w*|wochen?|monat(?:e[ns]?)?|jahr(?:e[ns]?)?|ms|min|h|jours?|semaines?|mois|ans?|heures?|días?|semanas?|meses|años?|horas?";
 const MONTHS =
@@ -112,6 +112,7 @@ const WORDS: readonly (readonly [string, readonly Kind[]])[] = [
     [DURATION],
   ],
   ["date day days year month hour deadline datum tag tage jahr monat uhrzeit uhr zeitpunkt frist", [TIME, DURATION]],
+  ["open opens opening closed closes geöffnet offen öffnet öffnungszeiten geschlossen schließt zugänglich", [TIME]],
   ["often frequently frequency times häufig mal", [TIME, DURATION, NUMBER]],
   ["percent percentage share prozent prozentsatz anteil", [PERCENT]],
   ["number amount maximum minimum limit anzahl menge maximal höchstens mindestens", [NUMBER]],
