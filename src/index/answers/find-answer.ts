@@ -26,7 +26,7 @@ export interface Quoted<P> {
 const MAX_PASSAGES = 12;
 const MAX_SENTENCES = 3;
 /** A statement answers if it has this share of what the question asks about, words weighed by their rarity. */
-const ENOUGH = 0.55;
+const ENOUGH = 0.53;
 /** With the words of earlier questions, not all of which are still meant. */
 const ENOUGH_TOGETHER = 0.45;
 /** This share it must say itself, or what stands right above it. */
@@ -78,6 +78,8 @@ interface Candidate<P> {
   readonly statement: Statement;
   readonly passage: P;
   readonly own: WordSet;
+  /** Stretches of a long statement: what is far apart says little together. */
+  readonly windows: readonly WordSet[];
   readonly about: WordSet;
   readonly before: WordSet;
   /** Title and headings further up. */
@@ -93,11 +95,23 @@ function candidatesOf<P extends AnswerPassage>(passage: P): Candidate<P>[] {
     statement,
     passage,
     own: wordSet(statement.text),
+    windows: windowsOf(statement.text).map(wordSet),
     about: wordSet([...statement.about, path.at(-1) ?? ""].join(" \n ")),
     before: wordSet(statement.before),
     above,
     passageWords,
   }));
+}
+
+const WINDOW = 28;
+
+function windowsOf(text: string): string[] {
+  const words = text.split(/\s+/);
+  if (words.length <= WINDOW) return [text];
+  const windows: string[] = [];
+  for (let at = 0; at < words.length - WINDOW / 2; at += WINDOW / 2)
+    windows.push(words.slice(at, at + WINDOW).join(" "));
+  return windows;
 }
 
 /** How much a word counts that stands around the statement, not in it. */
@@ -200,6 +214,8 @@ const LEAST_PASSAGES = 20;
 const UNSPACED = new RegExp(`^[${UNSPACED_SCRIPTS}]`, "u");
 
 const WITHOUT_NAME = 0.75;
+/** Who asks how many is told a number. */
+const WITHOUT_KIND = 0.75;
 
 interface Judged<P> {
   readonly candidate: Candidate<P>;
@@ -233,6 +249,15 @@ function chooseFor<P extends AnswerPassage>(
 }
 
 function judge<P extends AnswerPassage>(question: Question, candidate: Candidate<P>): Judged<P> | undefined {
+  const judged = candidate.windows.flatMap((own) => judgeWindow(question, candidate, own) ?? []);
+  return judged.length < 2 ? judged[0] : judged.reduce((best, one) => (one.score > best.score ? one : best));
+}
+
+function judgeWindow<P extends AnswerPassage>(
+  question: Question,
+  candidate: Candidate<P>,
+  own: WordSet,
+): Judged<P> | undefined {
   const has = question.kinds.filter((kind) => kind.isIn(candidate.statement.text));
   let all = 0;
   let covered = 0;
@@ -243,7 +268,7 @@ function judge<P extends AnswerPassage>(question: Question, candidate: Candidate
     let best = kinds.some((kind) => has.includes(kind)) ? 0.9 : 0;
     let near = best;
     for (const place of Object.keys(PLACES) as Place[]) {
-      const match = PLACES[place] * candidate[place].match(word);
+      const match = PLACES[place] * (place === "own" ? own : candidate[place]).match(word);
       best = Math.max(best, match);
       if (place === "own" || place === "about") near = Math.max(near, match);
     }
@@ -258,8 +283,8 @@ function judge<P extends AnswerPassage>(question: Question, candidate: Candidate
   const fits = question.kinds.length === 0 || has.length > 0;
   const length = Math.max(12, candidate.own.size);
   const brevity = Math.sqrt(12 / length);
-  const score = cover * (fits ? 1 : 0.75) * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
-  return { candidate, cover: fits ? cover : cover * 0.9, score };
+  const score = cover * (fits ? 1 : WITHOUT_KIND) * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
+  return { candidate, cover: fits ? cover : cover * WITHOUT_KIND, score };
 }
 
 /** The share of the question that this statement says itself, and none that was chosen before it. */
@@ -338,7 +363,7 @@ function likeness(word: string, other: string): number {
   if (relatedWords(word).has(other)) return RELATED;
   if (isFormOf(word, other)) return FORM;
   // The last part of a compound says what it is: a `mahlstufe` is a `stufe`.
-  return word.length >= 2 * MIN_STEM && other.length >= MIN_STEM && word.endsWith(other) ? PART : 0;
+  return other.length >= MIN_STEM && word.length >= other.length + MIN_STEM && word.endsWith(other) ? PART : 0;
 }
 
 function isFormOf(word: string, other: string): boolean {
@@ -347,7 +372,8 @@ function isFormOf(word: string, other: string): boolean {
   const stem = stemOf(short);
   if (stem.length >= MIN_STEM && stem === stemOf(long)) return true;
   if (long.startsWith(short) && (short.length >= MIN_PART || long.length - short.length <= 3)) return true;
-  if (short.length >= MIN_PART && long.includes(short)) return true;
+  // `hauptgericht`: a compound is what its last part is. `exchange` is no `change`.
+  if (short.length >= MIN_PART && long.endsWith(short) && long.length - short.length >= 3) return true;
   let same = 0;
   while (same < short.length && short[same] === long[same]) same += 1;
   // `kundig|en` and `kundig|ung`

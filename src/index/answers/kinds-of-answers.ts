@@ -48,11 +48,11 @@ const PERCENT = kind(`%|${B}(?:percent|per cent|prozent)${E}`);
 /** Without accents. The first that fits a question counts; the more special before the more general. */
 const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
   [
-    /\b(?:how much|what)\b[^?]*\b(?:costs?|price|fee|charge|pay|paid|rent|budget|salary|allowance|deposit)\b|\bhow expensive\b/i,
-    [MONEY, NUMBER],
+    /\b(?:how much|what)\b[^?]*\b(?:costs?|price|fee|charge)\b|\bhow expensive\b|\b(?:was kostet|wie ?viel kostet|wie teuer|preis|gebuhr|kosten)\b/i,
+    [MONEY],
   ],
   [
-    /\b(?:was kostet|wie ?viel (?:kostet|kosten|geld|euro)|wie teuer|wie hoch)\b|\b(?:preis|gebuhr|kosten|betrag|pauschale|zuschuss)\b/i,
+    /\b(?:how much|what)\b[^?]*\b(?:pay|paid|rent|budget|salary|allowance|deposit)\b|\b(?:wie ?viel (?:geld|euro)|wie hoch|betrag|pauschale|zuschuss)\b/i,
     [MONEY, NUMBER],
   ],
   [/\b(?:percent(?:age)?|per cent|prozent(?:satz)?|share of|anteil)\b/i, [PERCENT, NUMBER]],

@@ -37,6 +37,7 @@ export function statementsOf(text: string): Statement[] {
   let question = "";
   let leadIn = "";
   const add = (text: string, about: readonly string[], before = ""): void => {
+    if (isGibberish(text)) return;
     found.push({ text: shortened(text), about: about.filter(Boolean), before, position: found.length });
   };
   const blocks = blocksOf(withoutComments(withoutFrontMatter(text)));
@@ -76,6 +77,14 @@ export function statementsOf(text: string): Statement[] {
     }
   }
   return found;
+}
+
+/** The most signs among letters that people read as a sentence: JSON and the like have more. */
+const MOST_SIGNS = 0.22;
+
+function isGibberish(text: string): boolean {
+  const signs = text.match(/[^\p{L}\p{N}\p{M}\s]/gu)?.length ?? 0;
+  return signs > 8 && signs > text.length * MOST_SIGNS;
 }
 
 interface Around {
