@@ -20,13 +20,22 @@ interface AnswerCase {
 
 const FILE = "questions.tsv";
 
+/** Shares, 0 to 1, of the questions of a split; "": of all. */
+export interface AnswerScore {
+  readonly split: string;
+  /** The span that answers is within three sentences. */
+  readonly answered: number;
+  /** Nothing answers, and that is said. */
+  readonly refused: number;
+}
+
 /** Folders of documents with questions.tsv beside them: split, folder, question, span. */
 export function hasAnswerSet(path: string): boolean {
   return existsSync(join(path, FILE));
 }
 
 /** Scores the answers that are taken from documents, without a language model. Prints those that are wrong. */
-export async function evaluateAnswers(path: string, print: (line: string) => void): Promise<void> {
+export async function evaluateAnswers(path: string, print: (line: string) => void): Promise<readonly AnswerScore[]> {
   const [, ...lines] = readFileSync(join(path, FILE), "utf8").trimEnd().split("\n");
   const cases = lines.map((line): AnswerCase => {
     const [split = "", folder = "", question = "", span = ""] = line.split("\t");
@@ -47,17 +56,20 @@ export async function evaluateAnswers(path: string, print: (line: string) => voi
       await answers.close();
     }
   }
-  const share = (of: readonly AnswerCase[]): string => {
-    const right = of.filter((one) => rights.get(one)).length;
-    return `${right} of ${of.length} (${Math.round((100 * right) / Math.max(1, of.length))} %)`;
-  };
-  for (const split of [...new Set(cases.map((one) => one.split)), undefined]) {
-    const own = cases.filter((one) => split === undefined || one.split === split);
+  const shareOf = (of: readonly AnswerCase[]): number =>
+    of.filter((one) => rights.get(one)).length / Math.max(1, of.length);
+  const say = (share: number, of: readonly AnswerCase[]): string =>
+    `${Math.round(share * of.length)} of ${of.length} (${Math.round(100 * share)} %)`;
+  const scores: AnswerScore[] = [];
+  for (const split of [...new Set(cases.map((one) => one.split)), ""]) {
+    const own = cases.filter((one) => split === "" || one.split === split);
     const [asked, foreign] = [own.filter(({ span }) => span !== "-"), own.filter(({ span }) => span === "-")];
-    print(
-      `${(split ?? "all").padEnd(9)} span within three sentences: ${share(asked)}; nothing answers, and it is said: ${share(foreign)}`,
-    );
+    const score = { split, answered: shareOf(asked), refused: shareOf(foreign) };
+    scores.push(score);
+    const said = `span within three sentences: ${say(score.answered, asked)}; nothing answers, and it is said: ${say(score.refused, foreign)}`;
+    print(`${(split || "all").padEnd(9)} ${said}`);
   }
+  return scores;
 }
 
 function has(text: string, span: string): boolean {

@@ -221,6 +221,8 @@ interface Judged<P> {
   readonly candidate: Candidate<P>;
   readonly cover: number;
   readonly score: number;
+  /** It has the kind of answer that is asked for. */
+  readonly fits: boolean;
 }
 
 function chooseFor<P extends AnswerPassage>(
@@ -237,7 +239,7 @@ function chooseFor<P extends AnswerPassage>(
   const chosen: Judged<P>[] = [];
   for (const one of judged) {
     if (chosen.length >= MAX_SENTENCES || one.score < best.score * WORTH_ADDING) break;
-    const isAsGood = one.score >= best.score * NEARLY_AS_GOOD;
+    const isAsGood = one.score >= best.score * NEARLY_AS_GOOD && (one.fits || !best.fits);
     if (!isAsGood && addedShare(question, one, chosen) < ENOUGH_ADDED) continue;
     if (!chosen.some((other) => saysTheSame(other.candidate, one.candidate))) chosen.push(one);
   }
@@ -284,7 +286,7 @@ function judgeWindow<P extends AnswerPassage>(
   const length = Math.max(12, candidate.own.size);
   const brevity = Math.sqrt(12 / length);
   const score = cover * (fits ? 1 : WITHOUT_KIND) * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
-  return { candidate, cover: fits ? cover : cover * WITHOUT_KIND, score };
+  return { candidate, cover: fits ? cover : cover * WITHOUT_KIND, score, fits };
 }
 
 /** The share of the question that this statement says itself, and none that was chosen before it. */
@@ -379,5 +381,10 @@ function isFormOf(word: string, other: string): boolean {
   // `kundig|en` and `kundig|ung`
   if (same >= MIN_PART && same >= long.length - 4 && same >= short.length - 3) return true;
   // `empfehlen` and `empfohlen`
-  return short.length >= MIN_PART + 1 && word[0] === other[0] && consonantsOf(word) === consonantsOf(other);
+  return (
+    short.length > MIN_PART &&
+    long.length - short.length < 2 &&
+    word[0] === other[0] &&
+    consonantsOf(word) === consonantsOf(other)
+  );
 }
