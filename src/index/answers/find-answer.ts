@@ -261,23 +261,21 @@ function judgeWindow<P extends AnswerPassage>(
   own: WordSet,
 ): Judged<P> | undefined {
   const has = question.kinds.filter((kind) => kind.isIn(candidate.statement.text));
+  const matches = question.words.map((asked) => matchOf(asked, candidate, own));
+  // That it has a number says nothing where no word says of what.
+  const isAbout = matches.length < 2 || matches.some(({ around }) => around > 0);
   let all = 0;
   let covered = 0;
   let itself = 0;
   let missing = 1;
-  for (const { word, weight, kinds, isName: isNamed } of question.words) {
+  for (const [at, { weight, kinds, isName: isNamed }] of question.words.entries()) {
+    const { near = 0, anywhere = 0 } = matches[at] ?? {};
+    const shown = isAbout && kinds.some((kind) => has.includes(kind)) ? SHOWN : 0;
     all += weight;
-    let best = kinds.some((kind) => has.includes(kind)) ? 0.9 : 0;
-    let near = best;
-    for (const place of Object.keys(PLACES) as Place[]) {
-      const match = PLACES[place] * (place === "own" ? own : candidate[place]).match(word);
-      best = Math.max(best, match);
-      if (place === "own" || place === "about") near = Math.max(near, match);
-    }
-    covered += weight * best;
-    itself += weight * near;
+    covered += weight * Math.max(shown, anywhere);
+    itself += weight * Math.max(shown, near);
     // Who asks of Madrid is not told of Rome.
-    if (isNamed && best === 0) missing = WITHOUT_NAME;
+    if (isNamed && anywhere === 0) missing = WITHOUT_NAME;
   }
   if (all === 0) return undefined;
   const cover = (missing * covered) / all;
@@ -287,6 +285,21 @@ function judgeWindow<P extends AnswerPassage>(
   const brevity = Math.sqrt(12 / length);
   const score = cover * (fits ? 1 : WITHOUT_KIND) * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
   return { candidate, cover: fits ? cover : cover * WITHOUT_KIND, score, fits };
+}
+
+/** How much a word counts that asks for the kind of answer that the statement has. */
+const SHOWN = 0.9;
+
+/** How well a word matches: the statement or what stands right above it, all but the rest of its passage, and all. */
+function matchOf(
+  { word }: Asked,
+  candidate: Candidate<unknown>,
+  own: WordSet,
+): { readonly near: number; readonly around: number; readonly anywhere: number } {
+  const at = (place: Place): number => PLACES[place] * candidate[place].match(word);
+  const near = Math.max(PLACES.own * own.match(word), at("about"));
+  const around = Math.max(near, at("above"), at("before"));
+  return { near, around, anywhere: Math.max(around, at("passageWords")) };
 }
 
 /** The share of the question that this statement says itself, and none that was chosen before it. */
