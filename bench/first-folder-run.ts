@@ -14,22 +14,25 @@ const STEPS: readonly [string, RegExp][] = [
 ];
 
 await report(async () => {
-  const startedAt = performance.now();
-  const endedAt = new Map<string, number>();
+  const clocks = (): [ms: number, cpuMs: number] => {
+    const { user, system } = process.cpuUsage();
+    return [performance.now(), (user + system) / 1000];
+  };
+  const endedAt = new Map([["", clocks()]]);
   const app = await openFolderApp();
   const { embed } = await crawlFolder(app, (line) => {
     const step = STEPS.find(([, end]) => end.test(line))?.[0];
-    if (step !== undefined) endedAt.set(step, performance.now());
+    if (step !== undefined) endedAt.set(step, clocks());
   });
   await app.close();
-  endedAt.set("end", performance.now());
-  let before = startedAt;
-  const seconds = [...endedAt]
-    .sort(([, a], [, b]) => a - b)
-    .map(([step, at]) => {
-      const took = (at - before) / 1000;
-      before = at;
-      return [step, Math.round(took * 100) / 100] as const;
-    });
-  return { files: embed.added, ...Object.fromEntries(seconds) };
+  endedAt.set("end", clocks());
+  const steps = [...endedAt].sort(([, [a]], [, [b]]) => a - b);
+  const seconds: Record<string, number> = {};
+  for (const [i, [step, [at, cpuAt]]] of steps.entries()) {
+    const [, [before, cpuBefore]] = steps[i - 1] ?? ["", [at, cpuAt]];
+    if (step === "") continue;
+    seconds[step] = Math.round((at - before) / 10) / 100;
+    seconds[`${step} CPU`] = Math.round((cpuAt - cpuBefore) / 10) / 100;
+  }
+  return { files: embed.added, ...seconds };
 });

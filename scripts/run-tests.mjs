@@ -10,40 +10,40 @@ import { chromiumPath } from "../test/browser/open-browser.ts";
 const FILES_A_PROCESS = 12;
 // Folders of long files, which would leave cores idle at the end.
 const FILES_OF_LONG = 6;
-const LONG = ["test/stories", "test/browser", "test/engine", "test/postgres", "test/queue"];
+const LONG = ["test/browser", "test/engine", "test/cli", "test/stories", "test/postgres", "test/queue"];
 const GIGABYTE = 1024 ** 3;
 const memory = Math.min(process.constrainedMemory() || Infinity, totalmem());
-// Two a core: tests wait a good deal, for pages and other processes. Each may take a gigabyte, with the browser or database that it starts.
-const FILES_AT_ONCE = Math.max(2, Math.min(8, 2 * availableParallelism(), Math.floor(memory / GIGABYTE)));
+// Three a core: tests wait a good deal, for pages and other processes. Each may take a gigabyte, with the browser or database that it starts.
+const FILES_AT_ONCE = Math.max(2, Math.min(8, 3 * availableParallelism(), Math.floor(memory / GIGABYTE)));
 const NOBODY = 65534;
 // These come first because they take long, and those of a line share a process. Those of the last four lines change or
 // measure what all in a process share.
 const FIRST = [
-  ["cli/cli"],
-  ["package/package", "package/release"],
-  ["cli/keys", "cli/crawl-interrupted"],
-  ["cli/doctor", "cli/steps", "cli/rename"],
-  ["engine/kill"],
-  ["engine/folder-kill"],
-  ["engine/misplaced"],
-  ["engine/folder-histories", "engine/folder-stories"],
-  ["engine/ingest-kill", "engine/rename"],
-  ["engine/crawl-stories", "engine/safety-stories"],
-  ["http/notation"],
-  ["backends/embedded-many-stores", "backends/embedded-random"],
-  ["index/swaps"],
-  ["index/draft-crash", "index/embed-kill"],
-  ["ledger/ledger"],
   ["postgres/contract"],
   ["postgres/ledger"],
-  ["postgres/three-processes"],
+  ["recorded/recorded"],
+  ["package/package", "package/release"],
+  ["engine/kill"],
+  ["cli/cli"],
+  ["http/notation"],
+  ["sources/source-contract-git"],
+  ["engine/ingest-kill", "engine/rename"],
+  ["engine/folder-histories", "engine/folder-stories"],
+  ["engine/crawl-stories", "engine/safety-stories"],
+  ["ledger/ledger"],
+  ["engine/web-simulator", "engine/web-calendars"],
   ["postgres/pgvector", "postgres/pgvector-contract"],
+  ["postgres/three-processes"],
+  ["engine/folder-kill"],
+  ["backends/embedded-many-stores", "backends/embedded-random"],
+  ["sources/source-contract-blob", "sources/source-contract-web"],
+  ["cli/keys", "cli/crawl-interrupted"],
+  ["engine/misplaced"],
+  ["index/swaps"],
+  ["index/draft-crash", "index/embed-kill"],
   // It reads every row of every table, which others of its process must not do.
   ["postgres/erase-postgres"],
   ["queue/worker"],
-  ["recorded/recorded"],
-  ["sources/source-contract-blob", "sources/source-contract-web"],
-  ["sources/source-contract-git"],
   ...[["backends/embedded-restart"], ["backends/openai-kill"], ["index/parallel-processes"], ["index/large-bodies"]],
   ...[["http/load"], ["http/watchers"], ["http/slow-readers"], ["index/long-documents"], ["index/search-thread"]],
   ...[["engine/disk-full"], ["index/embed-proxy"], ["sources/web-render"], ["sources/blob-identity"]],

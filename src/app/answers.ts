@@ -1,3 +1,4 @@
+import type { Principal } from "../contracts/access.ts";
 import type { AnswerSentence } from "../contracts/answer.ts";
 import type { Asking } from "../contracts/backend.ts";
 import type { QueryAnswer, QueryRequest, QuerySource } from "../engine/query.ts";
@@ -25,6 +26,8 @@ export interface Answers {
 }
 
 interface AnswersParts extends Pick<App, "query"> {
+  /** What was found does not answer. */
+  readonly noteNothing: (request: QueryRequest, by: Principal) => Promise<void>;
   readonly writer: () => string;
   readonly take: (
     question: string,
@@ -41,13 +44,19 @@ interface AnswersParts extends Pick<App, "query"> {
 /** Fewer results may not have the answer, though a page shows only those. */
 const LEAST_CONSIDERED = 12;
 
-export function createAnswers({ query, writer, take, write }: AnswersParts): Answers {
+export function createAnswers({ query, noteNothing, writer, take, write }: AnswersParts): Answers {
   return {
     writer,
     async find(request, asking) {
       const limit = Math.max(request.limit, LEAST_CONSIDERED);
       const found = await query({ ...request, limit, counted: true }, asking);
-      const taken = await take(request.text, found, (text) => query({ ...request, limit, text }, asking));
+      // In the name of nobody: the question in other words is ours, and no question of theirs to note.
+      const again = (text: string): Promise<QueryAnswer> =>
+        query({ ...request, limit, text }, { signal: asking?.signal });
+      const taken = await take(request.text, found, again);
+      // Where nothing was found at all, the search has noted it; a language model may answer where no sentence does.
+      const isOpen = taken.sentences.length === 0 && found.sources.length > 0 && writer() === "";
+      if (isOpen && asking?.principal) await noteNothing(request, asking.principal);
       return { ...found, ...taken, sources: found.sources.slice(0, request.limit) };
     },
     write: ({ query: question, considered }, signal) => write(question, considered, signal),

@@ -21,6 +21,7 @@ import type { EraseRequest, EraseResult } from "../engine/erase/erase.ts";
 import type { HoldRequest } from "../engine/erase/holds.ts";
 import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
 import type { Failures } from "../engine/failures.ts";
+import type { Feedback } from "../engine/feedback.ts";
 import type { GenerationsView } from "../engine/generations.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
 import type { Certificates } from "../engine/kept-certificates.ts";
@@ -67,6 +68,8 @@ export interface App {
   readonly ingest: Ingest;
   /** Files without ids, and the stored texts of their versions. */
   readonly documents: Documents;
+  /** What readers asked in vain, and what they think of answers. */
+  readonly feedback: Feedback;
   /** What failed in the domains, until it is solved. */
   readonly failures: Failures;
   /** What readers see, of every kind of source. `read` throws BusyError as `query` does. */

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { writeAnswer } from "../backends/embedded/answers/write-answer.ts";
 import { ownerOf } from "../contracts/access.ts";
 import type { AnswerSentence } from "../contracts/answer.ts";
@@ -15,7 +16,7 @@ import { applyStoredPlan } from "../engine/apply-stored-plan.ts";
 import { checkCrawl } from "../engine/check-crawl.ts";
 import { cleanupMetadata } from "../engine/cleanup-metadata.ts";
 import { crawl } from "../engine/crawl.ts";
-import { type CrawlResult, crawlRequest } from "../engine/crawl-request.ts";
+import { type CrawlResult, countLeftOut, crawlRequest } from "../engine/crawl-request.ts";
 import { planDeletion } from "../engine/delete-domain.ts";
 import { createDocuments } from "../engine/documents.ts";
 import { createDomainStatuses } from "../engine/domain-status.ts";
@@ -26,6 +27,7 @@ import { erase } from "../engine/erase/erase.ts";
 import { allowErased, liftHold, setHold } from "../engine/erase/holds.ts";
 import { explainDocument } from "../engine/explain.ts";
 import { createFailures } from "../engine/failures.ts";
+import { createFeedback, type Feedback } from "../engine/feedback.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
 import { createIngest } from "../engine/ingest/create-ingest.ts";
 import type { Ingest } from "../engine/ingest/ingest.ts";
@@ -33,7 +35,7 @@ import { createCertificates } from "../engine/kept-certificates.ts";
 import { maintain } from "../engine/maintain/maintain.ts";
 import { mapFiles } from "../engine/map-files.ts";
 import { migrate } from "../engine/migrate/migrate.ts";
-import { describeHits, type QueryAnswer, type QuerySource, query } from "../engine/query.ts";
+import { describeHits, type QueryAnswer, type QueryRequest, type QuerySource, query } from "../engine/query.ts";
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { repairDomain } from "../engine/repair-domain.ts";
 import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
@@ -51,7 +53,9 @@ import { createJobStore, type JobStore } from "../jobs/job-store.ts";
 import { openLedgers } from "../ledger/open-ledgers.ts";
 import { createKeyedLimiter } from "../lib/concurrency.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { sourceFolder, storageFolder } from "../mirror/layout.ts";
+import { Mirror } from "../mirror/mirror.ts";
 import { type Pricing, STORAGE_PRICE } from "../plan/plan-costs.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
 import { createReportStore, type ReportStore } from "../reports/report-store.ts";
@@ -163,6 +167,10 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       await verifyAfterCrawl(result, request, { ...parts, signer }, job);
       return result;
     });
+  const told = (domainId: DomainId): Promise<Told> => findTold(jobs, domainId);
+  const failures = createFailures({ ...parts, troubles: async (domainId) => (await told(domainId)).troubles });
+  const leftOut = async (domainId: DomainId): Promise<number> => (await told(domainId)).leftOut;
+  const feedback = createFeedback({ ...parts, failures, leftOut });
   const app: App = {
     config,
     domains,
@@ -182,6 +190,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       servers: pace.localServers,
     }),
     answers: createAnswers({
+      noteNothing: async (request, by) =>
+        feedback.noteNothing(request.text, await askedDomains(request, parts), ownerOf(by)),
       query: (...asked) => app.query(...asked),
       writer: () => opened.writer()?.name ?? "",
       take: takeAnswer,
@@ -191,7 +201,8 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       return ingest();
     },
     documents: createDocuments(parts),
-    failures: createFailures({ ...parts, troubles: (domainId) => findTroubles(jobs, domainId) }),
+    failures,
+    feedback,
     searchableDocuments: openSearchableDocuments(parts, searching),
     leases: ledgers.leases,
     otherStores: (domainId) => ledgers.stores.list(domainId).catch(noneIfDamaged),
@@ -209,7 +220,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     uploads: createUploads(parts, () => app),
     certificates: createCertificates(parts),
     ...erasureVerbs(parts),
-    ...searchVerbs(parts, searching),
+    ...searchVerbs({ ...parts, feedback }, searching),
     mapFiles: (domainId, sourceId) => mapFiles(domainId, sourceId, parts),
     standing: createDomainStatuses(parts),
     ...domainVerbs({ ...parts, busyWith: busyWith(jobs) }),
@@ -220,6 +231,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     ...doctorVerbs({ config, facts, parts, web, trees, readers: examineReaders }),
     wire: opened.wire,
     async close() {
+      await feedback.flush();
       await starter.stop("Server stopped.");
       await responseLog.flush();
       for (const part of [app.access, sharepoint, web, opened, queue, ledgers]) await part.close();
@@ -322,19 +334,28 @@ async function* writeWith(
 /** Crawls of one source say nothing of the others. */
 const TOLD_CRAWLS = 10;
 
-/** Returns what the last crawl of each source said of it. */
-async function findTroubles(jobs: JobStore, domainId: DomainId): Promise<ReadonlyMap<string, string>> {
+/** What the last crawl of each source said. */
+interface Told {
+  /** By source. */
+  readonly troubles: ReadonlyMap<string, string>;
+  readonly leftOut: number;
+}
+
+async function findTold(jobs: JobStore, domainId: DomainId): Promise<Told> {
   const isTelling = ({ object, dryRun, endedAt, result }: JobRecord): boolean =>
     object === domainId && !dryRun && endedAt !== "" && isJsonObject(result?.data);
   const crawls = await jobs.list({ router: "crawler", matching: isTelling, limit: TOLD_CRAWLS });
-  const said = new Map<string, string>();
+  const troubles = new Map<string, string>();
+  let leftOut = 0;
   for (const { result } of crawls) {
     const { sources } = (result?.data ?? {}) as Partial<CrawlResult>;
     for (const source of Array.isArray(sources) ? sources : []) {
-      if (!said.has(source.source_id)) said.set(source.source_id, source.error);
+      if (troubles.has(source.source_id)) continue;
+      troubles.set(source.source_id, source.error);
+      leftOut += source.left_out ? countLeftOut(source.left_out) : 0;
     }
   }
-  return said;
+  return { troubles, leftOut };
 }
 
 type ErasureVerb = "erase" | "erasures" | "allowErased" | "setHold" | "liftHold";
@@ -353,14 +374,31 @@ function erasureVerbs(parts: EngineParts): Pick<App, ErasureVerb> {
 }
 
 function searchVerbs(
-  parts: Parameters<typeof query>[1] & Parameters<typeof explainDocument>[1],
+  parts: Parameters<typeof query>[1] & Parameters<typeof explainDocument>[1] & { readonly feedback: Feedback },
   searching: Searching,
 ): Pick<App, "query" | "explainDocument"> {
   return {
-    query: (request, asking = {}) => searching(asking, () => query({ ...request, signal: asking.signal }, parts)),
+    async query(request, asking = {}) {
+      const found = await searching(asking, () => query({ ...request, signal: asking.signal }, parts));
+      if (found.sources.length === 0 && asking.principal) {
+        parts.feedback.noteNothing(request.text, await askedDomains(request, parts), ownerOf(asking.principal));
+      }
+      return found;
+    },
     explainDocument: (request, asking = {}) =>
       searching(asking, () => explainDocument({ ...request, signal: asking.signal }, parts)),
   };
+}
+
+/** The domains that a question was asked of as a whole; none for one that was narrowed, or of a store of its own. */
+async function askedDomains(
+  { domainId, vectorStoreId, filter, scope, generation, using }: QueryRequest,
+  { domains }: Pick<EngineParts, "domains">,
+): Promise<readonly DomainId[]> {
+  const isNarrowed = filter !== undefined || generation !== undefined || using !== undefined;
+  if (vectorStoreId !== undefined || isNarrowed || Object.keys(scope ?? {}).length > 0) return [];
+  if (domainId !== undefined) return [domainId];
+  return (await domains.list()).domains.map((one) => one.domainId);
 }
 
 function openSearchableDocuments(parts: SearchableParts, searching: Searching): App["searchableDocuments"] {
@@ -549,10 +587,14 @@ function openParts(config: Config, { domains, backend, reports, web, trees, ledg
     crawlerFolder,
     domainsFolder,
     archive: (archive) => reports.archive(archive),
-    openSource: (run, options) => {
+    openSource: (run, wishes) => {
       const blocked = blockedIn(run, erasures);
+      const options = { dryRun: false, ...wishes };
       return withoutErased(run.config.kind.open(run, { ...options, blocked }), run, blocked, erasures, options);
     },
+    openMirror: (run) => new Mirror(crawlerFolder, sourceFolder(run.domainId, run.config)),
+    openKnowledge: (run) => new KnowledgeBase(join(crawlerFolder, sourceFolder(run.domainId, run.config))),
+    openConverter: (run) => run.config.kind.openConverter?.(),
     erasures,
     questions: openQuestionStore(domainsFolder),
     erasing: openErasing(config, domains),

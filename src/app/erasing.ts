@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { ErasingParts } from "../engine/engine-parts.ts";
@@ -42,6 +43,8 @@ export function openErasing({ storagePath, database }: Config, domains: Pick<Dom
       const others = await otherDomains(domainId);
       return await eraseFromReports(folder("reports"), { ...named, concerns: (id) => !others.has(id) }, options);
     },
+    maskFile: async (path, finder) => (await maskInFile(path, finder)) > 0,
+    removePath: (path) => rm(path, { recursive: true, force: true }),
     async scrub(words) {
       if (database.kind === "postgres") {
         await vacuumPostgres(database.url.reveal());

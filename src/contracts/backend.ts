@@ -61,7 +61,7 @@ export interface Backend {
 }
 
 export interface UploadSweep extends Watch {
-  readonly dryRun: boolean;
+  readonly dryRun?: boolean;
   /** Called before each removal; what it throws ends the sweep. */
   readonly checkpoint?: () => Promise<void>;
   /** Stores known to us: if the service does not list one of them, its lists are incomplete and nothing is deleted. */

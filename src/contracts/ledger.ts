@@ -1,5 +1,6 @@
 import type { SourceConfig } from "./domain.ts";
 import type { OtherStores, ScheduleStates } from "./domain-state.ts";
+import type { FeedbackRows } from "./feedback.ts";
 import type { FilesMetadata } from "./files-metadata.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "./ids.ts";
 import type { Leases } from "./lease.ts";
@@ -263,6 +264,7 @@ export interface Ledgers {
   readonly stores: OtherStores;
   readonly schedules: ScheduleStates;
   readonly acknowledgements: Acknowledgements;
+  readonly feedback: FeedbackRows;
   readonly uploads: UploadJournals;
   readonly leases: Leases;
   /** Imports users' edits of the map files first, unless the ledger has newer data. */

@@ -61,6 +61,9 @@ export type EarlierMember = Omit<Member, "wanted">;
 /** Members that an earlier release left in the registry. */
 export interface EarlierMembers {
   isEmpty(): Promise<boolean>;
-  /** Passes all of them to `take`, in pages, and deletes those that it returns; drops the table when none is left. */
-  handOver(take: (members: readonly EarlierMember[]) => Promise<readonly EarlierMember[]>): Promise<void>;
+  /**
+   * Passes those of these domains to `take`, in pages, and deletes each page when it returns; drops the table when none is
+   * left. Those of other domains are not read: there may be many, and they may stay for good.
+   */
+  handOver(domains: Iterable<DomainId>, take: (members: readonly EarlierMember[]) => Promise<void>): Promise<void>;
 }

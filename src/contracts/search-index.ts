@@ -370,7 +370,7 @@ export interface CopyOfDocument {
 }
 
 export interface GarbageOptions {
-  readonly dryRun: boolean;
+  readonly dryRun?: boolean;
   /** Called between two slices of the work. If it throws, the rest is left for the next run. */
   readonly checkpoint?: () => Promise<void>;
 }

@@ -212,6 +212,8 @@ export interface VisitOptions {
   readonly duplicateOf?: (found: IngestItem, url: string, content: ContentState) => Promise<IngestItem | undefined>;
   /** Returns how many pages that used to differ now show this text, 0 for few; undefined: not known before the rest was visited. */
   readonly countSharedText?: (id: ItemId, likenesses: readonly TextChange[]) => number | undefined;
+  /** Returns the URL without a session, where that shows the same. */
+  readonly withoutSession?: (url: string) => Promise<string>;
   /** Writes nothing. */
   readonly dryRun?: boolean;
   /** Called once for each reason to wait. One function for all visits of a crawl. */
@@ -249,9 +251,19 @@ export interface Visit {
   readonly resume?: (options: Pick<VisitOptions, "duplicateOf">) => Promise<Visit>;
 }
 
+/** What is compared of a page. */
+export interface PageLook {
+  /** Hash of the text without what may be a session in an address, of the bytes of a file; "" if there is no such page. */
+  readonly likeness: string;
+  readonly contentHash: string;
+  readonly textHash: string;
+}
+
 /** Visits a URL: requests it, follows redirects, reads the page and updates the registry. */
 export interface PageVisitor {
   visit(url: string, options: VisitOptions): Promise<Visit>;
+  /** Looks at what a URL shows, and writes nothing. undefined: not now, or nothing that could be compared. */
+  look(url: string, options: Omit<VisitOptions, "force">): Promise<PageLook | undefined>;
   /** Returns the stored document, or fetches it again. undefined: gone or refused. Throws if it is unavailable. */
   document(item: IngestItem, signal: AbortSignal): Promise<Uint8Array | undefined>;
 }

@@ -24,22 +24,27 @@ interface RunPlan {
 
 type PlanParts = Pick<EngineParts, "ledgers" | "acceptedTypes" | "maxFileBytes">;
 
+/** A dry run may store its plan, and tells what is not as planned; a run may be strict about it. */
+export function requestOf(asked: CrawlRequest, { dryRun }: Pick<JobContext, "dryRun">): CrawlRequest {
+  const { storePlan, ...request } = asked;
+  return dryRun ? { ...asked, strict: false } : request;
+}
+
 /** Opens the plan of a source. The approved one is empty for a source that it does not have. */
 export async function openRunPlan(
   { domainId, config }: SourceRun,
   { storePlan, approvedPlan, strict = false }: CrawlRequest,
   parts: PlanParts,
-  { dryRun }: Pick<JobContext, "dryRun">,
 ): Promise<RunPlan> {
   const { ledgers } = parts;
   const key = { domainId, sourceType: config.sourceType, sourceId: config.sourceId };
-  const isStored = dryRun && storePlan !== undefined;
-  const plan = isStored
-    ? await ledgers.plans.write({ ...key, planId: storePlan }, digestPolicy(config, parts))
-    : ledgers.openPlan();
+  const plan =
+    storePlan !== undefined
+      ? await ledgers.plans.write({ ...key, planId: storePlan }, digestPolicy(config, parts))
+      : ledgers.openPlan();
   if (approvedPlan === undefined) return { plan, approval: undefined };
   const approved = (await ledgers.plans.read({ ...key, planId: approvedPlan })) ?? ledgers.openPlan();
-  return { plan, approval: new Approval(approved, { strict: strict && !dryRun }) };
+  return { plan, approval: new Approval(approved, { strict }) };
 }
 
 /**
@@ -50,10 +55,9 @@ export async function preparePlan(
   { domainId }: Domain,
   request: CrawlRequest,
   { ledgers }: { readonly ledgers: Ledgers },
-  { dryRun }: Pick<JobContext, "dryRun">,
 ): Promise<StoredPlan | undefined> {
   const { storePlan, approvedPlan } = request;
-  if (dryRun && storePlan !== undefined) {
+  if (storePlan !== undefined) {
     await ledgers.plans.begin({ planId: storePlan, domainId, request: encodePlanRequest(request) });
   }
   if (approvedPlan === undefined) return undefined;

@@ -5,6 +5,7 @@ import type { ArchivedMap, ArchivedSource } from "../contracts/report.ts";
 import { retiredConfig } from "../domains/source-codec.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { type CrawlRequest, type CrawlResult, failedOf, type SourceResult, STEPS } from "./crawl-request.ts";
+import { logDone } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
 const MAP_FILES = ["sharepoint_map.csv", "files_map.csv", "vectorstore_map.csv"];
@@ -19,7 +20,7 @@ export async function archiveCrawl(
   parts: EngineParts,
   job: JobContext,
 ): Promise<string> {
-  if (job.dryRun || request.gathered || !STEPS.every((step) => request.steps.includes(step))) return "";
+  if (request.gathered || !STEPS.every((step) => request.steps.includes(step))) return "";
   try {
     const id = await parts.archive({
       domainId: request.domainId,
@@ -33,7 +34,7 @@ export async function archiveCrawl(
       error: result.problems.join(" "),
       sources: await Promise.all(result.sources.map((source) => archived(source, request, parts))),
     });
-    job.log(`Report '${id}' written.`);
+    logDone(job, `Report '${id}' written.`);
     return id;
   } catch (error) {
     job.log(`WARNING: the report could not be written: ${explain(error)}`);

@@ -9,6 +9,7 @@ import type { Ledger } from "../contracts/ledger.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { pathExists } from "../lib/file-system.ts";
 import { plural } from "../lib/text.ts";
+import { logDone, partsFor } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { finishRenames, waitingJob } from "./rename-domain.ts";
 import { findRetired } from "./retired-sources.ts";
@@ -31,21 +32,21 @@ export interface CleanupResult {
  * source has any more. Removes nothing if anything cannot be read (the store, a map file, a source that was never
  * crawled): the file or item may be there.
  */
-export async function cleanupMetadata(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<CleanupResult> {
+export async function cleanupMetadata(domainId: DomainId, all: EngineParts, job: JobContext): Promise<CleanupResult> {
+  const parts = partsFor(all, job);
   await finishRenames(parts, waitingJob(job), domainId);
   const domain = await parts.domains.get(domainId);
   const { metadata } = parts.ledgers;
-  const { dryRun } = job;
-  const result = { domain_id: domainId, dry_run: dryRun };
+  const result = { domain_id: domainId, dry_run: job.dryRun };
   try {
     const runs = await findRuns(domain, parts);
     const { removed, remaining } = await whileNotEmbedding(runs, parts, job, async (checkLeases) => {
-      const damage = dryRun ? "" : await metadata.readBack(domainId);
+      const damage = await metadata.readBack(domainId);
       if (damage !== "") throw new BadInputError(`files_metadata.json could not be read: ${damage}`);
       const rules = await gatherRules(domain, runs, parts, job);
       await checkLeases();
-      const pruned = await findLeaving(metadata.entries(domainId, { asEdited: dryRun }), rules);
-      const fileIds = dryRun ? [] : pruned.removed.map(({ fileId }) => fileId);
+      const pruned = await findLeaving(metadata.entries(domainId, { asEdited: true }), rules);
+      const fileIds = pruned.removed.map(({ fileId }) => fileId);
       const warnings = fileIds.length > 0 ? await metadata.remove(domainId, { fileIds }) : [];
       for (const warning of warnings) job.log(`WARNING: ${warning}`);
       return pruned;
@@ -137,7 +138,7 @@ async function whileNotEmbedding<T>(
 ): Promise<T> {
   const leases: Lease[] = [];
   try {
-    for (const run of job.dryRun ? [] : runs) {
+    for (const run of runs) {
       leases.push(await waitForLease(parts, run.domainId, sourceLease(run.config, "embed"), job));
     }
     return await work(async () => {
@@ -190,12 +191,9 @@ async function openWhole(run: SourceRun, parts: EngineParts): Promise<Ledger> {
 }
 
 function logResult(removed: readonly PrunedEntry[], remaining: number, job: JobContext): void {
-  const verb = job.dryRun ? "Would remove" : "Removed";
-  for (const { fileId, name, reason } of removed.slice(0, SHOWN_ENTRIES)) {
-    job.log(`${verb} '${name}' (${fileId}): ${reason}.`);
-  }
+  const tell = (what: string): void => logDone(job, `Removed ${what}`, `Would remove ${what}`);
+  for (const { fileId, name, reason } of removed.slice(0, SHOWN_ENTRIES)) tell(`'${name}' (${fileId}): ${reason}.`);
   if (removed.length > SHOWN_ENTRIES) job.log(`... and ${removed.length - SHOWN_ENTRIES} more.`);
-  job.log(
-    `${verb} ${plural(removed.length, "entry", "entries")} of files_metadata.json; ${plural(remaining, "remains", "remain")}.`,
-  );
+  const entries = plural(removed.length, "entry", "entries");
+  tell(`${entries} of files_metadata.json; ${plural(remaining, "remains", "remain")}.`);
 }

@@ -24,11 +24,16 @@ export async function openTogether(
 ): Promise<{ readonly together?: NonNullable<IndexTarget["together"]>; readonly lease?: Lease }> {
   if (swap) return {};
   const questions = await countAsked(domain.domainId, parts);
-  if (!index.crawlDrafts) {
+  if (index.commits === "gradual") {
     if (questions > 0)
       job.log(
         "The questions of the domain are not asked: its vector store is at a service, where changes are visible as they are made.",
       );
+    return {};
+  }
+  if (!index.crawlDrafts) {
+    if (Number.isFinite(questions) && questions > 0)
+      job.log(`${questions} questions are asked before anything new is visible; a dry run has nothing to ask them of.`);
     return {};
   }
   // If the store cannot be read, each source says so when it comes to it.

@@ -6,14 +6,11 @@ import type { Ledger } from "../contracts/ledger.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/text.ts";
-import { sourceFolder } from "../mirror/layout.ts";
-import { Mirror } from "../mirror/mirror.ts";
 import { openRunPlan } from "./approval.ts";
 import type { StagedPlan } from "./commit-plan.ts";
 import { countLeftOut, type SourceResult, type Step, type StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { type Downloaded, download } from "./download.ts";
-import { dryConverter, drySource } from "./dry-run.ts";
 import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { extractTexts } from "./extract-texts.ts";
@@ -59,12 +56,10 @@ export async function crawlSource(
   parts: EngineParts,
   { removalsWait } = { removalsWait: false },
 ): Promise<CrawledSource> {
-  const { dryRun } = job;
-  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config), { dryRun });
+  const mirror = parts.openMirror(run);
   const ledgers = openStepLedgers(run, target?.isOwn ? undefined : target?.store, parts, job);
-  const opened = run.config.kind.openConverter?.();
-  const converter = opened && dryRun ? dryConverter(opened) : opened;
-  const { plan, approval } = await openRunPlan(run, request, parts, job);
+  const converter = parts.openConverter(run);
+  const { plan, approval } = await openRunPlan(run, request, parts);
   const crawl: SourceCrawl = { run, request, job, target, mirror, ledgers, converter, plan, approval };
   try {
     const results = new StepResults(crawl);
@@ -79,12 +74,11 @@ export async function crawlSource(
         results.note("embed", embedded);
       })
       .finally(() => ledgers.close());
-    const planned = dryRun ? await results.sum() : undefined;
+    results.planned = await planResult(plan, job);
     return {
       staged: embedded?.staged,
       unreadable: [run.config.sourceId, unreadableOf(embedded)],
-      finish: async (commit = {}) =>
-        planned ?? (await finishSource(crawl, { listing, embedded, results, commit }, parts)),
+      finish: (commit = {}) => finishSource(crawl, { listing, embedded, results, commit }, parts),
     };
   } finally {
     await plan.close();
@@ -113,8 +107,7 @@ async function runDownload(
     const downloaded = await crawl.ledgers.withLedger({ step: "download" }, async (held): Promise<Downloaded> => {
       opened = openSource(held.ledger);
       const step = { ...crawl, ...held };
-      const source = keepUnregistered(opened, step, parts);
-      return await download({ ...step, source: job.dryRun ? drySource(source) : source }, parts);
+      return await download({ ...step, source: keepUnregistered(opened, step, parts) }, parts);
     });
     results.note("download", downloaded, downloaded.listing);
     return downloaded.listing;
@@ -149,7 +142,6 @@ async function runEmbed(
 ): Promise<Embedded> {
   return await withEmbedStep(crawl, target, listing, async (held) => {
     const step: EmbedStep = { ...held, removalsWait };
-    if (crawl.job.dryRun) return await embed(step, parts);
     const embedded = await recordOwn(
       step,
       parts,
@@ -238,8 +230,8 @@ async function finishSource(
     }
   });
   await concludeTree(crawl, results, parts);
-  if (!job.dryRun) await leaveAcknowledged(run, results, parts);
-  return await results.sum();
+  await leaveAcknowledged(run, results, parts);
+  return results.sum();
 }
 
 /** What somebody knows of is no problem of the crawl. */
@@ -287,6 +279,7 @@ export interface StepResult {
 class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   readonly problems: string[] = [];
+  planned: Awaited<ReturnType<typeof planResult>> = {};
   /** Failures that somebody knows of. */
   acknowledged = 0;
   readonly #crawl: SourceCrawl;
@@ -323,8 +316,8 @@ class StepResults {
     }
   }
 
-  async sum(): Promise<SourceResult> {
-    const { run, job, plan, approval } = this.#crawl;
+  sum(): SourceResult {
+    const { run, approval } = this.#crawl;
     const { complete, hiddenRows, leftOut } = this.#listing;
     return {
       source_id: run.config.sourceId,
@@ -335,7 +328,7 @@ class StepResults {
       ...this.counts,
       ...(this.acknowledged > 0 && { acknowledged: this.acknowledged }),
       error: this.problems.join("; "),
-      ...(job.dryRun && (await planResult(plan))),
+      ...this.planned,
       ...(approval && { kept_to_plan: approval.result() }),
     };
   }

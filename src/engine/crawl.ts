@@ -6,12 +6,13 @@ import type { HeldDraft, Preview } from "../contracts/search-index.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
-import { noteMissingSources, preparePlan, sourcesInPlan } from "./approval.ts";
+import { noteMissingSources, preparePlan, requestOf, sourcesInPlan } from "./approval.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { isInScope, selectSources } from "./check-crawl.ts";
 import { openTogether, sweepDeadDrafts } from "./crawl-draft.ts";
 import type { CrawlRequest, CrawlResult, QuestionsResult, SourceResult } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
+import { partsFor } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { finishErasures } from "./erase/erase.ts";
 import { CLEAR_STORE, type IndexTarget, openIndexTarget } from "./index-target.ts";
@@ -19,7 +20,6 @@ import {
   askBeforeCommit,
   askBeforeSwap,
   askBeforeVectors,
-  countAsked,
   NAMED_QUESTIONS,
   noteRun,
   type QuestionOutcome,
@@ -45,12 +45,13 @@ import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
  * it is in, removals are committed when all sources are indexed. A source that fails keeps its documents, and the others go on.
  * Before such a commit the domain's questions are asked: if the draft answers worse, only removals are committed.
  */
-export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobContext): Promise<CrawlResult> {
+export async function crawl(asked: CrawlRequest, all: EngineParts, job: JobContext): Promise<CrawlResult> {
   const startedAt = nowUtcMicros();
+  const [request, parts] = [requestOf(asked, job), partsFor(all, job)];
   await finishRenames(parts, waitingJob(job), request.domainId);
   const domain = await readDomain(request.domainId, parts, job);
-  if (!job.dryRun) await finishErasures(domain.domainId, parts, job);
-  const approved = await preparePlan(domain, request, parts, job);
+  await finishErasures(domain.domainId, parts, job);
+  const approved = await preparePlan(domain, request, parts);
   const problems: string[] = [];
   const target = await openTarget({ domain, request, job, problems }, parts);
   const crawl: DomainCrawl = { domain, request, job, target, problems, approved };
@@ -74,16 +75,16 @@ export async function crawl(request: CrawlRequest, parts: EngineParts, job: JobC
       if (error) problems.push(`Source '${source_id}': ${/[.?!]$/.test(error) ? error : `${error}.`}`);
     }
     noteMissingSources(sources, crawl, parts);
-    if (target && !job.dryRun) await concludeTarget(target, heldDraft, crawl, parts);
+    if (target) await concludeTarget(target, heldDraft, crawl, parts);
   } finally {
     await target?.swap?.lease.release();
     await target?.lease?.release();
   }
   if (await isGone(domain, parts)) problems.push(`Domain '${domain.domainId}' was removed while it was crawled.`);
-  if (job.dryRun && request.storePlan !== undefined) await completePlan(request.storePlan, domain, sources, parts, job);
+  if (request.storePlan !== undefined) await completePlan(request.storePlan, domain, sources, parts, job);
   const { domainId: domain_id, mode, scope, steps } = request;
   const vector_store_id = target?.store ?? "";
-  const plan_id = (job.dryRun ? request.storePlan : undefined) ?? request.approvedPlan;
+  const plan_id = request.storePlan ?? request.approvedPlan;
   const planned = plan_id === undefined ? {} : { plan_id };
   const outcome = { sources, problems, ...(questions && { questions }), ...planned };
   const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, ...outcome };
@@ -121,7 +122,6 @@ function openSource(run: SourceRun, ledger: Ledger, { request, job }: DomainCraw
   return parts.openSource(run, {
     log: (line) => job.log(line),
     ledger: async () => ledger,
-    dryRun: job.dryRun,
     force: request.mode === "full",
     checksum: request.checksum,
     ...(onlyFolders && { onlyFolders }),
@@ -143,18 +143,14 @@ function mayRemovalsWait({ kind }: SourceConfig, sources: number, { request, job
 async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts): Promise<IndexTarget | undefined> {
   const { domain, request, job } = crawl;
   if (!request.steps.includes("embed")) return undefined;
-  if (!job.dryRun) await sweepOtherStores(domain, parts, job);
+  await sweepOtherStores(domain, parts, job);
   const opened = request.swap
     ? await openSwapTarget(crawl, parts)
     : await openIndexTarget(crawl, request.vectorStoreId, parts);
   // The time makes the name unique: job numbers start again when all jobs are deleted.
   const name = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
   const target = opened && { ...opened, crawl: name };
-  if (target && !job.dryRun) return { ...target, ...(await openTogether(target, crawl, parts)) };
-  const asked = target?.index.crawlDrafts ? await countAsked(domain.domainId, parts) : 0;
-  if (Number.isFinite(asked) && asked > 0)
-    job.log(`${asked} questions are asked before anything new is visible; a dry run has nothing to ask them of.`);
-  return target;
+  return target && { ...target, ...(await openTogether(target, crawl, parts)) };
 }
 
 interface Committed {

@@ -1,4 +1,5 @@
 import type { Backend } from "../contracts/backend.ts";
+import type { Converter } from "../contracts/converter.ts";
 import type { Extractor } from "../contracts/document.ts";
 import type { ErasureStore } from "../contracts/erasure.ts";
 import type { DomainId } from "../contracts/ids.ts";
@@ -9,8 +10,13 @@ import type { Signer } from "../contracts/signer.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
+import type { WordFinder } from "../lib/mask-file.ts";
+import type { KnowledgeBase } from "../mirror/knowledge-base.ts";
+import type { Mirror } from "../mirror/mirror.ts";
 import type { ItemRepository } from "./ingest/remove-items.ts";
 import type { PlanCosts } from "./stored-plans.ts";
+
+type OpenSourceOptions = Omit<SourceOptions, "dryRun"> & Partial<Pick<SourceOptions, "dryRun">>;
 
 /** The dependencies of the engine. Put together in app/compose.ts. */
 export interface EngineParts {
@@ -24,7 +30,13 @@ export interface EngineParts {
   /** The folder `domains/`, absolute. */
   readonly domainsFolder: string;
   /** Opens a source by its kind. The doctor opens sources with connections of its own. */
-  openSource(run: SourceRun, options: SourceOptions): Source;
+  openSource(run: SourceRun, options: OpenSourceOptions): Source;
+  /** The source's files on our disk. */
+  openMirror(run: SourceRun): Mirror;
+  /** The texts of a source that keeps them. */
+  openKnowledge(run: SourceRun): KnowledgeBase;
+  /** undefined for kinds whose files are documents already. */
+  openConverter(run: SourceRun): Converter | undefined;
   /** The registry of single addresses with their documents; opened on first use. */
   itemRepository(): ItemRepository;
   readonly ledgers: Ledgers;
@@ -71,6 +83,10 @@ export interface ErasingParts {
    * files are rewritten. Returns what may still be somewhere, one sentence each.
    */
   scrub(words: readonly string[]): Promise<readonly string[]>;
+  /** Overwrites the words in a text file; returns whether it had them. */
+  maskFile(path: string, words: WordFinder): Promise<boolean>;
+  /** Deletes a file, or a folder with all that is in it. */
+  removePath(path: string): Promise<void>;
 }
 
 /** How long files and versions of a tree are kept that are not current. */

@@ -29,8 +29,8 @@ import { noCounts, Progress, sumUp } from "./tally.ts";
 
 const JUDGED_AT_ONCE = 1000;
 
-type ProcessStep = Pick<SourceStep, "request" | "ledger" | "mirror" | "job">;
-type TextParts = Pick<EngineParts, "acceptedTypes" | "extractor" | "retention" | "now">;
+type ProcessStep = Pick<SourceStep, "run" | "request" | "ledger" | "mirror" | "job">;
+type TextParts = Pick<EngineParts, "acceptedTypes" | "extractor" | "retention" | "now" | "openKnowledge">;
 
 /** The step with its knowledge base. */
 interface TextStep extends ProcessStep {
@@ -46,9 +46,9 @@ export async function extractTexts(
   listing: Pick<ListingResult, "plan"> | undefined,
   parts: TextParts,
 ): Promise<StepResult> {
-  const { request, ledger, mirror, job } = given;
-  const step: TextStep = { ...given, base: new KnowledgeBase(mirror.folder) };
-  if (!job.dryRun) await step.base.recover();
+  const { run, request, ledger, mirror, job } = given;
+  const step: TextStep = { ...given, base: parts.openKnowledge(run) };
+  await step.base.recover();
   const { revision } = parts.extractor;
   const isSame = ledger.textsBy === revision && (await pathExists(join(mirror.folder, "knowledge_base")));
   const judgeAll = !isSame || request.mode === "full" || request.retryFailed;

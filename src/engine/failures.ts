@@ -334,6 +334,14 @@ export function reasonKey(reason: string): string {
 }
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  [
+    /its certificate (is|has)/i,
+    "Its certificate is not one that this machine trusts. Give its authority with NODE_EXTRA_CA_CERTS, or have it renewed.",
+  ],
+  [
+    /no such host|DNS lookup|connection (was|refused)|(answer|connection) within the time limit|stopped coming|unreachable|cannot be reached/i,
+    "Open the address from this machine. If that works, crawl again; if not, it is down, or a proxy or firewall is between.",
+  ],
   [/password|encrypted/i, "Save it without a password at its source; the next crawl takes it. Or acknowledge it."],
   [
     /made to hurt|unpacks to far more/i,
@@ -359,21 +367,13 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   ],
   [/no space|ENOSPC|disk is full/i, "Make room on the disk of the storage folder, then crawl."],
   [
-    /certificate is not trusted/i,
-    "Its certificate is not one that this machine trusts. Give its authority with NODE_EXTRA_CA_CERTS, or have it renewed.",
-  ],
-  [
-    /no such host|looked up|nobody listens|does not answer|connection was cut|stopped coming/i,
-    "Open the address from this machine. If that works, crawl again; if not, it is down, or a proxy or firewall is between.",
-  ],
-  [
     /api key|quota|insufficient|401/i,
     "Check the key, the quota and the settings of the backend: lockstep doctor tells more.",
   ],
 ];
 
 /** A remedy for any kind of source; kinds may know a better one. */
-function sayRemedy(step: Step, reason: string): string {
+export function sayRemedy(step: Step, reason: string): string {
   const found = PATTERNS.find(([pattern]) => pattern.test(reason));
   if (found) return found[1];
   if (step === "download")

@@ -4,7 +4,7 @@ import type { VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Lease } from "../contracts/lease.ts";
 import type { CrawlDraft, Index } from "../contracts/search-index.ts";
-import { dryTarget } from "./dry-run.ts";
+import { logDone } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { DomainCrawl } from "./run-context.ts";
 import type { Swap } from "./swap-store.ts";
@@ -35,9 +35,8 @@ export async function openIndexTarget(
 ): Promise<IndexTarget | undefined> {
   try {
     const existing = other || domain.vectorStoreId;
-    if (!existing && job.dryRun) return dryTarget(domain, job);
     const store = existing || (await createStore(domain, parts, job));
-    await refuseShared(domain, store, parts);
+    if (existing) await refuseShared(domain, store, parts);
     const index = await parts.backend.openIndex(store, domain.domainId, job.signal);
     if (index) return { store, index, isOwn: store === domain.vectorStoreId || !other };
     problems.push(describeMissingStore(domain, store, other));
@@ -70,6 +69,8 @@ async function refuseShared(domain: Domain, store: VectorStoreId, { domains }: E
 async function createStore(domain: Domain, parts: EngineParts, job: JobContext): Promise<VectorStoreId> {
   const name = domain.vectorStoreName || domain.domainId;
   const store = await parts.domains.ensureVectorStore(domain.domainId, () => parts.backend.createVectorStore(name));
-  if (store.created) job.log(`Created vector store '${name}' (ID=${store.id})`);
+  if (store.created) {
+    logDone(job, `Created vector store '${name}' (ID=${store.id})`, `The vector store '${name}' would be created.`);
+  }
   return store.id;
 }

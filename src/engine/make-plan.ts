@@ -14,6 +14,7 @@ import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
 import { keepToPlan } from "./approval.ts";
 import { confirmContent, findAltered, isDue } from "./check-hashes.ts";
 import type { StepCounts } from "./crawl-request.ts";
+import { logDone, logPlanned } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { findMisplaced, lostFile } from "./misplaced-files.ts";
 import { toItem } from "./planned-changes.ts";
@@ -190,14 +191,11 @@ class SortedChanges {
  * plan.
  */
 function announce(change: Change, job: JobContext): void {
-  if (!job.dryRun) {
-    const skipped = skippedPath(change);
-    if (skipped !== undefined) job.log(`Skipped '${skipped}': ${change.reason}.`);
-    return;
-  }
   if (change.kind === "unchanged") return;
   const path = "sighting" in change ? change.sighting.path : (change.entry.mirrored?.serverPath ?? change.itemId);
-  job.log(`  ${change.kind.toUpperCase()} '${path}': ${change.reason}`);
+  logPlanned(job, `  ${change.kind.toUpperCase()} '${path}': ${change.reason}`);
+  const skipped = skippedPath(change);
+  if (skipped !== undefined) logDone(job, `Skipped '${skipped}': ${change.reason}.`);
 }
 
 /** Returns the path of an item that is skipped for the first time, or may be gone. */

@@ -16,6 +16,7 @@ import { type IndexChange, type IndexState, judgeDocument } from "../plan/judge.
 import { estimateFileTokens } from "../plan/plan-costs.ts";
 import { garbage, leave, type Removals } from "../plan/removals.ts";
 import type { StepCounts } from "./crawl-request.ts";
+import { logPlanned } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { findForced } from "./ingest/registered-addresses.ts";
 import { isTouched, TAKEN_OUT, TOUCHED } from "./planned-changes.ts";
@@ -174,7 +175,7 @@ async function compareAll(
         continue;
       }
       if (isMissing) planned.left += 1;
-      if (job.dryRun) preview(entry, change, download, notes, job);
+      preview(entry, change, download, notes, job);
       const isLeft = !isMissing && change.kind === "none" && mirror.isFailed(file);
       const isEmptyFile = isLeft && isEmptyReason(entry.indexed?.embeddingError ?? "");
       if (isEmptyFile) planned.counts.empty += 1;
@@ -204,10 +205,8 @@ async function compareAll(
   if (!listing) await step.approval?.noteDoneDocuments(job);
   const strangers = [...held.keys()];
   const because = decideRemovals(planned, { known, strangers, holdings, isCertain }, step);
-  if (job.dryRun) {
-    notes.concludeRemovals(listing ? "" : because);
-    notes.noteLeftovers(held.values(), because);
-  }
+  notes.concludeRemovals(listing ? "" : because);
+  notes.noteLeftovers(held.values(), because);
   return planned;
 }
 
@@ -275,7 +274,7 @@ function preview(
 ): void {
   notes.note(entry, change, download);
   if (change.kind === "none") return;
-  job.log(`  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
+  logPlanned(job, `  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
 }
 
 const PAGE = 1000;
@@ -469,7 +468,7 @@ async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep):
 type DisplayPath = Omit<PlannedWords, "reason">;
 
 /**
- * Records what a dry run would do in the index. Removals come last: whether they are held depends on how many there
+ * Adds what is to be done in the index to the plan. Removals come last: whether they are held depends on how many there
  * are.
  */
 class PlannedEmbeddings {

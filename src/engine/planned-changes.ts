@@ -1,5 +1,6 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
 import type { SourceConfig } from "../contracts/domain.ts";
+import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { Plan, PlannedItem, PlannedWords } from "../contracts/plan.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
@@ -21,8 +22,12 @@ export function isTouched(download: PlannedItem | undefined): boolean {
   return TOUCHED.some((change) => change === download?.change);
 }
 
-/** Returns the plan of a dry run of one source. */
-export async function planResult(plan: Plan): Promise<Required<Pick<SourceResult, "planned" | "planned_more">>> {
+/** Returns what the result of a dry run says of the plan; a run says what it did. */
+export async function planResult(
+  plan: Plan,
+  { dryRun }: Pick<JobContext, "dryRun">,
+): Promise<Pick<SourceResult, "planned" | "planned_more">> {
+  if (!dryRun) return {};
   const { items, count } = await plan.told(MAX_PLANNED);
   const planned = items.flatMap(({ step, change, told }) =>
     told ? [{ step, change: change as PlannedChange["change"], ...told }] : [],

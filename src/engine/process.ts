@@ -7,7 +7,7 @@ import type { FileOnDisk } from "../mirror/scan-files.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import { stopWhenFull } from "./disk-full.ts";
-import { silentIfDry } from "./dry-run.ts";
+import { logDone, logPlanned, silentIfDry } from "./dry-run.ts";
 import { ITEM_PROBLEMS } from "./failures.ts";
 import { isTouched } from "./planned-changes.ts";
 import type { SourceStep } from "./run-context.ts";
@@ -32,8 +32,8 @@ export async function processOriginals(step: ProcessStep): Promise<StepResult> {
   const disk = await step.mirror.scan();
   let waiting = await keepToApproved(await findTasks(step, disk, counts), step, counts);
   const isNew = new Set(waiting.filter((task) => !disk.has(documentFileOf(task, step))));
-  if (job.dryRun) await announce(waiting, isNew, step);
-  else job.log(`To be processed: ${waiting.length} of ${plural(waiting.length + counts.unchanged, "item")}.`);
+  await addToPlan(waiting, isNew, step);
+  logDone(job, `To be processed: ${waiting.length} of ${plural(waiting.length + counts.unchanged, "item")}.`);
   for (let batch = 1; batch <= request.retryBatches && waiting.length > 0; batch++) {
     if (batch > 1) job.log(`Trying ${plural(waiting.length, "failed item")} once more.`);
     const { done, failed, retry } = await convertAll(waiting, { ...step, job: silentIfDry(job) });
@@ -42,7 +42,7 @@ export async function processOriginals(step: ProcessStep): Promise<StepResult> {
     waiting = retry;
   }
   counts.failed += waiting.length;
-  if (!job.dryRun) job.log(`Processed: ${sumUp(counts)}.`);
+  logDone(job, `Processed: ${sumUp(counts)}.`);
   const problems = counts.failed > 0 ? [ITEM_PROBLEMS.process(plural(counts.failed, "item"))] : [];
   return { counts, problems };
 }
@@ -112,8 +112,7 @@ async function fetchAgain({ itemId }: LedgerEntry, mirrored: Mirrored, { ledger,
   ledger.put(itemId, { mirrored: { ...mirrored, file: "" } });
 }
 
-/** A dry run names every document that would be made. */
-async function announce(tasks: readonly Task[], isNew: ReadonlySet<Task>, step: ProcessStep): Promise<void> {
+async function addToPlan(tasks: readonly Task[], isNew: ReadonlySet<Task>, step: ProcessStep): Promise<void> {
   const { job, plan, mirror } = step;
   const ids = tasks.map(({ entry }) => entry.itemId);
   const fetched = await plan.find("download", ids);
@@ -123,7 +122,7 @@ async function announce(tasks: readonly Task[], isNew: ReadonlySet<Task>, step: 
     const download = fetched.get(itemId);
     const before = isTouched(download) ? download?.told : undefined;
     const path = before?.path ?? mirror.relativePath(documentFileOf(task, step));
-    job.log(`  PROCESS '${before?.path ?? serverPath}'`);
+    logPlanned(job, `  PROCESS '${before?.path ?? serverPath}'`);
     const reason = before?.reason ?? whyProcessed(task, step);
     const told = { name, path, reason };
     plan.add({ step: "process", itemId, change: isNew.has(task) ? "added" : "changed", reason, told });

@@ -5,7 +5,7 @@ import type { ManifestEntry } from "../contracts/manifest.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/text.ts";
-import { KnowledgeBase } from "../mirror/knowledge-base.ts";
+import type { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { asDeleted } from "../plan/lineage/manifest-entry.ts";
 import { purge, type Removals } from "../plan/removals.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -55,7 +55,7 @@ export async function withTree<T>(
   return await withLedger(run, { step: "download", mustExist: true }, parts, job, async ({ ledger, ...setting }) => {
     await parts.domains.get(run.domainId);
     if (!(await isKnown(run, parts))) throw new NotFoundError("There is no manifest any more.");
-    return await work({ run, folder, ledger, knowledge: new KnowledgeBase(folder), job: setting.job });
+    return await work({ run, folder, ledger, knowledge: parts.openKnowledge(run), job: setting.job });
   });
 }
 
@@ -132,10 +132,9 @@ export async function purgeMissingOf(tree: OpenTree, index: Index | undefined, p
   for (const slice of slices(entries)) {
     await job.checkpoint();
     const items = slice.map(({ docId }) => docId);
-    const kept = new Set(await index?.retained?.purge(run.config.sourceId, items, { dryRun: job.dryRun }));
+    const kept = new Set(await index?.retained?.purge(run.config.sourceId, items));
     const leaving = slice.filter(({ docId }) => !kept.has(docId));
     purged.push(...leaving);
-    if (job.dryRun) continue;
     await job.checkpoint();
     for (const entry of leaving) manifest.put(asDeleted(entry, parts.now()));
     await manifest.flush();

@@ -9,12 +9,12 @@ import type { IndexedRef } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/text.ts";
 import { sourceFolder } from "../mirror/layout.ts";
-import { Mirror } from "../mirror/mirror.ts";
 import { garbage } from "../plan/removals.ts";
 import { openRunPlan, sourcesInPlan } from "./approval.ts";
 import type { StagedPlan } from "./commit-plan.ts";
 import { type SourceResult, STEPS } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
+import { silentIfDry } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { holdInSource, sayHold } from "./erase/holds.ts";
 import type { IndexTarget } from "./index-target.ts";
@@ -42,7 +42,7 @@ async function finishRetired(
   if (result.error) return { ...result, error: `it was taken out of the domain; ${result.error}` };
   const isGone = target?.isOwn === true && STEPS.every((step) => request.steps.includes(step));
   // Items that the approved plan leaves out must stay.
-  if (!isGone || job.dryRun || request.approvedPlan !== undefined) return result;
+  if (!isGone || request.approvedPlan !== undefined) return result;
   const hold = holdInSource((await parts.erasures.read(run.domainId)).holds, run.config.sourceId);
   if (hold) {
     job.log(`Source '${run.config.sourceId}': its folder stays. ${sayHold(hold, run.domainId)}`);
@@ -56,7 +56,7 @@ async function finishRetired(
   }
   if (!hasIds) await endRetentionOf(run, target.index, parts);
   await parts.ledgers.forget(run);
-  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
+  const mirror = parts.openMirror(run);
   await mirror.destroy();
   return result;
 }
@@ -113,16 +113,16 @@ async function removeFromStore(
   { request, job }: DomainCrawl,
   parts: EngineParts,
 ): Promise<CrawledSource> {
-  const { plan, approval } = await openRunPlan(run, request, parts, job);
+  const { plan, approval } = await openRunPlan(run, request, parts);
   const all = await heldOf(run, target, parts);
   const unapproved = await findUnapprovedLeftovers(all, { approval, job });
   const held = all.filter(({ itemId }) => !unapproved.has(itemId));
   const { confirmDeletes } = request;
   const guard = { known: held.length, listed: 0, limits: run.config.limits, confirmDeletes };
   const { heldBecause: suspect } = garbage(held, { isCertain: true, guard });
-  for (const ref of job.dryRun ? held : []) plan.add(planned(ref, suspect));
-  const staged = suspect || job.dryRun ? NOTHING_STAGED : await removeAll(held, run, target, job);
-  const planResults = job.dryRun ? await planResult(plan).finally(() => plan.close()) : {};
+  for (const ref of held) plan.add(planned(ref, suspect));
+  const planResults = await planResult(plan, job).finally(() => plan.close());
+  const staged = suspect ? NOTHING_STAGED : await removeAll(held, run, target, silentIfDry(job));
   const conclude = async (failed: readonly string[]): Promise<SourceResult> => {
     const problems: string[] = [];
     if (suspect) {
@@ -130,7 +130,7 @@ async function removeFromStore(
       problems.push(`${what} still in the vector store, held because ${suspect}. ${HOW_TO_CONFIRM}`);
     }
     if (failed.length > 0) problems.push(`${plural(failed.length, "document")} could not be removed: ${failed[0]}`);
-    else if (!suspect && !job.dryRun && !target.isOwn && held.length === all.length) {
+    else if (!suspect && !target.isOwn && held.length === all.length) {
       await parts.ledgers.dropStore(run, target.store);
     }
     const embed = {

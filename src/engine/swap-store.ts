@@ -7,7 +7,7 @@ import type { FailedRef, Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import { garbage } from "../plan/removals.ts";
-import { dryTarget } from "./dry-run.ts";
+import { logDone, NO_STORE } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { type IndexTarget, openIndexTarget } from "./index-target.ts";
 import type { DomainCrawl, EmbedStep } from "./run-context.ts";
@@ -39,7 +39,7 @@ export async function openSwapTarget(
   if (!own || !domain.vectorStoreId) return own;
   if (job.dryRun) {
     job.log(`A fresh vector store would take the place of '${domain.vectorStoreId}'.`);
-    return dryTarget(domain, job);
+    return await openIndexTarget({ ...crawl, domain: { ...domain, vectorStoreId: NO_STORE } }, undefined, parts);
   }
   const lease = await waitForLease(parts, domain.domainId, LEASE, job);
   try {
@@ -128,7 +128,7 @@ async function dropStore(domain: Domain, id: VectorStoreId, parts: EngineParts, 
     const isUsed = id === parts.defaultVectorStoreId || domains.some(({ vectorStoreId }) => vectorStoreId === id);
     if (!isUsed) {
       await parts.backend.deleteVectorStore(id);
-      job.log(`Deleted vector store '${id}', which is not needed any more.`);
+      logDone(job, `Deleted vector store '${id}', which is not needed any more.`);
     }
     await dropMaps(domain, id, parts);
     await parts.ledgers.stores.remove(domain.domainId, id);

@@ -73,6 +73,22 @@ export interface SourceCounts {
   readonly searched_removed: number;
 }
 
+/** Before anything was looked at. */
+export function noSourceCounts(): { -readonly [name in keyof SourceCounts]: number } {
+  return {
+    listed: 0,
+    unwanted: 0,
+    files: 0,
+    documents: 0,
+    passages: 0,
+    vectors: 0,
+    empty: 0,
+    unreadable: 0,
+    searched: 0,
+    searched_removed: 0,
+  };
+}
+
 export interface SourceVerification {
   readonly source_id: SourceId;
   readonly source_type: string;

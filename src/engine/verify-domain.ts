@@ -13,8 +13,15 @@ import type { EngineParts } from "./engine-parts.ts";
 import { describeMissingStore } from "./index-target.ts";
 import { createCertificates, keepCertificate } from "./kept-certificates.ts";
 import { findRetired, sharesId } from "./retired-sources.ts";
-import { type ItemProof, type SourceVerification, type VerifyRequest, worstOf } from "./verification.ts";
-import { type VerifiedIndex, type VerifiedSource, verifySource } from "./verify-source.ts";
+import {
+  type ItemProof,
+  noSourceCounts,
+  type SourceVerification,
+  type VerifyRequest,
+  worstOf,
+} from "./verification.ts";
+import type { IndexToVerify } from "./verify-index.ts";
+import { type VerifiedSource, verifySource } from "./verify-source.ts";
 
 export type VerifyParts = EngineParts & { readonly signer: Signer };
 
@@ -43,7 +50,7 @@ export async function verifyDomain(
 ): Promise<{ readonly result: VerifyResult; readonly damaged: DamagedDocuments }> {
   const started_utc = nowUtcMicros();
   const domain = await parts.domains.get(request.domainId);
-  const target = await openVerifiedIndex(domain, parts, job);
+  const target = await openIndexToVerify(domain, parts, job);
   const problems = target.problem === undefined ? [] : [target.problem];
   const sources: SourceVerification[] = [];
   const proofs: ItemProof[] = [];
@@ -138,7 +145,7 @@ function notCovered(called: string, domainId: DomainId): NotFoundError {
   );
 }
 
-async function openVerifiedIndex(domain: Domain, { backend }: EngineParts, job: JobContext): Promise<VerifiedIndex> {
+async function openIndexToVerify(domain: Domain, { backend }: EngineParts, job: JobContext): Promise<IndexToVerify> {
   const { vectorStoreId: store, domainId } = domain;
   if (!store) return { problem: `Domain '${domainId}' has no vector store yet: nothing was crawled.` };
   try {
@@ -156,7 +163,7 @@ async function openVerifiedIndex(domain: Domain, { backend }: EngineParts, job: 
 async function lookAt(
   run: SourceRun,
   request: VerifyRequest,
-  target: VerifiedIndex,
+  target: IndexToVerify,
   parts: VerifyParts,
   job: JobContext,
 ): Promise<VerifiedSource> {
@@ -175,7 +182,7 @@ async function lookAt(
 }
 
 /** Documents of sources that the domain does not have any more. */
-async function findLeft(domain: Domain, target: VerifiedIndex): Promise<SourceVerification[]> {
+async function findLeft(domain: Domain, target: IndexToVerify): Promise<SourceVerification[]> {
   if (target.problem !== undefined) return [];
   const left: SourceVerification[] = [];
   for (const sourceId of await target.index.sources()) {
@@ -204,18 +211,7 @@ function nothingSeen({ sourceId, sourceType }: Pick<SourceConfig, "sourceId" | "
     source_type: sourceType,
     verdict: "agrees",
     problems: [],
-    counts: {
-      listed: 0,
-      unwanted: 0,
-      files: 0,
-      documents: 0,
-      passages: 0,
-      vectors: 0,
-      empty: 0,
-      unreadable: 0,
-      searched: 0,
-      searched_removed: 0,
-    },
+    counts: noSourceCounts(),
     based_on: { source: unseen, mirror: unseen, index: unseen, search: unseen },
     roots: { source: root, mirror: root, index: root },
     differences: [],

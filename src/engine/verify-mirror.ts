@@ -29,21 +29,20 @@ export async function verifyMirror(
 ): Promise<void> {
   const { mirror, job } = step;
   const { files, missing, orphans } = before ?? (await compareMirror(plan, step));
-  for (const file of job.dryRun ? [] : missing)
-    job.log(`WARNING: '${file}' is missing on disk; the next run fetches it again.`);
+  for (const file of missing) logDone(job, `WARNING: '${file}' is missing on disk; the next run fetches it again.`);
   for (const file of orphans) {
     await mirror.remove(file);
     logDone(job, `Deleted orphan '${file}': no item has it.`, `  DELETE ORPHAN '${file}': no item has it`);
   }
-  if (job.dryRun) return;
   const corrected = Math.max(0, plan.size.healed - counts.failed);
-  job.log(
+  logDone(
+    job,
     corrected + orphans.length + returned.size > 0
       ? `Integrity check corrected: ${corrected} missing, ${orphans.length} orphans deleted, ${returned.size} moved`
       : `Integrity check passed: ${plural(files - missing.length, "file")} verified`,
   );
   if (plan.hashed > 0)
-    job.log(`Read ${plural(plan.hashed, "file")} to the last byte and compared with what was downloaded.`);
+    logDone(job, `Read ${plural(plan.hashed, "file")} to the last byte and compared with what was downloaded.`);
 }
 
 interface MirrorComparison {

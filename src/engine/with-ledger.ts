@@ -45,10 +45,6 @@ export async function withLedger<T>(
   work: (setting: { readonly ledger: Ledger; readonly job: JobContext }) => Promise<T>,
 ): Promise<T> {
   const { step, vectorStoreId } = options;
-  if (job.dryRun) {
-    const ledgers = openStepLedgers(run, vectorStoreId, parts, job);
-    return await ledgers.withLedger(options, work).finally(() => ledgers.close());
-  }
   const lease = await waitForLease(parts, run.domainId, sourceLease(run.config, LEASES[step]), job, {
     ...(options.mustExist && { within: folderOfRun(run, parts) }),
   });
@@ -89,7 +85,7 @@ export function openStepLedgers(
   let maps: { remove(): Promise<void> } | undefined;
   return {
     async withLedger({ step }, work) {
-      opening ??= openLedger(run, { vectorStoreId, readOnly: true, isSnapshot: true }, parts, job);
+      opening ??= openLedger(run, { vectorStoreId, readOnly: false }, parts, job);
       const ledger = await opening;
       const writeMaps = async (): Promise<void> => {
         if (step !== "download" || !run.config.kind.abilities.keepsMaps) return;

@@ -12,6 +12,7 @@ import { documentEndpoints } from "./endpoints/document-endpoints.ts";
 import { domainEndpoints } from "./endpoints/domain-endpoints.ts";
 import { eraseEndpoints } from "./endpoints/erase-endpoints.ts";
 import { explainEndpoints } from "./endpoints/explain-endpoints.ts";
+import { feedbackEndpoints } from "./endpoints/feedback-endpoints.ts";
 import { functionEndpoints } from "./endpoints/function-endpoints.ts";
 import { generationEndpoints } from "./endpoints/generation-endpoints.ts";
 import { ingestEndpoints } from "./endpoints/ingest-endpoints.ts";
@@ -37,12 +38,13 @@ import { identifyClient } from "./middleware/client-address.ts";
 import { endWithKey } from "./middleware/end-with-key.ts";
 import { refusalBody } from "./middleware/refusal.ts";
 import { mountSignIn } from "./middleware/sign-in.ts";
+import { answerPage } from "./pages/answer-page.ts";
 import { mountAssets } from "./pages/assets.ts";
 import { gatherHome, homePage } from "./pages/home-page.ts";
 import { gatherStart, startPage } from "./pages/start-page.ts";
 import type { Endpoint } from "./routing/endpoint.ts";
 import { isUnexpected, toFailure } from "./routing/failure.ts";
-import { mountEndpoints } from "./routing/mount-endpoints.ts";
+import { mountEndpoints, opensPage } from "./routing/mount-endpoints.ts";
 import { KEEP_ALIVE_MS } from "./routing/respond.ts";
 
 export interface HttpOptions {
@@ -87,9 +89,12 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
   });
   mountWire(http, app, logError);
   mountMcp(http, app, { logError, closing: options.closing, lookEveryMs: options.lookEveryMs });
-  http.notFound((c) =>
-    c.json(refusalBody(c.req.path, 404, `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`), 404),
-  );
+  http.notFound(async (c) => {
+    const body = refusalBody(c.req.path, 404, `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`);
+    if (!opensPage(c)) return c.json(body, 404);
+    const frame = { product, principal: c.get("principal"), url: new URL(c.req.url) };
+    return c.html(await answerPage(c.req.path, body, frame), 404);
+  });
   http.onError((error, c) => {
     const failure = toFailure(error);
     if (failure.status >= 500) logError(`${c.req.method} ${c.req.path}`, error);
@@ -111,6 +116,7 @@ function allEndpoints(app: App): readonly Endpoint[] {
     ...answerEndpoints(app),
     ...generationEndpoints(app),
     ...questionEndpoints(app),
+    ...feedbackEndpoints(app),
     ...uploadEndpoints(app),
     ...documentEndpoints(app),
     ...maintenanceEndpoints(app),

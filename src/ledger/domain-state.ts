@@ -7,7 +7,7 @@ import type { LedgerDatabases } from "./ledger-databases.ts";
 import { migrateDomainState, readOldSchedule, readOldStores } from "./migrate/migrate-earlier-files.ts";
 
 /** Each has a column `domain_id`. */
-const TABLES = ["store", "schedule", "upload"] as const;
+const TABLES = ["store", "schedule", "upload", "feedback"] as const;
 
 export async function renameState(sql: Sql, { from, to }: { from: DomainId; to: DomainId }): Promise<void> {
   // They were taken for the rename, and their holders only know the old id.

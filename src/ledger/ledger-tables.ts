@@ -27,9 +27,27 @@ CREATE TABLE acknowledged (
   PRIMARY KEY (source_no, item_id)
 ) ${strict};
 `;
+  const feedback = `
+-- What readers asked in vain, and what they think of answers.
+CREATE TABLE feedback (
+  domain_id ${text} NOT NULL,
+  -- A hash of domain, question, answer and person.
+  feedback_id ${text} NOT NULL,
+  -- 1, -1, or 0: nothing was found.
+  vote ${integer} NOT NULL,
+  question ${text} NOT NULL,
+  answer ${text} NOT NULL,
+  -- What the answer cites, as a JSON array.
+  file_ids ${text} NOT NULL,
+  times ${integer} NOT NULL,
+  at ${text} NOT NULL,
+  PRIMARY KEY (domain_id, feedback_id)
+) ${strict};
+CREATE INDEX feedback_at ON feedback (domain_id, at);
+`;
   const otherPlans = `DROP TABLE plan_item; DROP TABLE plan; ${planTables(dialect)}`;
   return {
-    version: 6,
+    version: 7,
     // Plans of format 2 do not say whether their dry run came to its end, those of format 3 not what it was asked for: no run may
     // keep to them.
     upgrades: new Map([
@@ -41,6 +59,7 @@ CREATE TABLE acknowledged (
         `ALTER TABLE source ADD COLUMN checked_at ${text} NOT NULL DEFAULT ''; UPDATE source SET checked_at = listed_at;`,
       ],
       [5, acknowledged],
+      [6, feedback],
     ]),
     sql: `${planTables(dialect)}
 -- A row for each source, and one of kind 'domain' for the domain itself.
@@ -355,6 +374,6 @@ CREATE TABLE export (
   pending_sha256 ${text} NOT NULL,
   PRIMARY KEY (source_no, name)
 ) ${strict};
-${acknowledged}`,
+${acknowledged}${feedback}`,
   };
 }

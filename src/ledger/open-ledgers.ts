@@ -26,6 +26,7 @@ import {
 } from "./exports/map-exports.ts";
 import { encodeMap, FACETS, mapFile } from "./exports/map-files.ts";
 import { openFilesMetadata } from "./exports/metadata-export.ts";
+import { openFeedbackRows } from "./feedback-table.ts";
 import { emptyLog, type LedgerPlace, type LedgerSnapshot, openLedgerDatabases } from "./ledger-databases.ts";
 import {
   copyMapsAside,
@@ -302,6 +303,7 @@ export function openLedgers(options: LedgersOptions): Ledgers {
   return {
     ...openDomainState(databases, domainsFolder),
     uploads: openUploadJournals(databases, indexFolder),
+    feedback: openFeedbackRows(databases),
     acknowledgements: openAcknowledgements(databases, keyOf),
     metadata,
     leases,

@@ -70,6 +70,8 @@ export interface SqlLedgerOptions extends SourceKey {
 const PAGE = 1000;
 /** Small pages: their objects die young, which makes garbage collection cheap. */
 const STATES_AT_ONCE = 250;
+/** For fewer items, looking up the ends of the range costs as much as it saves. */
+const WORTH_A_RANGE = 50;
 /**
  * Whether item `i` has a facet; its row may only be there for another store. `source_no` keeps PostgreSQL from reading
  * rows of other sources.
@@ -487,14 +489,32 @@ export class SqlLedger implements Ledger {
   async #select(sql: Sql, items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, EntryRow>> {
     const text = `${SELECT_ENTRIES} AND ${isListed(sql, "i.item_id", "$3", "text")}`;
     const found = new Map<ItemId, EntryRow>();
-    for (const list of listsOf(items)) {
-      for (const row of await this.#entryRows(sql, text, list)) found.set(row.item_id, row);
+    for (let from = 0; from < items.length; from += PAGE) {
+      const page = items.slice(from, from + PAGE);
+      for (const row of await this.#selectRange(sql, page)) found.set(row.item_id, row);
+      const others = page.filter((item) => !found.has(item));
+      for (const list of listsOf(others)) {
+        for (const row of await this.#entryRows(sql, text, list)) found.set(row.item_id, row);
+      }
     }
     return found;
   }
 
-  async #entryRows(sql: Sql, text: string, value: SqlValue): Promise<EntryRow[]> {
-    const rows = await sql.rows(text, [this.#source.source_no, this.#store, value]);
+  /**
+   * Sources list most items in the order in which they came, which is that of their numbers. Then the rows lie side by
+   * side, and reading them takes two thirds of the time of looking each up. May return rows of other items.
+   */
+  async #selectRange(sql: Sql, items: readonly ItemId[]): Promise<readonly EntryRow[]> {
+    const [first, last] = [items.at(0), items.at(-1)];
+    if (!first || !last || items.length < WORTH_A_RANGE) return [];
+    const numbers = await numbersOf(sql, this.#source.source_no, [first, last]);
+    const [from, to] = [numbers.get(first) ?? 0, numbers.get(last) ?? 0];
+    if (from === 0 || to < from || to - from >= 2 * items.length) return [];
+    return await this.#entryRows(sql, `${SELECT_ENTRIES} AND i.item_no BETWEEN $3 AND $4`, from, to);
+  }
+
+  async #entryRows(sql: Sql, text: string, ...values: readonly SqlValue[]): Promise<EntryRow[]> {
+    const rows = await sql.rows(text, [this.#source.source_no, this.#store, ...values]);
     return rows.map((cells) => toEntryRow(cells, this.#key.root));
   }
 

@@ -57,7 +57,7 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
     }
   };
   const migrate = (renamed?: { readonly from: DomainId; readonly to: DomainId }): Promise<void> =>
-    migrateMembers(earlier(), { change, isThere, crawlerFolder, ...(renamed && { renamed }) });
+    migrateMembers(earlier(), { change, crawlerFolder, ...(renamed && { renamed }) });
   const ready = openOnce(async () => {
     await migrate();
     return { close: async () => undefined };

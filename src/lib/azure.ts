@@ -1,6 +1,6 @@
 import type { ManagedIdentityApplication } from "@azure/msal-node";
 import { BadInputError, RemoteError } from "../contracts/errors.ts";
-import { explainNetwork } from "./network-trouble.ts";
+import { explainNetwork } from "./explain-network.ts";
 import { STORAGE_RETRIES } from "./retry.ts";
 
 export const AZURE_SERVICES = ["blob", "queue", "table"] as const;
@@ -82,8 +82,10 @@ export async function identityFor({ endpoints, clientId }: IdentityAccount): Pro
 }
 
 const RESOURCE = "https://storage.azure.com";
-/** Responds on every virtual machine of Azure, and nowhere else. */
-const METADATA_URL = "http://169.254.169.254/metadata/identity/oauth2/token";
+/** Responds on every virtual machine of Azure, and nowhere else; clusters have one elsewhere, and name it in this variable. */
+const METADATA_HOST = "http://169.254.169.254";
+const METADATA_HOST_VARIABLE = "AZURE_POD_IDENTITY_AUTHORITY_HOST";
+const METADATA_PATH = "/metadata/identity/oauth2/token";
 const METADATA_TIMEOUT_MS = 1000;
 
 /** The interface that Azure's clients expect. */
@@ -115,8 +117,12 @@ async function acquire(identity: ManagedIdentityApplication): ReturnType<Identit
 
 /** Without the required header the service refuses, which is enough to know that it is there. */
 async function isOnVirtualMachine(): Promise<boolean> {
+  const host = process.env[METADATA_HOST_VARIABLE] || METADATA_HOST;
   try {
-    const answer = await fetch(METADATA_URL, { signal: AbortSignal.timeout(METADATA_TIMEOUT_MS), redirect: "manual" });
+    const answer = await fetch(`${host}${METADATA_PATH}`, {
+      signal: AbortSignal.timeout(METADATA_TIMEOUT_MS),
+      redirect: "manual",
+    });
     await answer.body?.cancel();
     return answer.status === 400;
   } catch {

@@ -37,15 +37,19 @@ export class KnowledgeBase {
   readonly #staging: string;
   #recovered: Promise<void> | undefined;
 
+  /** In a dry run nothing is changed; what is removed or pruned is still there, and is counted. */
+  readonly #isDry: boolean;
+
   /** `folder`: the source's folder, absolute. */
-  constructor(folder: string) {
+  constructor(folder: string, { dryRun = false } = {}) {
+    this.#isDry = dryRun;
     this.#documents = join(folder, "knowledge_base", "documents");
     this.#staging = join(folder, ".staging");
   }
 
   /** After a crash: completes exchanges that began, drops the rest. Every write calls it first. */
   recover(): Promise<void> {
-    this.#recovered ??= this.#recover();
+    this.#recovered ??= this.#isDry ? Promise.resolve() : this.#recover();
     return this.#recovered;
   }
 
@@ -54,6 +58,7 @@ export class KnowledgeBase {
    * bytes. For an unreadable file, the metadata has the error and there is no text: an outdated text is never current.
    */
   async keep(docId: ItemId, content: VersionContent, text: ExtractedText): Promise<StoredVersion> {
+    if (this.#isDry) throw new Error(`keep the text of ${docId}: a dry run changes nothing`);
     await this.recover();
     const paths = this.#paths(docId);
     const { current, incoming } = paths;
@@ -92,7 +97,7 @@ export class KnowledgeBase {
     await this.recover();
     const { current, incoming } = this.#paths(docId);
     const kept = readMetadata(current);
-    if (!kept || kept.path === path) return;
+    if (!kept || kept.path === path || this.#isDry) return;
     const written = `${incoming}.${METADATA_FILE}`;
     await writeFileAtomic(written, encodeMetadata({ ...kept, path }));
     await rename(written, join(current, METADATA_FILE));
@@ -133,23 +138,28 @@ export class KnowledgeBase {
     );
   }
 
-  /** Deletes earlier versions beyond the rules; returns which, and the freed bytes. A dry run deletes nothing. */
-  async prune(
+  /** Returns earlier versions beyond the rules, and their size in bytes. */
+  async outdated(
     docId: ItemId,
     rules: VersionRules,
     now: Date,
-    options: { readonly dryRun: boolean } = { dryRun: false },
-  ): Promise<{ readonly removed: readonly string[]; readonly bytes: number }> {
-    if (!options.dryRun) await this.recover();
+  ): Promise<{ readonly versions: readonly string[]; readonly bytes: number }> {
+    const { current } = this.#paths(docId);
+    const versions = await outdatedIn(current, rules, now);
+    const sizes = await Promise.all(versions.map((id) => bytesBelow(join(current, VERSIONS_FOLDER, id))));
+    return { versions, bytes: sizes.reduce((sum, bytes) => sum + bytes, 0) };
+  }
+
+  /** Deletes earlier versions beyond the rules; returns which. */
+  async prune(docId: ItemId, rules: VersionRules, now: Date): Promise<readonly string[]> {
+    await this.recover();
     const { current, incoming } = this.#paths(docId);
-    const removed = await outdatedIn(current, rules, now);
-    let bytes = 0;
-    for (const versionId of removed) {
+    const versions = await outdatedIn(current, rules, now);
+    for (const versionId of versions) {
       const folder = join(current, VERSIONS_FOLDER, versionId);
-      bytes += await bytesBelow(folder);
-      if (!options.dryRun) await removeWhole(folder, `${incoming}.${versionId}.gone`);
+      if (!this.#isDry) await removeWhole(folder, `${incoming}.${versionId}.gone`);
     }
-    return { removed, bytes };
+    return versions;
   }
 
   /** Deletes a document with all versions, atomically; returns the freed bytes. */
@@ -157,13 +167,8 @@ export class KnowledgeBase {
     await this.recover();
     const { current, incoming } = this.#paths(docId);
     const bytes = await bytesBelow(current);
-    await removeWhole(current, `${incoming}.gone`);
+    if (!this.#isDry) await removeWhole(current, `${incoming}.gone`);
     return bytes;
-  }
-
-  /** Size of a document with all versions, in bytes. */
-  size(docId: ItemId): Promise<number> {
-    return bytesBelow(this.#paths(docId).current);
   }
 
   /** Lists all documents, in no particular order. */

@@ -255,7 +255,7 @@ export class Mirror {
 
   /** Deletes the whole folder of the source. */
   async destroy(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
+    if (!this.#foreseen) await rm(this.folder, { recursive: true, force: true });
   }
 
   /** The folder of the source, absolute. */

@@ -113,8 +113,8 @@ describe("the inventory in a browser", () => {
     const visited = await visit(browser, stage.url, STORES);
     const { page } = visited;
     await page.getByText("Copy files between vector stores").click();
-    await page.getByRole("textbox", { name: "Sources" }).fill(store);
-    await page.getByRole("textbox", { name: "Targets" }).fill(target);
+    await page.getByRole("combobox", { name: "Sources" }).fill(store);
+    await page.getByRole("combobox", { name: "Targets" }).fill(target);
     await page.getByLabel("Then take files out of the targets").check();
     await page.getByRole("button", { name: "Copy files" }).click();
     const dialog = page.getByRole("dialog", { name: "Take files out of the targets?" });

@@ -10,7 +10,8 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { Pages } from "../engine/ingest-stage.ts";
-import { runCommand, startCommand } from "./run-command.ts";
+import { startCommand } from "./run-command.ts";
+import { startCommands } from "./start-commands.ts";
 
 describe("lockstep add and items", () => {
   const pages = new Pages();
@@ -19,7 +20,9 @@ describe("lockstep add and items", () => {
     folder = await mkdtemp(join(tmpdir(), "lockstep-cli-add-"));
     await pages.open();
   });
+  const commands = startCommands(() => folder);
   after(async () => {
+    await commands.end();
     await pages.close();
     await rm(folder, { recursive: true, force: true });
   });
@@ -66,7 +69,7 @@ describe("lockstep add and items", () => {
   });
 
   const settings = () => ({ WEB_ALLOW_PRIVATE_NETWORKS: "true", WEB_HOST_DELAY_MS: "0", INGEST_FILE_ROOTS: folder });
-  const run = (...args: string[]) => runCommand(folder, args, settings());
+  const run = (...args: string[]) => commands.call(args, settings());
 
   async function listening(server: ChildProcess): Promise<string> {
     const lines = createInterface(server.stdout ?? assert.fail());

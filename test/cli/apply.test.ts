@@ -6,17 +6,19 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { DOMAIN, World } from "../engine/world.ts";
 import type { Called } from "./call-here.ts";
-import { runCommand } from "./run-command.ts";
+import { startCommands } from "./start-commands.ts";
 
 const world = await World.open();
 const folder = await mkdtemp(join(tmpdir(), "lockstep-plan-"));
+const commands = startCommands(() => world.storage);
 after(async () => {
+  await commands.end();
   await world.close();
   await rm(folder, { recursive: true, force: true });
 });
 
 const file = join(folder, "story.plan.jsonl");
-const run = (...args: string[]): Promise<Called> => runCommand(world.storage, args, world.settings);
+const run = (...args: string[]): Promise<Called> => commands.call(args, world.settings);
 
 test("crawl --plan writes the plan and changes nothing; apply does it, names what moved, and --strict refuses", async () => {
   await world.change("add", { path: "a.txt", text: "The axolotl budget is 12 euros." });

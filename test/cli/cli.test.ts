@@ -6,18 +6,15 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { demoQuestions, folderQuestion, siteQuestion } from "../../src/sandbox/seed/demo.ts";
 import { DOMAIN, World } from "../engine/world.ts";
 import type { Called } from "./call-here.ts";
 import { runCommand } from "./run-command.ts";
-import { type Commands, startCommands } from "./start-commands.ts";
+import { startCommands } from "./start-commands.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "lockstep-cli-"));
-let commands: Commands;
-before(() => {
-  commands = startCommands(folder);
-});
+const commands = startCommands(() => folder);
 after(async () => {
   await commands.end();
   await rm(folder, { recursive: true, force: true });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { World } from "../engine/world.ts";
-import { runCommand } from "./run-command.ts";
+import { startCommands } from "./start-commands.ts";
 
 describe("lockstep doctor", () => {
   let world: World;
@@ -14,13 +14,15 @@ describe("lockstep doctor", () => {
     folder = await mkdtemp(join(tmpdir(), "lockstep-doctor-"));
     world = await World.open({ seed: "company" });
   });
+  const commands = startCommands(() => folder);
   after(async () => {
+    await commands.end();
     await world?.close();
     await rm(folder, { recursive: true, force: true });
   });
 
   const run = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
-    runCommand(folder, ["doctor", ...args], settings);
+    commands.call(["doctor", ...args], settings);
 
   it("is content with a tenant that lets it in, and ends with 0", async () => {
     const { code, out, err } = await run([], world.settings);

@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { plainLine } from "../../src/cli/terminal-text.ts";
 import { FolderStage } from "../engine/folder-stage.ts";
 import type { Called } from "./call-here.ts";
-import { runCommand } from "./run-command.ts";
+import { startCommands } from "./start-commands.ts";
 
 describe("lockstep documents", () => {
   let stage: FolderStage;
@@ -17,10 +17,14 @@ describe("lockstep documents", () => {
     await stage.remove("gone.txt");
     await stage.crawl();
   });
-  after(() => stage.close());
+  const commands = startCommands(() => stage.storage);
+  after(async () => {
+    await commands.end();
+    await stage.close();
+  });
 
   async function run(...args: string[]): Promise<Called> {
-    const called = await runCommand(stage.storage, ["documents", ...args], stage.settings);
+    const called = await commands.call(["documents", ...args], stage.settings);
     assert.deepEqual([called.code, called.err], [0, ""]);
     return called;
   }
@@ -45,7 +49,7 @@ describe("lockstep documents", () => {
     );
     const json = JSON.parse(before.out) as { sections: { content: string }[]; total: number };
     assert.deepEqual([json.sections[1]?.content, json.total], ["By plane.", 2]);
-    const alone = await runCommand(stage.storage, ["documents", "FOLDERS", "--sections"], stage.settings);
+    const alone = await commands.call(["documents", "FOLDERS", "--sections"], stage.settings);
     assert.match(alone.err, /--sections needs a document/);
     assert.match(changed.out, /^-By plane\.\n\+ {4}By {2}?\[31mtrain\.$/m, "indented, and without an escape sequence");
   });

@@ -8,15 +8,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import { runCommand, startCommand } from "./run-command.ts";
-import { type Commands, startCommands } from "./start-commands.ts";
+import { startCommands } from "./start-commands.ts";
 
 describe("lockstep keys", () => {
   let folder: string;
-  let commands: Commands;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "lockstep-cli-keys-"));
-    commands = startCommands(folder);
   });
+  const commands = startCommands(() => folder);
   after(async () => {
     await commands.end();
     await rm(folder, { recursive: true, force: true });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { FolderStage } from "../engine/folder-stage.ts";
 import type { Called } from "./call-here.ts";
-import { runCommand } from "./run-command.ts";
+import { startCommands } from "./start-commands.ts";
 
 const CITIES = ["Aalen", "Bonn", "Celle", "Dessau", "Emden", "Fulda", "Gera", "Hof", "Jena", "Kiel", "Lahr", "Mainz"];
 
@@ -18,8 +18,12 @@ describe("lockstep questions", () => {
     await stage.write("twice/Bonn.md", "Another one.");
     await stage.crawl();
   });
-  after(() => stage.close());
-  const run = (...args: string[]): Promise<Called> => runCommand(stage.storage, args, stage.settings);
+  const commands = startCommands(() => stage.storage);
+  after(async () => {
+    await commands.end();
+    await stage.close();
+  });
+  const run = (...args: string[]): Promise<Called> => commands.call(args, stage.settings);
 
   it("adds, makes, asks, removes, and gives them as JSON that it takes again", async () => {
     const added = await run(

@@ -5,10 +5,14 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { DOMAIN, World } from "../engine/world.ts";
 import type { Called } from "./call-here.ts";
-import { runCommand } from "./run-command.ts";
+import { startCommands } from "./start-commands.ts";
 
 const world = await World.open();
-after(() => world.close());
+const commands = startCommands(() => world.storage);
+after(async () => {
+  await commands.end();
+  await world.close();
+});
 
 test("lockstep rename: a dry run tells, the rename is a job, and the old name is gone", async () => {
   await world.change("add", { path: "a.txt", text: "The axolotl budget is 12 euros." });
@@ -31,5 +35,5 @@ test("lockstep rename: a dry run tells, the rename is a job, and the old name is
 });
 
 function run(...args: string[]): Promise<Called> {
-  return runCommand(world.storage, args, world.settings);
+  return commands.call(args, world.settings);
 }

@@ -5,10 +5,14 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { DOMAIN, World } from "../engine/world.ts";
 import type { Called } from "./call-here.ts";
-import { runCommand } from "./run-command.ts";
+import { startCommands } from "./start-commands.ts";
 
 const world = await World.open();
-after(() => world.close());
+const commands = startCommands(() => world.storage);
+after(async () => {
+  await commands.end();
+  await world.close();
+});
 
 test("the steps one by one come to the same as a crawl, each as a job of its own name", async () => {
   await world.change("add", { path: "a.txt", text: "The axolotl budget is 12 euros." });
@@ -52,5 +56,5 @@ test("embedding into a store that does not exist is refused without a job", asyn
 });
 
 function run(...args: string[]): Promise<Called> {
-  return runCommand(world.storage, args, world.settings);
+  return commands.call(args, world.settings);
 }

@@ -7,24 +7,29 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { runCommand, startCommand } from "./run-command.ts";
+import { startCommands } from "./start-commands.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "lockstep-try-"));
 const notes = join(folder, "Meine Notizen");
-const run = (...args: string[]) => runCommand(folder, args);
+const commands = startCommands(() => folder);
+const run = (...args: string[]) => commands.call(args);
 
 before(async () => {
   await mkdir(join(notes, "empty"), { recursive: true });
   await writeFile(join(notes, "leave.md"), "# Leave\n\nThe sabbatical lasts seven months.\n");
 });
-after(() => rm(folder, { recursive: true, force: true }));
+after(async () => {
+  await commands.end();
+  await rm(folder, { recursive: true, force: true });
+});
 
 test("a folder is searchable after one command; again, it is the same domain", async () => {
-  const first = await run("try", notes, "--once", "--port", "0");
+  const first = await runCommand(folder, ["try", notes, "--once", "--port", "0"]);
   assert.equal(first.code, 0, first.err);
   assert.match(first.out, /1 document can be found in domain MEINE_NOTIZEN\./);
   assert.match((await run("query", "MEINE_NOTIZEN", "how long is the sabbatical")).out, /seven months/);
   await writeFile(join(notes, "pay.md"), "# Pay\n\nSalaries arrive on the twenty-fifth.\n");
-  const again = await run("try", notes, "--once", "--port", "0");
+  const again = await runCommand(folder, ["try", notes, "--once", "--port", "0"]);
   assert.match(again.out, /1 added, 1 unchanged/);
   assert.match(again.out, /2 documents can be found in domain MEINE_NOTIZEN\./);
   assert.match((await run("domains")).out, /^MEINE_NOTIZEN +Meine Notizen: files \(.*Meine Notizen\)\n$/);

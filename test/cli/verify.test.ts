@@ -12,7 +12,7 @@ import { storageFolder } from "../../src/mirror/layout.ts";
 import { openSigner } from "../../src/security/signing-key.ts";
 import { FolderStage } from "../engine/folder-stage.ts";
 import type { Called } from "./call-here.ts";
-import { runCommand } from "./run-command.ts";
+import { startCommands } from "./start-commands.ts";
 
 describe("lockstep verify", () => {
   let stage: FolderStage;
@@ -24,13 +24,15 @@ describe("lockstep verify", () => {
     await stage.write("vole.md", "# Vole\n\nA vole digs its tunnels below the meadow near the river.");
     await stage.crawl();
   });
+  const [commands, checks] = [startCommands(() => stage.storage), startCommands(() => elsewhere)];
   after(async () => {
+    await Promise.all([commands.end(), checks.end()]);
     await stage.close();
     await rm(elsewhere, { recursive: true });
   });
 
-  const run = (...args: string[]): Promise<Called> => runCommand(stage.storage, ["verify", ...args], stage.settings);
-  const check = (...args: string[]): Promise<Called> => runCommand(elsewhere, ["verify", "--check", ...args]);
+  const run = (...args: string[]): Promise<Called> => commands.call(["verify", ...args], stage.settings);
+  const check = (...args: string[]): Promise<Called> => checks.call(["verify", "--check", ...args]);
 
   it("prints a certificate that anybody can check, and a proof of one item", async () => {
     const { code, out } = await run("FOLDERS", "--json");
@@ -114,7 +116,7 @@ describe("lockstep verify", () => {
     const late = await run("FOLDERS", "--quick");
     assert.equal(late.code, 4);
     assert.match(late.out, /^Late: its last full verification is older than 1h \(max_age\), or there is none\.$/m);
-    const doctor = await runCommand(stage.storage, ["doctor", "FOLDERS"], stage.settings);
+    const doctor = await commands.call(["doctor", "FOLDERS"], stage.settings);
     assert.equal(doctor.code, 4, doctor.out);
     assert.match(
       doctor.out,
@@ -129,6 +131,6 @@ describe("lockstep verify", () => {
     assert.equal((await run("FOLDERS", "--quick")).code, 1, "and so does a difference");
     const whole = await run("FOLDERS", "--repair");
     assert.equal(whole.code, 0, whole.out);
-    assert.equal((await runCommand(stage.storage, ["doctor", "FOLDERS"], stage.settings)).code, 0);
+    assert.equal((await commands.call(["doctor", "FOLDERS"], stage.settings)).code, 0);
   });
 });

@@ -80,16 +80,20 @@ const NAMES: readonly string[] = [
 type NewPlace = (t: TestContext) => Promise<LedgerPlace>;
 
 /** What every ledger promises; `newPlace` gives one with nothing in it, and `many` entries are more than the heap may hold. */
-export function ledgerSuite(name: string, newPlace: NewPlace, { many = 5000 }: { readonly many?: number } = {}): void {
+export function ledgerSuite(
+  name: string,
+  newPlace: NewPlace,
+  { many = 5000, runs = 40 }: { readonly many?: number; readonly runs?: number } = {},
+): void {
   describe(`the ledger in ${name}`, () => {
-    describe("entries", () => entriesCases(newPlace));
+    describe("entries", () => entriesCases(newPlace, runs));
     describe("map files", () => mapCases(newPlace));
     describe("foreign edits of map files", () => foreignCases(newPlace));
     describe("runs that are killed, and runs side by side", () => processCases(newPlace, many));
   });
 }
 
-function entriesCases(newPlace: NewPlace): void {
+function entriesCases(newPlace: NewPlace, numRuns: number): void {
   test("what was put is read again, by item, in the order asked for, and in pages", async (t) => {
     const place = await newPlace(t);
     const ledger = await filled(place, { a: facetsOf(1), b: { seen: facetsOf(2).seen }, c: facetsOf(3) });
@@ -107,6 +111,36 @@ function entriesCases(newPlace: NewPlace): void {
       assert.deepEqual(Object.keys(await entriesOf(open)), ["a", "b", "c"]);
       assert.deepEqual((await gather(open.items())).sort(), ["a", "b", "c"]);
       assert.deepEqual(await filesOf(open), { a: fileOf(1), c: fileOf(3) });
+    }
+  });
+
+  test("many are read in any order, with gaps, twice, and without those of others", async (t) => {
+    const place = await newPlace(t);
+    const names = Array.from({ length: 300 }, (_, n) => `n${(n * 7) % 300}`);
+    const ledger = await filled(place, Object.fromEntries(names.map((name, n) => [name, facetsOf(n)])));
+    for (const gone of ["n0", names[150] ?? ""]) ledger.put(id(gone), { seen: null, mirrored: null, indexed: null });
+    await ledger.flush();
+    const left = new Set((await gather(ledger.items())) as string[]);
+    assert.equal(left.size, 298);
+    for (const asked of [
+      names,
+      names.slice(40, 140),
+      names.toReversed(),
+      names.filter((_, n) => n % 3 === 1),
+      [...names.slice(0, 99), "nobody", ...names.slice(99)],
+      [...names.slice(10, 90), names[250] ?? "", ...names.slice(90, 100)],
+      [...names.slice(50), ...names.slice(0, 60)],
+    ]) {
+      const found = await ledger.getMany(asked.map(id));
+      const expected = asked.map((name) => (left.has(name) ? facetsOf(names.indexOf(name)) : undefined));
+      assert.deepEqual(
+        found.map((entry) => entry && plain(entry)),
+        expected,
+      );
+      assert.deepEqual(
+        found.map((entry) => entry?.itemId),
+        asked.map((name) => (left.has(name) ? name : undefined)),
+      );
     }
   });
 
@@ -404,7 +438,7 @@ function entriesCases(newPlace: NewPlace): void {
         await ledger.close();
         assert.deepEqual(await entriesIn(place), sorted(expected));
       }),
-      { numRuns: 40 },
+      { numRuns },
     );
   });
 }

@@ -187,6 +187,8 @@ async function askQuestions(world: World): Promise<void> {
     [TOLD],
   );
   assert.ok((await app.questions.view(DOMAIN)).held);
+  const vote = { domainId: DOMAIN, question: "Who hides?", answer: SECRET, fileIds: [], by: "key:reader" };
+  await app.feedback.vote({ ...vote, vote: "down" });
 }
 
 /** Where the marker must be found before: a table for each place that erasing reaches. */
@@ -222,6 +224,7 @@ const EXPECTED: readonly (readonly [place: string, found: RegExp])[] = [
 
 /** Tables, in either database. */
 const TABLES = [
+  "feedback",
   ...["item", "file", "indexed", "tracked", "embedded_file", "plan_item"],
   ...["documents", "bodies", "sections", "chunks", "words", "spaces"],
   ...["responses", "conversation_items", "files"],

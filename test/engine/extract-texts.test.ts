@@ -95,7 +95,8 @@ class Source {
       log: (line: string) => lines.push(line),
       checkpoint: async () => undefined,
     };
-    const step = { request: crawlRequest(D, request), ledger, mirror: this.mirror, job };
+    const run = { domainId: D, config: this.config };
+    const step = { run, request: crawlRequest(D, request), ledger, mirror: this.mirror, job };
     const { counts, problems } = await extractTexts(
       step,
       { plan },
@@ -111,6 +112,7 @@ class Source {
         },
         retention: { graceRuns: 1, graceMs: 1, deletedMs: 1, versions: 2, versionMs: 90 * 86_400_000 },
         now: () => this.now,
+        openKnowledge: () => new KnowledgeBase(this.mirror.folder, { dryRun }),
       },
     );
     await ledger.close();

@@ -6,5 +6,5 @@ import { playFolderHistory } from "./folder-history.ts";
 const ROUNDS = 4;
 
 describe("random histories of a folder end as the oracle says", { concurrency: 3 }, () => {
-  for (const seed of [1, 2, 3, 4, 5, 6]) test(`seed ${seed}`, async () => void (await playFolderHistory(seed, ROUNDS)));
+  for (const seed of [1, 2, 3]) test(`seed ${seed}`, async () => void (await playFolderHistory(seed, ROUNDS)));
 });

@@ -66,9 +66,6 @@ test("parameters that tell pages apart do, whatever they are called, also beside
 });
 
 test("two addresses of one path that show the same are one, and two as soon as they differ", async () => {
-  // One after the other: which of them is the page is the order of the links, not chance.
-  await story.close();
-  story = await WebStory.open({ max_pages: 200 }, { WEB_PAGES_AT_ONCE: "1" });
   const index = (word: string): void => story.site.set("/x/index.html", html(`About ${word}`));
   story.site.set("/", html("About gnu", linksTo("/x", "/x/index.html", "/y?print=1", "/y")));
   story.site.set("/x", html("About okapi"));
@@ -85,6 +82,27 @@ test("two addresses of one path that show the same are one, and two as soon as t
   await story.crawl();
   assert.deepEqual(Object.keys(await story.indexed()), ["/", "/x", "/y?print=1"]);
 });
+
+for (const [name, slow, start, more] of [
+  ["on one page", "/z", ["/z", "/z/default.htm"], {}],
+  ["with a parameter", "/z?print=1", ["/z?print=1", "/z"], {}],
+  ["on two pages", "/a", ["/a", "/b"], { "/a": ["/z"], "/b": ["/z/default.htm"] }],
+] as const) {
+  test(`of two addresses that show the same the first one is the page, whichever answers first: ${name}`, async () => {
+    const fillers = Array.from({ length: 12 }, (_, i) => `/filler${i}`);
+    const last = Promise.withResolvers<void>();
+    story.site.onRequest = async (path) => {
+      if (path === fillers.at(-1)) last.resolve();
+      if (path === slow) await last.promise;
+    };
+    story.site.set("/", html("About gnu", linksTo(...start, ...fillers)));
+    for (const path of fillers) story.site.set(path, html(`About ${path.slice(1)}`));
+    for (const [path, links] of Object.entries(more)) story.site.set(path, html(`About ${path}`, linksTo(...links)));
+    for (const path of ["/z", "/z?print=1", "/z/default.htm"]) story.site.set(path, html("About zebras"));
+    await story.crawl();
+    assert.deepEqual(await story.found("zebras"), [slow === "/a" ? "/z" : slow]);
+  });
+}
 
 test("both spellings of a slash are one page: when one is not there the other is asked", async () => {
   story.site.set("/", html("About gnu", linksTo("/so2", "/so3/", "/so4", "/none")));

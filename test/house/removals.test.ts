@@ -7,9 +7,11 @@ import { test } from "node:test";
 /**
  * Whatever deletes something of a source, and by which of the three decisions: an item `leaves` (the source says so, behind the guard of
  * plan/removals.ts), a document is `purged` (its grace is over and no kept generation shows it), a leftover is `garbage` (nothing refers to it).
- * `erased`: a person has it removed from everywhere, for good. `replaced`: its successor is in place. `asked`: a person deletes a domain, an address or a store.
+ * `foreseen`: a dry run asks what would go, and nothing does. `erased`: a person has it removed from everywhere, for good. `replaced`: its successor is in place. `asked`: a person deletes a domain, an address or a store.
  */
-const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "erased" | "replaced" | "asked">> = {
+const DELETIONS: Readonly<
+  Record<string, "leaves" | "purged" | "garbage" | "foreseen" | "erased" | "replaced" | "asked">
+> = {
   "engine/apply-plan.ts mirror.remove": "leaves",
   "engine/apply-plan.ts mirrored: null": "leaves",
   "engine/apply-plan.ts seen: null": "leaves",
@@ -28,6 +30,9 @@ const DELETIONS: Readonly<Record<string, "leaves" | "purged" | "garbage" | "eras
   "engine/maintain/maintain.ts manifest.drop": "purged",
   "engine/maintain/maintain.ts metadata.remove": "purged",
   "engine/maintain/maintain.ts retained.collectGarbage": "purged",
+  "engine/dry-run.ts retained.purge": "foreseen",
+  "engine/dry-run.ts retained.erase": "foreseen",
+  "engine/dry-run.ts retained.collectGarbage": "foreseen",
   "engine/erase/places.ts mirror.remove": "erased",
   "engine/erase/places.ts retained.erase": "erased",
   "engine/erase/places.ts knowledge.remove": "erased",

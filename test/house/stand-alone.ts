@@ -22,7 +22,9 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "engine/migrate/migrate-source.ts",
     "engine/process.ts",
     "engine/retire-source.ts",
+    "engine/verify-listing.ts",
     "engine/verify-source.ts",
+    "engine/verify-strangers.ts",
   ],
   "a format, or the tables of a database: what is on disk or on the wire": [
     "backends/embedded/catalog-tables.ts",
@@ -51,6 +53,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/sqlite/sqlite-text-index.ts",
     "ledger/acknowledgements.ts",
     "ledger/domain-state.ts",
+    "ledger/feedback-table.ts",
     "ledger/sql-leases.ts",
     "ledger/sql-members.ts",
     "ledger/sql-site-memory.ts",
@@ -103,5 +106,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/web/site/crawl-limits.ts",
     "sources/web/site/crawl-traps.ts",
     "sources/web/site/crawl-visitor.ts",
+    "sources/web/site/session-addresses.ts",
   ],
 };

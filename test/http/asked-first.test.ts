@@ -55,6 +55,12 @@ const ASKED = [
   "/v2/inventory/responses/delete?response_id=resp_1",
   "/v2/inventory/vector_stores/replicate?source_vector_store_ids=vs_1&target_vector_store_ids=vs_2&remove_target_files_not_in_sources=true",
   "/v2/domains/generations/rollback?domain_id=DEMO&generation=1",
+  "/v2/domains/generations/release?domain_id=DEMO",
+  "/v2/domains/uploads/remove?domain_id=DEMO&path=a.md",
+  "/v2/domains/questions/remove?domain_id=DEMO&question=why",
+  "/v2/domains/questions/limits?domain_id=DEMO&max_drop=100&min_lost=1000",
+  "/v2/crawler/crawl?domain_id=DEMO&mode=incremental&confirm_worse=true",
+  "/v2/answers/choose?server=Ollama&model=llama3.2",
 ];
 const ONE_CALL = [
   "/v2/domains/delete?domain_id=DEMO&dry_run=true",

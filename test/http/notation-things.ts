@@ -10,6 +10,7 @@ import type { Thing } from "./notation-checks.ts";
 
 /** What answers where no model is configured. */
 const ANSWERING = "lockstep-extractive";
+const NOTES_A_CRAWL = 8;
 const CRAWL_NEEDS = ["domain_id"];
 
 /** By resource: how items of it come to be in an installation that works. */
@@ -102,13 +103,19 @@ export function thingsOf(
     return { domain_id: "NOTES", document: "note.md" };
   });
 
-  /** A note that may go. */
+  /** Notes that may go; one crawl brings in several. */
+  const notes: string[] = [];
   const another = async (): Promise<Record<string, string>> => {
     const { domain_id = "" } = await edited();
-    const document = `gone-${++made}.md`;
-    await writeFile(join(stage().notes, document), `Note ${made} is not needed.`);
-    await ask(stage().url, `GET /v2/crawler/crawl?domain_id=${domain_id}&mode=incremental&format=json`);
-    return { domain_id, document };
+    if (notes.length === 0) {
+      for (let i = 0; i < NOTES_A_CRAWL; i++) {
+        const name = `gone-${++made}.md`;
+        await writeFile(join(stage().notes, name), `Note ${made} is not needed.`);
+        notes.push(name);
+      }
+      await ask(stage().url, `GET /v2/crawler/crawl?domain_id=${domain_id}&mode=incremental&format=json`);
+    }
+    return { domain_id, document: notes.pop() ?? "" };
   };
   const erased = async (): Promise<Record<string, string>> => {
     const { domain_id = "", document = "" } = await another();
@@ -256,6 +263,15 @@ export function thingsOf(
     "/v2/describe": { act: ofDomain },
     "/v2/domains/certificates": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/certificates/get": { needs: ["domain_id"], act: verified },
+    "/v2/domains/feedback": { needs: ["domain_id"], act: ofDomain },
+    "/v2/domains/feedback/dismiss": {
+      needs: ["domain_id", "question"],
+      async act() {
+        const json = { domain_id: DOMAIN, question: `Is ${++made} odd?`, vote: "down" };
+        await post("/v2/feedback", { json });
+        return { domain_id: json.domain_id, question: json.question };
+      },
+    },
     "/v2/domains/questions": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/questions/ask": { needs: ["domain_id"], act: ofDomain },
     "/v2/domains/questions/add": { needs: ["domain_id", "question", "document"], act: asked },

@@ -59,6 +59,8 @@ export const ADDITIONS = [
   "- L(jh): `/v2/domains/generations/difference?domain_id={id}&from={number}&to={number}`",
   "- A(jh): `/v2/domains/generations/rollback?domain_id={id}&generation={number}&dry_run=false`",
   "- A(jh): `/v2/domains/generations/release?domain_id={id}&dry_run=false`",
+  "- L(jh): `/v2/domains/feedback?domain_id={id}` - What was asked in vain",
+  "- A(jh): `/v2/domains/feedback/dismiss?domain_id={id}&question={text}` - It is solved",
   "- L(jh): `/v2/domains/questions?domain_id={id}` - What readers of a domain ask",
   "- L(jh): `/v2/domains/questions/ask?domain_id={id}`",
   "- A(jh): `/v2/domains/questions/add?domain_id={id}&question={text}&document={path}&source_id={id}&words={text}`",
@@ -75,8 +77,8 @@ export const ADDITIONS = [
   "- L(r): `/v2/ingest/images/get?item_id={id}&image_id={id}&size=[full|thumbnail]` - A picture of a page",
 ] as const;
 
-/** Those that take bytes, which the notation has no letter for; they are tested where their bytes are. */
-export const WITH_BYTES = ["/v2/domains/uploads/put"] as const;
+/** Those that take bytes or a body and make nothing that is listed: the notation has no letter for them, and their own tests call them. */
+export const WITH_BYTES = ["/v2/domains/uploads/put", "/v2/feedback"] as const;
 
 /** Those that need a key, because from the first one on everybody has to bring one. */
 export const WITH_A_KEY = ["- L(jhu)C(j)D(j): `/v2/keys` - API keys, with which others come in"] as const;

@@ -22,6 +22,7 @@ import { planDeletion } from "../../src/engine/delete-domain.ts";
 import { createDocuments } from "../../src/engine/documents.ts";
 import { createQuestions } from "../../src/engine/edit-questions.ts";
 import { createFailures } from "../../src/engine/failures.ts";
+import { createFeedback } from "../../src/engine/feedback.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import { createCertificates } from "../../src/engine/kept-certificates.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
@@ -123,6 +124,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     audit: createAuditLog(join(folder, "audit")),
     answerModels: openAnswerModels({ config, folder: join(folder, "index"), use: async () => undefined, servers: [] }),
     answers: createAnswers({
+      noteNothing: async () => undefined,
       query: (request, asking) => script.query({ ...request, signal: asking?.signal }),
       writer: () => "",
       take: async () => ({ sentences: [], considered: [] }),
@@ -219,6 +221,13 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       versionOf: async () => undefined,
       revision: async () => "",
     },
+    feedback: createFeedback({
+      domains,
+      ledgers: openTestLedgers(join(folder, "crawler")),
+      now: () => new Date(),
+      failures: { list: async (domainId) => ({ domainId, sources: [], groups: [], acknowledged: [] }) },
+      leftOut: async () => 0,
+    }),
     failures: createFailures({
       domains,
       crawlerFolder: join(folder, "crawler"),

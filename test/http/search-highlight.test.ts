@@ -42,3 +42,26 @@ describe("passages", () => {
     assert.equal(await shown(across), "a <mark>bold word</mark> here");
   });
 });
+
+describe("what is shown of a passage", () => {
+  const plain = (text: string): string => withoutMarkup({ text, marks: [] }).text;
+
+  it("keeps the signs of code, and loses fences, headings and tags of templates", () => {
+    assert.equal(plain("# Title\n\nText"), "Title\n\nText");
+    assert.equal(plain("```yaml\n# only a comment\nkey: value # keep\n```"), "# only a comment\nkey: value # keep\n");
+    assert.equal(plain("## Setup\n\n~~~\n# not a heading\n~~~\n\n## Next"), "Setup\n\n# not a heading\n\nNext");
+    assert.equal(plain("{{< note >}}Careful{{< /note >}} and {% include x.html %}more"), "Careful and more");
+    assert.equal(plain("```\n{% raw %}\n```\n{% end %}"), "{% raw %}\n");
+    // A passage that begins, or ends, within code.
+    assert.equal(plain("# inside\nls\n```\n# Outside"), "# inside\nls\nOutside");
+    assert.equal(plain("# Outside\n```sh\n# inside"), "Outside\n# inside");
+  });
+
+  it("moves marks with the text", () => {
+    const text = "```sh\n# Install it\n```";
+    const start = text.indexOf("Install");
+    const shown = withoutMarkup({ text, marks: [{ start, end: start + 7 }] });
+    const [mark] = shown.marks;
+    assert.equal(shown.text.slice(mark?.start, mark?.end), "Install");
+  });
+});

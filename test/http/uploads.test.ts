@@ -145,6 +145,40 @@ describe("uploads", () => {
     assert.equal((await found("form")).length, 2);
   });
 
+  it("keeps nothing of a form's file that ends in the middle, whoever ended it, and goes on", async () => {
+    const before = await onDisk();
+    const part = (name: string, text: string): string =>
+      `--zz\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\n\r\n${text}`;
+    const send = async (body: string): Promise<Reply["json"]> => {
+      const headers = { "content-type": "multipart/form-data; boundary=zz" };
+      const response = await fetch(`${server.url}${PUT}&path=cut`, { method: "POST", headers, body });
+      return (await response.json()) as Reply["json"];
+    };
+    for (const body of ["--zz", "no form", part("half.md", "The beginning of"), part("", "The beginning of")]) {
+      const answer = await send(body);
+      assert.equal(answer["ok"], false, body);
+      assert.match(String(answer["error"]), /ended early|did not come whole/, body);
+    }
+    assert.deepEqual(await onDisk(), before);
+    const both = await send(`${part("whole.md", "A wholesome file.")}\r\n${part("half.md", "The beginning of")}`);
+    assert.deepEqual(
+      [both["ok"], both["error"]],
+      [false, "'cut/half.md' did not come whole, and nothing of it is kept."],
+    );
+    assert.equal((await found("wholesome")).length, 1);
+    const { port, hostname } = new URL(server.url);
+    await new Promise<void>((resolve) => {
+      const headers = { "content-type": "multipart/form-data; boundary=zz", "content-length": 1_000_000 };
+      const sending = request({ host: hostname, port, method: "POST", path: `${PUT}&path=cut`, headers });
+      sending.on("error", () => resolve());
+      sending.on("close", () => resolve());
+      sending.write(part("gone.md", "The beginning of"), () => setImmediate(() => sending.destroy()));
+    });
+    assert.equal((await put("after.md", "What comes afterwards."))["error"], "");
+    assert.ok(!(await onDisk()).some((name) => /gone|half/.test(name)));
+    assert.deepEqual(await found("beginning"), []);
+  });
+
   it("erases them from their folder, too, and does not take them back", async () => {
     await put("secret.md", "The secret is zyxquor.");
     const erased = await ask(server.url, "POST /v2/documents/erase?domain_id=DESK&document=secret.md");
@@ -155,11 +189,13 @@ describe("uploads", () => {
   });
 
   it("goes with the domain when that is renamed", async () => {
+    const { length } = await server.app.uploads.list(DESK);
+    assert.ok(length > 2);
     const renamed = await ask(server.url, "PUT /v2/domains/update?domain_id=DESK", { json: { domain_id: "BUREAU" } });
     assert.equal(renamed.json["error"], "", renamed.text);
     const crawled = await ask(server.url, "GET /v2/crawler/crawl?domain_id=BUREAU&mode=incremental");
     assert.equal(crawled.json["error"], "");
-    assert.equal((await server.app.uploads.list(parseDomainId("BUREAU"))).length, 3);
+    assert.equal((await server.app.uploads.list(parseDomainId("BUREAU"))).length, length);
     const ferries = await server.app.query({
       text: "ferry",
       limit: 5,

@@ -140,6 +140,10 @@ async function assertTakenOver(t: TestContext, where: MembersPlace, openRegistry
     member("p5", { unlinkedCount: 2 }),
   );
   await members.change(pages, () => undefined);
+  const { earlierMembers } = openRegistry();
+  const domains: DomainId[] = [];
+  await earlierMembers.handOver([DEMO, HEIR], async (page) => void domains.push(...page.map((one) => one.domainId)));
+  assert.deepEqual([domains, await earlierMembers.isEmpty()], [[], false], "of a domain that is gone, nothing is read");
   await mkdir(join(where.crawlerFolder, HEIR, "04_web"), { recursive: true });
   await other.renameDomain({ from: GONE, to: HEIR });
   assert.deepEqual(
@@ -168,8 +172,8 @@ test("members are taken over by the next who asks when somebody was killed on th
   const { earlierMembers } = registry;
   const ledgers = openTestLedgers(where.crawlerFolder, undefined, {
     ...earlierMembers,
-    handOver: (take) =>
-      earlierMembers.handOver(async (page) => {
+    handOver: (domains, take) =>
+      earlierMembers.handOver(domains, async (page) => {
         await take(page);
         throw new Error("killed");
       }),

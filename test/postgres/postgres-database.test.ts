@@ -176,7 +176,7 @@ test("trouble with the connection is told in a sentence without the password", a
   const cases: [url: string, says: RegExp][] = [
     [wrong((at) => (at.password = "guessed-word")), /reach PostgreSQL at 127\.0\.0\.1:\d+\/test1: .*password is wrong/],
     [wrong((at) => (at.pathname = "/elsewhere")), /there is no such database/],
-    [wrong((at) => (at.port = "1")), /127\.0\.0\.1:1\/test1: nobody listens there/],
+    [wrong((at) => (at.port = "1")), /127\.0\.0\.1:1\/test1: connection refused/],
   ];
   for (const [bad, says] of cases) {
     const broken = openPostgres(bad);

@@ -1,5 +1,6 @@
 // A managed identity opens blob storage, registry and queue.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage } from "node:http";
@@ -7,6 +8,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import { BlobServiceClient } from "@azure/storage-blob";
 import forge from "node-forge";
 import { findManagedIdentity } from "../../src/lib/azure.ts";
@@ -63,6 +65,36 @@ test("the identity that Azure gave this machine is asked for a token for storage
 test("an identity that gets no token is none", async () => {
   status = 400;
   assert.equal(await findManagedIdentity("99999999-2222-3333-4444-555555555555"), undefined);
+});
+
+test("the metadata service of a machine is asked, also where a cluster has it elsewhere", async () => {
+  const heard: (readonly [string | undefined, string | null])[] = [];
+  const metadata = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://host");
+    const isAsked = request.headers["metadata"] === "true";
+    if (isAsked) heard.push([pathname, searchParams.get("resource")]);
+    const expires_on = String(Math.floor(Date.now() / 1000) + 3600);
+    const token = { access_token: "a token of the cluster", expires_on, expires_in: "3600", token_type: "Bearer" };
+    response
+      .writeHead(isAsked ? 200 : 400, { "content-type": "application/json" })
+      .end(JSON.stringify(isAsked ? { ...token, resource: "https://storage.azure.com" } : {}));
+  });
+  metadata.listen(0, "127.0.0.1");
+  await once(metadata, "listening");
+  const host = `http://127.0.0.1:${(metadata.address() as AddressInfo).port}`;
+  // What a process found once is the source of its tokens.
+  const module = JSON.stringify(import.meta.resolve("../../src/lib/azure.ts"));
+  const ask = `import { findManagedIdentity } from ${module}; console.log((await (await findManagedIdentity(""))?.getToken())?.token);`;
+  const { IDENTITY_ENDPOINT: _, IDENTITY_HEADER: __, ...others } = process.env;
+  const env = { ...others, AZURE_POD_IDENTITY_AUTHORITY_HOST: host };
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", ask], { env });
+    assert.equal(stdout.trim(), "a token of the cluster");
+    assert.deepEqual(heard[0], ["/metadata/identity/oauth2/token/", "https://storage.azure.com"]);
+  } finally {
+    metadata.closeAllConnections();
+    metadata.close();
+  }
 });
 
 test("registry, queue, snapshots and single blobs are opened with it, where a connection string has no key", async () => {

@@ -185,11 +185,15 @@ interface Fault {
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   reset: { play: (socket) => socket.resetAndDestroy(), outcome: "unavailable", reason: /reset|closed/ },
-  closed: { play: (socket) => socket.destroy(), outcome: "unavailable", reason: /closed before an answer/ },
+  closed: {
+    play: (socket) => socket.destroy(),
+    outcome: "unavailable",
+    reason: /closed before the answer was complete/,
+  },
   "closed within the headers": {
     play: (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-"),
     outcome: "unavailable",
-    reason: /closed before an answer/,
+    reason: /closed before the answer was complete/,
   },
   silent: { play: () => undefined, outcome: "unavailable", reason: /no answer within the time limit/ },
   "headers drop by drop": {

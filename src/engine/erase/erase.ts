@@ -15,6 +15,7 @@ import { plural } from "../../lib/text.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER } from "../../mirror/layout.ts";
 import { hashCertificate } from "../certificate.ts";
+import { partsFor } from "../dry-run.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
 import { waitForLease, whileHeld } from "../with-ledger.ts";
@@ -74,11 +75,12 @@ const EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
  * Removes documents from every place of PLACES and blocks them from being crawled again. Intent first: from the moment the items are
  * in the list of erased items, crawls leave them out, and an erasing that is killed is finished by the next crawl or maintenance.
  */
-export async function erase(request: EraseRequest, parts: EngineParts, job: JobContext): Promise<EraseResult> {
+export async function erase(request: EraseRequest, all: EngineParts, job: JobContext): Promise<EraseResult> {
+  const parts = partsFor(all, job);
   const { domainId, copies: withCopies, reason, by } = request;
   checkWanted(request);
   await refuseWhileRenamed(parts.domainsFolder, domainId);
-  if (!job.dryRun) await finishErasures(domainId, parts, job);
+  await finishErasures(domainId, parts, job);
   const domain = await readDomain(domainId, parts, job);
   const own = await openDomain(domain, parts, job);
   const found = await findItems(domain, request, own.stores.find(({ isOwn }) => isOwn)?.index, parts);
@@ -135,6 +137,7 @@ export async function erase(request: EraseRequest, parts: EngineParts, job: JobC
 
 /** Finishes what was interrupted. The caller must hold no lease of the domain's sources. */
 export async function finishErasures(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<void> {
+  if (job.dryRun) return;
   const { erased } = await parts.erasures.read(domainId);
   const open = Map.groupBy(
     erased.filter(({ finishedAt }) => finishedAt === ""),

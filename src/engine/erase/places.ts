@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Dirent } from "node:fs";
-import { opendir, readFile, rm } from "node:fs/promises";
+import { opendir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { Converter } from "../../contracts/converter.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import { ConflictError } from "../../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../../contracts/ids.ts";
@@ -12,10 +13,9 @@ import type { Index } from "../../contracts/search-index.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { namesIn, pathExists, removeEmptyFolders } from "../../lib/file-system.ts";
-import { isInFile, maskInFile, WordFinder } from "../../lib/mask-file.ts";
-import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
-import { PRIVATE_FOLDER, sourceFolder, UPLOADING_FOLDER } from "../../mirror/layout.ts";
-import { Mirror } from "../../mirror/mirror.ts";
+import { isInFile, WordFinder } from "../../lib/mask-file.ts";
+import { PRIVATE_FOLDER, UPLOADING_FOLDER } from "../../mirror/layout.ts";
+import type { Mirror } from "../../mirror/mirror.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { deleteItem } from "../ingest/remove-items.ts";
 import { folderOfRun } from "../with-ledger.ts";
@@ -84,6 +84,7 @@ export const PLACES: readonly ErasedPlace[] = [
     covers: ["domains/<DOMAIN_ID>/questions.json", "domains/<DOMAIN_ID>/question-runs.json"],
     erase: eraseQuestions,
   },
+  { name: "feedback", covers: ["ledger.feedback"], erase: eraseFeedback },
   { name: "logs of jobs", covers: ["jobs/<router>/"], erase: maskJobs },
   { name: "audit log", covers: ["audit/YYYY-MM.jsonl"], erase: maskAudit },
   {
@@ -146,7 +147,7 @@ export const PLACES: readonly ErasedPlace[] = [
 ];
 
 /** Certificates are signed, so one that names the item goes as a whole: the receipt has its hash, which the next one names. */
-async function eraseCertificates({ words }: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {
+async function eraseCertificates({ words }: LeavingItem, { domain, parts }: PlaceContext): Promise<PlaceResult> {
   const folder = join(parts.domainsFolder, domain.domainId, "certificates");
   const finder = new WordFinder(words);
   const left: string[] = [];
@@ -161,7 +162,7 @@ async function eraseCertificates({ words }: LeavingItem, { domain, parts, job }:
     left.push(
       `The certificate ${name} (sha256:${hash}) named it and was removed: the next one goes on from that hash.`,
     );
-    if (!job.dryRun) await rm(path);
+    await parts.erasing.removePath(path);
   }
   return { removed, left };
 }
@@ -187,7 +188,7 @@ async function eraseQuestions(item: LeavingItem, { domain, parts, job }: PlaceCo
   const isLost = (one: LostQuestion): boolean => names.has(one.question) || isOf(one);
   const lost = runs.flatMap((run) => run.lost.filter(isLost));
   const removed = asked.length + lost.length;
-  if (job.dryRun || removed === 0) return { removed };
+  if (removed === 0) return { removed };
   // Crawls and the audit log name the questions. First there, then what came of them: it is all found by the questions.
   const texts = [...new Set([...names, ...lost.map(({ question }) => question)])];
   await parts.erasing.maskLogs("jobs", domainId, texts, job);
@@ -201,6 +202,20 @@ async function eraseQuestions(item: LeavingItem, { domain, parts, job }: PlaceCo
     questions: set.questions.filter((one) => !isOf(one)),
   }));
   return { removed };
+}
+
+/** Questions and answers that name it, cite it or quote it. */
+async function eraseFeedback(item: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {
+  const { feedback } = parts.ledgers;
+  const rows = await feedback.of(domain.domainId);
+  if (rows.length === 0) return { removed: 0 };
+  const quotes = await item.quotes();
+  const cited = new Set<string>(item.fileIds);
+  const named = rows.filter(
+    ({ question, answer, fileIds }) => fileIds.some((id) => cited.has(id)) || quotes.isIn(`${question}\n${answer}`),
+  );
+  const ids = named.map(({ id }) => id);
+  return { removed: job.dryRun ? ids.length : await feedback.remove(domain.domainId, ids) };
 }
 
 async function maskJobs({ words }: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {
@@ -218,29 +233,25 @@ async function eraseAnswers(item: LeavingItem, { parts, job }: PlaceContext): Pr
 }
 
 /** Text files of earlier layouts, and files that were set aside because they could not be read. */
-async function maskCopies(item: LeavingItem, { domain, parts, job }: PlaceContext): Promise<PlaceResult> {
+async function maskCopies(item: LeavingItem, { domain, parts }: PlaceContext): Promise<PlaceResult> {
   const finder = new WordFinder(item.words);
   const source = folderOfRun(item.run, parts);
   const [before, backups] = [join(source, PRIVATE_FOLDER, "before-ledger"), join(source, "backup")];
   const ofDomain = join(parts.domainsFolder, domain.domainId);
   let removed = 0;
   for await (const path of filesBelow(before, backups, join(ofDomain, PRIVATE_FOLDER))) {
-    removed += (await maskOne(path, finder, job)) ? 1 : 0;
+    removed += (await parts.erasing.maskFile(path, finder)) ? 1 : 0;
   }
   for (const folder of [source, ofDomain]) {
     for (const name of (await namesIn(folder)).filter((one) => one.includes(".corrupt-"))) {
-      removed += (await maskOne(join(folder, name), finder, job)) ? 1 : 0;
+      removed += (await parts.erasing.maskFile(join(folder, name), finder)) ? 1 : 0;
     }
   }
   for await (const folder of foldersCalled(item.itemId, backups)) {
     removed += 1;
-    if (!job.dryRun) await rm(folder, { recursive: true, force: true });
+    await parts.erasing.removePath(folder);
   }
   return { removed };
-}
-
-async function maskOne(path: string, finder: WordFinder, { dryRun }: JobContext): Promise<boolean> {
-  return dryRun ? await isInFile(path, finder) : (await maskInFile(path, finder)) > 0;
 }
 
 async function eraseUploads(item: LeavingItem, { stores, parts, job }: PlaceContext): Promise<PlaceResult> {
@@ -253,23 +264,22 @@ async function eraseUploads(item: LeavingItem, { stores, parts, job }: PlaceCont
     }
   }
   const storeIds = stores.map(({ storeId }) => storeId);
-  if (!job.dryRun) await eraseUploads.call(parts.backend, [...files], storeIds, job.signal);
+  await eraseUploads.call(parts.backend, [...files], storeIds, job.signal);
   return { removed: files.size };
 }
 
 /** Of sources that were uploaded to us, the file itself: there is no other source; and what came of uploads that did not end. */
-async function eraseUploaded({ run, itemId }: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
+async function eraseUploaded({ run, itemId }: LeavingItem, { parts }: PlaceContext): Promise<PlaceResult> {
   const { uploads } = run.config.kind;
   if (!uploads?.holds(run.config)) return { removed: 0 };
   const ledger = await parts.ledgers.open(run, { readOnly: true });
   const path = (await ledger.manifest.find([itemId])).get(itemId)?.path;
   const file = path === undefined ? undefined : await uploads.find(run, path);
-  if (!job.dryRun) {
-    const top = uploads.folderOf(run.domainId);
-    if (file) await rm(file, { force: true });
-    if (file) await removeEmptyFolders(dirname(file), top);
-    await rm(join(dirname(top), PRIVATE_FOLDER, UPLOADING_FOLDER), { recursive: true, force: true });
-  }
+  const top = uploads.folderOf(run.domainId);
+  if (file) await parts.erasing.removePath(file);
+  // What is not removed keeps its folder.
+  if (file) await removeEmptyFolders(dirname(file), top);
+  await parts.erasing.removePath(join(dirname(top), PRIVATE_FOLDER, UPLOADING_FOLDER));
   return { removed: file ? 1 : 0 };
 }
 
@@ -284,20 +294,19 @@ async function eraseFromIndex({ run, itemId }: LeavingItem, { stores, job }: Pla
   return { removed, generations };
 }
 
-async function eraseFromMirror({ run, itemId }: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
-  const mirror = new Mirror(parts.crawlerFolder, sourceFolder(run.domainId, run.config));
+async function eraseFromMirror({ run, itemId }: LeavingItem, { parts }: PlaceContext): Promise<PlaceResult> {
+  const mirror = parts.openMirror(run);
+  const converter = parts.openConverter(run);
   if (!(await pathExists(mirror.folder))) return { removed: 0 };
   const ledger = await parts.ledgers.open(run, { readOnly: true });
   const entry = await ledger.get(itemId);
-  const files = await filesOf(entry, run, mirror);
-  const shared = entry?.mirrored && sharedOriginal(entry, run, mirror, files.originals);
-  if (!job.dryRun) {
-    // Partial downloads, and files between two paths.
-    await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
-    await mirror.dropWaiting(itemId);
-    for (const file of files.own) await mirror.remove(file);
-    await shared?.leaveOut();
-  }
+  const files = await filesOf(entry, converter, mirror);
+  const shared = entry?.mirrored && sharedOriginal(entry, converter, mirror, files.originals);
+  // Partial downloads, and files between two paths.
+  await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
+  await mirror.dropWaiting(itemId);
+  for (const file of files.own) await mirror.remove(file);
+  await shared?.leaveOut();
   return { removed: files.own.length + (shared ? 1 : 0) };
 }
 
@@ -310,11 +319,10 @@ interface FilesOfItem {
 /** Its file, in whatever folder it may be, and its original unless other items share that. */
 async function filesOf(
   entry: LedgerEntry | undefined,
-  { config: { kind } }: SourceRun,
+  converter: Converter | undefined,
   mirror: Mirror,
 ): Promise<FilesOfItem> {
   const own = new Set<string>();
-  const converter = kind.openConverter?.();
   const originals = converter ? mirror.originalsAmong((await mirror.scan()).keys()) : new Set<string>();
   for (const file of [entry?.mirrored?.file, entry?.indexed?.file]) {
     if (!file || !mirror.owns(file)) continue;
@@ -332,11 +340,10 @@ async function filesOf(
 /** The export of a list, of which the item is a row. */
 function sharedOriginal(
   { itemId, mirrored }: LedgerEntry,
-  { config: { kind } }: SourceRun,
+  converter: Converter | undefined,
   mirror: Mirror,
   originals: ReadonlySet<string>,
 ): { leaveOut(): Promise<void> } | undefined {
-  const converter = kind.openConverter?.();
   if (!mirrored || !converter?.leaveOut) return undefined;
   const item = { ...mirrored, itemId };
   const path = converter.originalPath(item, mirror.relativePath(mirrored.file), originals);
@@ -344,20 +351,20 @@ function sharedOriginal(
   return { leaveOut: async () => converter.leaveOut?.(mirror.absolute(mirror.originalFile(path)), [item]) };
 }
 
-async function eraseFromKnowledge({ run, itemId }: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
+async function eraseFromKnowledge({ run, itemId }: LeavingItem, { parts }: PlaceContext): Promise<PlaceResult> {
   if (!run.config.kind.abilities.keepsTexts) return { removed: 0 };
-  const knowledge = new KnowledgeBase(folderOfRun(run, parts));
+  const knowledge = parts.openKnowledge(run);
   const versions = (await knowledge.history(itemId)).length;
-  if (!job.dryRun) await knowledge.remove(itemId);
+  await knowledge.remove(itemId);
   return { removed: versions };
 }
 
 /** Clones of repositories: made anew by the next crawl. */
-async function eraseCaches({ run }: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
+async function eraseCaches({ run }: LeavingItem, { parts }: PlaceContext): Promise<PlaceResult> {
   const cache = join(folderOfRun(run, parts), PRIVATE_FOLDER, "tree");
   const names = await namesIn(cache);
   if (names.length === 0) return { removed: 0 };
-  if (!job.dryRun) await rm(cache, { recursive: true, force: true });
+  await parts.erasing.removePath(cache);
   return {
     removed: names.length,
     left: [
@@ -367,10 +374,7 @@ async function eraseCaches({ run }: LeavingItem, { parts, job }: PlaceContext): 
 }
 
 /** The record of an address and of those that lead to it, with documents, snapshots and pictures; unless another domain has it. */
-async function eraseFromRegistry(
-  { run, itemId, words }: LeavingItem,
-  { parts, job }: PlaceContext,
-): Promise<PlaceResult> {
+async function eraseFromRegistry({ run, itemId, words }: LeavingItem, { parts }: PlaceContext): Promise<PlaceResult> {
   if (!run.config.kind.abilities.registersAddresses) return { removed: 0 };
   const repository = parts.itemRepository();
   const { registry, members, documents } = repository;
@@ -383,18 +387,16 @@ async function eraseFromRegistry(
   for (const id of ids) {
     const all = await members.of(id);
     const others = all.filter(({ domainId }) => domainId !== run.domainId);
-    if (!job.dryRun)
-      await members.change(
-        all.filter((one) => !others.includes(one)),
-        () => undefined,
-      );
+    await members.change(
+      all.filter((one) => !others.includes(one)),
+      () => undefined,
+    );
     if (others.length > 0) {
       left.push("Another domain has the same address: its record, document and pictures stay.");
       continue;
     }
     const found = await registry.get(id);
     if (found) removed += 1;
-    if (job.dryRun) continue;
     const warn = (sentence: string): void => void left.push(sentence);
     if (found && !(await deleteItem(id, found.version, repository, warn))) {
       throw new ConflictError(`Item '${id}' is being visited. Erase it again when that is over.`);
@@ -408,7 +410,7 @@ async function eraseFromRegistry(
     for (const { item, version } of page) {
       if (!item.http.redirectChain.some((address) => finder.isIn(Buffer.from(address)))) continue;
       removed += 1;
-      if (!job.dryRun) await registry.put({ ...item, http: { ...item.http, redirectChain: [] } }, version);
+      await registry.put({ ...item, http: { ...item.http, redirectChain: [] } }, version);
     }
   }
   return { removed, left: [...new Set(left)] };
@@ -419,7 +421,7 @@ async function eraseFromLedger(item: LeavingItem, { domain, stores, parts, job }
   const { run, itemId, words } = item;
   const { ledgers } = parts;
   const known = await ledgers.traces(run, itemId);
-  if (job.dryRun || !known) return { removed: known?.rows ?? 0 };
+  if (!known) return { removed: 0 };
   if (await pathExists(folderOfRun(run, parts))) {
     const ledger = await ledgers.open(run, { readOnly: false, step: "download" });
     ledger.put(itemId, { seen: null, mirrored: null, indexed: null });

@@ -52,14 +52,14 @@ type RegistryParts = Pick<EngineParts, "itemRepository" | "domains" | "backend">
  */
 export function keepUnregistered(
   source: Source,
-  { run, request, ledger, job }: Pick<SourceStep, "run" | "request" | "ledger" | "job">,
+  { run, request, ledger }: Pick<SourceStep, "run" | "request" | "ledger">,
   parts: RegistryParts,
 ): Source {
   if (!isOfRegistered(run)) return source;
   return {
     ...source,
     async *list(signal): Listing {
-      if (!job.dryRun) await restoreMembers(run, ledger, parts, signal);
+      await restoreMembers(run, ledger, parts, signal);
       const completeness = yield* source.list(signal);
       if (request.confirmDeletes) return completeness;
       const lost = await findUnregistered(run, ledger, parts.itemRepository());

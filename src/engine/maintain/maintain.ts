@@ -9,15 +9,15 @@ import type { SourceRun } from "../../contracts/source-kind.ts";
 import { namesIn } from "../../lib/file-system.ts";
 import { plural } from "../../lib/text.ts";
 import { bytesBelow } from "../../mirror/bytes-below.ts";
-import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
 import { garbage, purge } from "../../plan/removals.ts";
+import { partsFor } from "../dry-run.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { finishErasures } from "../erase/erase.ts";
 import { describeWaiting, isFree, isKnown, type OpenTree, purgeMissingOf, slices, withTree } from "../purge-missing.ts";
 import { readDomain } from "../read-domain.ts";
 import { finishRenames, waitingJob } from "../rename-domain.ts";
 import { findRetired, sharesId } from "../retired-sources.ts";
-import { folderOfRun, withLedger } from "../with-ledger.ts";
+import { withLedger } from "../with-ledger.ts";
 import { type FreedKind, type FreedThing, type MaintenanceResult, MaintenanceTally } from "./maintenance-result.ts";
 
 export interface MaintenanceRequest {
@@ -57,9 +57,10 @@ interface MaintainedIndex {
  */
 export async function maintain(
   request: MaintenanceRequest,
-  parts: MaintenanceParts,
+  all: MaintenanceParts,
   job: JobContext,
 ): Promise<MaintenanceResult> {
+  const parts = partsFor(all, job);
   const tally = new MaintenanceTally(job);
   const maintenance: Maintenance = { request, parts, job, tally };
   for (const domainId of await domainsOf(maintenance)) {
@@ -104,13 +105,13 @@ async function removeOldPlans({ domainId }: Domain, { parts, job, tally }: Maint
   for (const plan of await parts.ledgers.plans.list(domainId)) {
     if (plan.madeAt >= before) continue;
     await job.checkpoint();
-    if (!job.dryRun) await parts.ledgers.plans.discard(plan);
+    await parts.ledgers.plans.discard(plan);
     tally.add({ kind: "plans", domain_id: domainId, source_id: "", what: plan.planId, bytes: 0 });
   }
 }
 
 async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise<void> {
-  if (!maintenance.job.dryRun) await finishErasures(domain.domainId, maintenance.parts, maintenance.job);
+  await finishErasures(domain.domainId, maintenance.parts, maintenance.job);
   await removeOldPlans(domain, maintenance);
   const opened = await openIndex(domain, maintenance);
   const { parts, job } = maintenance;
@@ -123,7 +124,7 @@ async function maintainDomain(domain: Domain, maintenance: Maintenance): Promise
     );
   }
   if (!opened.index?.retained) return;
-  const pace = { dryRun: job.dryRun, checkpoint: () => job.checkpoint() };
+  const pace = { checkpoint: () => job.checkpoint() };
   const { documents, texts, bytes } = await opened.index.retained.collectGarbage(pace);
   maintenance.tally.addMany("index_leftovers", documents + texts, bytes);
 }
@@ -155,7 +156,7 @@ async function sweepUploads({ parts, job, tally }: Maintenance): Promise<void> {
   const { domains } = await parts.domains.list();
   const stores = domains.flatMap(({ vectorStoreId }) => vectorStoreId || []);
   const watch = { signal: job.signal, report: (line: string): void => job.log(line) };
-  const pace = { dryRun: job.dryRun, checkpoint: () => job.checkpoint() };
+  const pace = { checkpoint: () => job.checkpoint() };
   const { removed, unknown } = await parts.backend.sweepUploads({ stores, ...pace, ...watch });
   for (const { fileId, bytes } of removed) {
     tally.add({ kind: "uploads", domain_id: "", source_id: "", what: fileId, bytes });
@@ -171,7 +172,7 @@ const ASKED_AT_ONCE = 1000;
 async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance: Maintenance): Promise<void> {
   const { parts, job, tally } = maintenance;
   if (!(await isKnown(run, parts))) {
-    for await (const _ of new KnowledgeBase(folderOfRun(run, parts)).list()) {
+    for await (const _ of parts.openKnowledge(run).list()) {
       const whose = `Source '${run.config.sourceId}' of domain '${run.domainId}'`;
       return tally.leave(`${whose} has no manifest, so its knowledge base was left alone. A crawl makes one.`);
     }
@@ -188,7 +189,7 @@ async function maintainTree(run: SourceRun, opened: MaintainedIndex, maintenance
     // Last, so that the steps before see the same state as in a dry run.
     if (opened.isUsable) await purgeExpired(opened.index, work);
   });
-  if (!job.dryRun) await parts.ledgers.exportManifest(run);
+  await parts.ledgers.exportManifest(run);
 }
 
 async function purgeExpired(index: Index | undefined, { tree, parts, tally }: MaintainedTree): Promise<void> {
@@ -207,14 +208,14 @@ async function pruneEntries({ tree, parts, job, tally }: MaintainedTree): Promis
   const { knowledge } = tree;
   for await (const page of manifest.withStatus("deleted")) {
     const { go: over } = purge(page, wait);
-    if (!job.dryRun) await forgetMetadata(over, tree, parts);
+    await forgetMetadata(over, tree, parts);
     for (const { docId, path } of over) {
       await job.checkpoint();
-      const bytes = await (job.dryRun ? knowledge.size(docId) : knowledge.remove(docId));
-      if (!job.dryRun) manifest.drop(docId);
+      const bytes = await knowledge.remove(docId);
+      manifest.drop(docId);
       tally.add(thing("manifest_entries", tree, path, bytes));
     }
-    if (!job.dryRun) await manifest.flush();
+    await manifest.flush();
   }
 }
 
@@ -229,11 +230,11 @@ async function forgetMetadata(
 }
 
 /** The lease guarantees that no run uses the staging folder. */
-async function sweepStaging({ tree, job, tally }: MaintainedTree): Promise<void> {
+async function sweepStaging({ tree, tally }: MaintainedTree): Promise<void> {
   const staging = join(tree.folder, ".staging");
   const left = await namesIn(staging);
   const sizes = await Promise.all(left.map((name) => bytesBelow(join(staging, name))));
-  if (!job.dryRun) await tree.knowledge.recover();
+  await tree.knowledge.recover();
   for (const [at, name] of left.entries()) tally.add(thing("staging", tree, name, sizes[at] ?? 0));
 }
 
@@ -251,7 +252,7 @@ async function sweepFolders({ tree, request, parts, job, tally }: MaintainedTree
   if (held) tally.problem(`${plural(orphans.length, "folder")} of ${nameOf(tree)} stayed: ${held}`);
   for (const docId of go) {
     await job.checkpoint();
-    const bytes = await (job.dryRun ? tree.knowledge.size(docId) : tree.knowledge.remove(docId));
+    const bytes = await tree.knowledge.remove(docId);
     tally.add(thing("document_folders", tree, docId, bytes));
   }
 }
@@ -269,16 +270,14 @@ async function pruneVersions({ tree, parts, job, tally }: MaintainedTree): Promi
   for await (const page of manifest.entries()) {
     for (const entry of page.filter(isPruned)) {
       await job.checkpoint();
-      const { removed, bytes } = await tree.knowledge.prune(entry.docId, parts.retention, now, { dryRun: true });
-      if (removed.length === 0) continue;
-      if (!job.dryRun) {
-        const versions = entry.versions.filter(({ versionId }) => !removed.includes(versionId));
-        manifest.put({ ...entry, versions });
-        await manifest.flush();
-        await tree.knowledge.prune(entry.docId, parts.retention, now);
-      }
-      tally.addMany("versions", removed.length, bytes);
-      job.log(`${entry.path}: ${plural(removed.length, "earlier version")} beyond what is kept.`);
+      const outdated = await tree.knowledge.outdated(entry.docId, parts.retention, now);
+      if (outdated.versions.length === 0) continue;
+      const versions = entry.versions.filter(({ versionId }) => !outdated.versions.includes(versionId));
+      manifest.put({ ...entry, versions });
+      await manifest.flush();
+      await tree.knowledge.prune(entry.docId, parts.retention, now);
+      tally.addMany("versions", outdated.versions.length, outdated.bytes);
+      job.log(`${entry.path}: ${plural(outdated.versions.length, "earlier version")} beyond what is kept.`);
     }
   }
 }
@@ -301,15 +300,14 @@ async function sweepIndex(index: Index, work: MaintainedTree): Promise<void> {
   if (held) {
     return tally.problem(`${plural(orphans.length, "document")} in the index of ${nameOf(tree)} stayed: ${held}`);
   }
-  const { dryRun } = work.job;
-  if (!dryRun && visible.items.length > 0) await removeVisible(index, visible.items, work);
+  if (visible.items.length > 0) await removeVisible(index, visible.items, work);
   for (const docId of visible.items) tally.add(thing("index_documents", tree, docId, 0));
   const { sourceId } = tree.run.config;
   let shown = 0;
   for (const some of slices(hidden.items)) {
-    const kept = new Set(await index.retained?.purge(sourceId, some, { dryRun }));
+    const kept = new Set(await index.retained?.purge(sourceId, some));
     // They cannot be recognised if they return, so nothing is retained for that.
-    if (!dryRun) await index.retained?.endGracePeriod(sourceId, [...kept]);
+    await index.retained?.endGracePeriod(sourceId, [...kept]);
     for (const docId of some) if (!kept.has(docId)) tally.add(thing("index_documents", tree, docId, 0));
     shown += kept.size;
   }

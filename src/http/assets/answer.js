@@ -8,6 +8,8 @@ function write(block) {
   const events = new EventSource(block.dataset.stream);
   const said = part("said").textContent;
   let list;
+  const vote = block.querySelector("[data-vote]");
+  for (const name of ["answer", "file_ids"]) if (vote) vote.elements[name].value = "";
   part("ask")?.remove();
   part("said").textContent = `${block.dataset.writer} is writing …`;
   const end = (text) => {
@@ -20,7 +22,9 @@ function write(block) {
       list.className = "sentences";
       part("sentences").replaceChildren(list);
     }
-    list.append(itemOf(JSON.parse(data)));
+    const sentence = JSON.parse(data);
+    list.append(itemOf(sentence));
+    takeForVote(block, sentence);
   });
   events.addEventListener("end_json", ({ data }) => {
     const { result } = JSON.parse(data);
@@ -41,6 +45,17 @@ function write(block) {
     );
   });
   events.addEventListener("error", () => end(list ? "The answer broke off." : said));
+}
+
+/** A vote is about what is shown. */
+function takeForVote(block, { text, sources }) {
+  const vote = block.querySelector("[data-vote]");
+  if (!vote) return;
+  const { answer, file_ids: files } = vote.elements;
+  answer.value = `${answer.value} ${text}`.trim();
+  files.value = [...new Set([...files.value.split(","), ...sources.map(({ file_id }) => file_id)])]
+    .filter(Boolean)
+    .join();
 }
 
 /** Texts come from a model and from documents: they are set as text. */

@@ -35,6 +35,7 @@ export function answerEndpoints({ answerModels }: App): Endpoint[] {
       description:
         "Lets a language model of this machine write the answers, at once and after a restart; without a model, answers are quotes again. Settings that name a model win.",
       changes: "Writes, or deletes, index/answer-model.json.",
+      destroys: ({ dry_run }) => !dry_run,
       role: "admin",
       query: {
         server: withDefault(text, "", "Ollama or LM Studio."),

@@ -96,6 +96,8 @@ function limits(app: App): Endpoint {
     description:
       "Says when a crawl answers too badly: the share of answered questions falls by more than max_drop percentage points, and at least min_lost fewer are answered.",
     changes: "domains/<domain_id>/questions.json",
+    // They hold a crawl back: a link must not widen them.
+    destroys: () => true,
     query: {
       domain_id,
       max_drop: optional(wholeNumber({ from: 0, to: 100 }), "Percentage points."),

@@ -123,6 +123,8 @@ async function putForm({ uploads }: App, id: DomainId, folder: string, { content
   let last: Promise<void> = Promise.resolve();
   const form = openForm(header("content-type") ?? "");
   form.on("file", (_field, stream, { filename }) => {
+    // A form that ends early fails its file, perhaps before anybody reads it.
+    stream.on("error", () => undefined);
     const name = filename ?? "";
     // Forms have an empty file where none was chosen.
     if (name === "") return void stream.resume();
@@ -132,7 +134,8 @@ async function putForm({ uploads }: App, id: DomainId, folder: string, { content
         const { isNew, bytes } = await uploads.put(id, path, stream);
         stored.push({ path, is_new: isNew, bytes });
       } catch (error) {
-        stored.push({ path, is_new: false, bytes: 0, error: explain(error) });
+        const reason = stream.errored ? `'${path}' did not come whole, and nothing of it is kept.` : explain(error);
+        stored.push({ path, is_new: false, bytes: 0, error: reason });
         stream.resume();
       }
     });
@@ -141,7 +144,8 @@ async function putForm({ uploads }: App, id: DomainId, folder: string, { content
   try {
     await pipeline(Readable.fromWeb(content as ReadableStream), form);
   } catch (cause) {
-    throw new BadInputError("The form ended early, or is no valid form.", { cause });
+    await last;
+    if (stored.length === 0) throw new BadInputError("The form ended early, or is no valid form.", { cause });
   }
   await last;
   return stored;

@@ -44,11 +44,11 @@ export function listPage<Row extends BackendObject, One extends Partial<BackendO
     modules: MODULES,
     body: html`${heading.head}
 ${error === "" ? "" : html`<p class="notice warn" role="status">${error}</p>`}
-${forms && mayChange(frame, forms.role) && (ok || data.length > 0) ? forms.html() : ""}
+${forms && mayChange(frame, forms.role) && (ok || data.length > 0) ? forms.html(data) : ""}
 ${pagedTable({
   id: tableId,
   caption,
-  columns: edits || deletes ? [...columns, actions] : columns,
+  columns: [...columns, actions],
   rows: data,
   listing,
   page,
@@ -79,7 +79,7 @@ function rowActions<Row extends BackendObject, One extends Partial<BackendObject
   { edits, deletes }: { readonly edits: boolean; readonly deletes: boolean },
 ): Html {
   const address = detailAddress(resource.path, idsOf(resource, row));
-  return html`<div class="row-actions">${edits ? editButton(resource, row) : ""}${deletes ? removeLink(resource, row, address) : ""}</div>`;
+  return html`<div class="row-actions"><a class="button small" href="${address}">View<span class="visually-hidden"> ${shownName(resource.page.name(row) || row.id)}</span></a>${edits ? editButton(resource, row) : ""}${deletes ? removeLink(resource, row, address) : ""}</div>`;
 }
 
 /** Renders one object: its main facts, its actions, and every field that the backend returned. */

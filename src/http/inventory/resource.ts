@@ -152,7 +152,7 @@ export interface ResourcePage<Row, One> {
   readonly empty: string;
   readonly columns: readonly Column<Row>[];
   /** Above the table. */
-  readonly forms?: { readonly role: Role; readonly html: () => Html };
+  readonly forms?: { readonly role: Role; readonly html: (rows: readonly Row[]) => Html };
   readonly editor?: Editor<Row | One>;
   readonly confirm?: RemoveDialog;
   /** "" if the object has none. */

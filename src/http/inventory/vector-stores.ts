@@ -155,8 +155,8 @@ export const vectorStores = resource({
     empty: "No vector stores yet: the first crawl of a domain creates one.",
     forms: {
       role: "operate",
-      html: () =>
-        html`<div class="stack">${createForm({ path: "vector_stores", noun: "vector store" }, storeEditor)}${replicateForm()}</div>`,
+      html: (rows) =>
+        html`<div class="stack">${createForm({ path: "vector_stores", noun: "vector store" }, storeEditor)}${replicateForm(rows)}</div>`,
     },
     editor: storeEditor,
     confirm: {
@@ -403,14 +403,15 @@ function usedTargetWarning(store: string, domain: string): string {
 }
 
 /** The first button, which Enter presses, shows the plan. */
-function replicateForm(): Html {
+function replicateForm(stores: readonly UsedStore[]): Html {
   return html`<details class="panel inventory-form"><summary>Copy files between vector stores</summary>
 <form class="stack" action="/v2/inventory/vector_stores/replicate" method="get" data-job>
 <p class="quiet">Adds to every target the files of all sources that it lacks, with attributes and chunking. Nothing is uploaded again.</p>
 <input type="hidden" name="format" value="html">
+<datalist id="store-choices">${stores.map(({ id, name }) => html`<option value="${id}">${name || id}</option>`)}</datalist>
 <div class="fields">
-${idsInput("source_vector_store_ids", "Sources", "Ids of vector stores, with commas between them")}
-${idsInput("target_vector_store_ids", "Targets", "Ids of vector stores, with commas between them")}
+${idsInput("source_vector_store_ids", "Sources", "Choose one, or give several ids with commas between them")}
+${idsInput("target_vector_store_ids", "Targets", "Choose one, or give several ids with commas between them")}
 </div>
 <label class="check"><input type="checkbox" name="remove_target_files_not_in_sources" value="true" data-asks="replicate-dialog"><span>Then take files out of the targets that no source has</span></label>
 <div class="form-end"><button name="dry_run" value="true">Show the plan</button><button class="primary">Copy files</button><p class="form-error" role="alert" hidden></p></div>
@@ -422,5 +423,5 @@ ${idsInput("target_vector_store_ids", "Targets", "Ids of vector stores, with com
 }
 
 function idsInput(name: string, title: string, hint: string): Html {
-  return html`<div class="field"><label for="${name}"><span>${title}</span></label><input id="${name}" name="${name}" required autocomplete="off" spellcheck="false" placeholder="vs_…, vs_…" aria-describedby="${name}-hint"><small id="${name}-hint">${hint}</small></div>`;
+  return html`<div class="field"><label for="${name}"><span>${title}</span></label><input id="${name}" name="${name}" list="store-choices" required autocomplete="off" spellcheck="false" placeholder="vs_…, vs_…" aria-describedby="${name}-hint"><small id="${name}-hint">${hint}</small></div>`;
 }

@@ -5,6 +5,7 @@ import { type AnswerSentence, NOTHING_ANSWERS } from "../../contracts/answer.ts"
 import type { QuerySource } from "../../engine/query.ts";
 import type { ShownAnswer } from "../endpoints/search-endpoints.ts";
 import { shownName } from "./display.ts";
+import { voteForm } from "./feedback-pages.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 
 interface AnswerBlock {
@@ -36,8 +37,18 @@ export function answerBlock({ found, writer, isWritten, problem = "", address }:
   }</div>
 ${problem ? html`<p class="notice bad" role="alert">${problem}</p>` : ""}
 <p class="quiet" data-part="said">${saidBy({ isWritten, writer, count: sentences.length })}</p>
+${votedForm(found)}
 ${asks ? html`<p data-part="ask"><a class="button" href="${address}&amp;format=html">Let ${writer} answer</a></p>` : ""}
 </section>`;
+}
+
+/** Whoever voted is thanked; what is voted down is listed for those who look after the domain. */
+function votedForm({ query, sentences, considered }: AnswerBlock["found"]): Html | "" {
+  const cited = sentences.flatMap(({ from }) => from.flatMap((place) => considered[place] ?? []));
+  const domainId = [...cited, ...considered].find((source) => source.domainId)?.domainId;
+  if (!domainId) return "";
+  const answer = sentences.length === 0 ? NOTHING_ANSWERS : sentences.map(({ text }) => text).join(" ");
+  return voteForm({ domainId, question: query, answer, fileIds: [...new Set(cited.map(({ fileId }) => fileId))] });
 }
 
 function saidBy({ isWritten, writer, count }: { isWritten: boolean; writer: string; count: number }): string {

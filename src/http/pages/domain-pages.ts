@@ -15,6 +15,7 @@ import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownName, shownTime, webAddress } from "./display.ts";
 import { domainEditor } from "./domain-editor.ts";
 import { crawlerAddress, failuresAddress, type Health, healthOf, sayNoCrawl } from "./domain-health.ts";
+import { feedbackAddress } from "./feedback-pages.ts";
 import { isEndedCrawl, isWorkOn, jobAddress } from "./job-fragments.ts";
 import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
@@ -124,7 +125,7 @@ export async function domainPage(
     title: `${domain.name} · lockstep`,
     modules: ["domains.js"],
     body: html`<header class="page-head"><h1><bdi>${domain.name}</bdi></h1>
-<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="${certificatesAddress(domainId)}">Verification</a><a class="button" href="${uploadsAddress(domainId)}">Uploads</a><a class="button" href="${questionsAddress(domainId)}">Questions</a><a class="button" href="${failuresAddress(domainId)}">What failed</a><a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ kind }) => kind.abilities.registersAddresses) ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
+<div class="actions">${mayChange(frame, "operate") ? html`<a class="button primary" href="${crawlerAddress(domainId)}">Crawl</a>` : ""}<a class="button" href="/v2/search?format=ui&amp;domain_id=${domainId}">Search</a><a class="button" href="/v2/domains/generations?domain_id=${domainId}&amp;format=html">Generations</a><a class="button" href="${certificatesAddress(domainId)}">Verification</a><a class="button" href="${uploadsAddress(domainId)}">Uploads</a><a class="button" href="${questionsAddress(domainId)}">Questions</a><a class="button" href="${failuresAddress(domainId)}">What failed</a>${mayChange(frame, "operate") ? html`<a class="button" href="${feedbackAddress(domainId)}">Asked in vain</a>` : ""}<a class="button" href="/v2/reports?format=ui&amp;domain_id=${domainId}">Reports</a>${domain.sources.some(({ kind }) => kind.abilities.registersAddresses) ? html`<a class="button" href="/v2/ingest/items?format=ui&amp;domain_id=${domainId}">Addresses</a>` : ""}</div>
 <p class="quiet"><code>${domainId}</code>${domain.description ? html` · <bdi>${domain.description}</bdi>` : ""}</p></header>
 ${view ? standing(view, frame.product.kinds) : ""}
 ${await askedChart(app, domainId)}

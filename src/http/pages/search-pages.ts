@@ -239,14 +239,18 @@ function explainAddress({ fileId, domainId }: QuerySource, query: string): strin
   return `/v2/search/explain?${new URLSearchParams({ domain_id: domainId, query, document: fileId, format: "html" })}`;
 }
 
-function passageOf({ text, details }: QuerySource, query: string): Marked {
+function passageOf({ text, details, name }: QuerySource, query: string): Marked {
   const trimmed = text.trimStart();
   const cut = text.length - trimmed.length;
   const marks = details
     ? details.highlights.map(({ start, end }) => ({ start: start - cut, end: end - cut }))
     : spansOfWords(trimmed, query);
-  return withoutMarkup({ text: trimmed.trimEnd(), marks });
+  const passage = { text: trimmed.trimEnd(), marks };
+  return PLAIN.has(fileTypeOf(name)) ? passage : withoutMarkup(passage);
 }
+
+/** Types whose signs are text, not markup. */
+const PLAIN: ReadonlySet<string> = new Set(["txt", "log", "csv", "tsv"]);
 
 /** Other documents with the same passage, which are not results of their own. */
 function alsoIn({ details }: QuerySource): Html | "" {
@@ -308,7 +312,7 @@ const EXCERPT_CHARS = 420;
 const LEAD_CHARS = 90;
 const WITHOUT_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 
-/** Removes the Markdown of headings and emphasis, which disturbs in plain text. */
+/** Removes the Markdown of headings, emphasis and fences, and tags of templates, which disturb in plain text. */
 export function withoutMarkup({ text, marks }: Marked): Marked {
   const signs = [...signsIn(text)].sort((a, b) => a.start - b.start);
   let plain = "";
@@ -323,14 +327,52 @@ export function withoutMarkup({ text, marks }: Marked): Marked {
   return { text: plain + text.slice(at), marks: movedMarks };
 }
 
-/** Yields the ranges to remove; they do not overlap. */
+/** Yields the ranges to remove; they do not overlap. Code keeps every sign: a comment is no heading. */
 function* signsIn(text: string): Generator<Span> {
-  for (const { index, 0: found } of text.matchAll(/^#{1,6}[ \t]+/gm)) yield { start: index, end: index + found.length };
+  const code: Span[] = [];
+  for (const fence of fencesIn(text)) {
+    code.push(fence.inside);
+    yield* fence.signs;
+  }
+  const isCode = (at: number): boolean => code.some(({ start, end }) => at >= start && at < end);
+  const taken: Span[] = [];
+  for (const { index, 0: found } of text.matchAll(/\{\{[<%][^{}]*[>%]\}\}|\{%[^{}]*%\}/g)) {
+    if (isCode(index)) continue;
+    taken.push({ start: index, end: index + found.length });
+    yield { start: index, end: index + found.length };
+  }
+  const isFree = (at: number): boolean => !isCode(at) && !taken.some(({ start, end }) => at >= start && at < end);
+  for (const { index, 0: found } of text.matchAll(/^#{1,6}[ \t]+/gm)) {
+    if (isFree(index)) yield { start: index, end: index + found.length };
+  }
   for (const { index, 0: found } of text.matchAll(/\*\*\S(?:.*?\S)?\*\*/g)) {
+    if (!isFree(index) || !isFree(index + found.length - 2)) continue;
     yield { start: index, end: index + 2 };
     yield { start: index + found.length - 2, end: index + found.length };
   }
-  for (const { index, 0: found } of text.matchAll(/\n{3,}/g)) yield { start: index + 2, end: index + found.length };
+  for (const { index, 0: found } of text.matchAll(/\n{3,}/g)) {
+    if (isFree(index)) yield { start: index + 2, end: index + found.length };
+  }
+}
+
+interface Fence {
+  readonly inside: Span;
+  /** The lines of the fence itself. */
+  readonly signs: readonly Span[];
+}
+
+/** Returns the blocks of code. A passage may begin or end within one. */
+function fencesIn(text: string): Fence[] {
+  const lines = [...text.matchAll(/^ {0,3}(?:`{3,}|~{3,})[^`\n]*(?:\n|$)/gm)].map(({ index, 0: line }) => {
+    return { start: index, end: index + line.length, isNamed: /[^`~\s]/.test(line) };
+  });
+  // An odd one that names no language closes a block that began before the passage.
+  const opening = lines.length % 2 === 1 && lines[0]?.isNamed === false ? [undefined, ...lines] : lines;
+  return Array.from({ length: Math.ceil(opening.length / 2) }, (_, at) => {
+    const [first, last] = [opening[at * 2], opening[at * 2 + 1]];
+    const inside = { start: first?.end ?? 0, end: last?.start ?? text.length };
+    return { inside, signs: [first, last].filter((line) => line !== undefined) };
+  });
 }
 
 /** Returns the part of a passage where its marks begin, cut at spaces. */

@@ -63,15 +63,22 @@ async function answer(
     // A client that disconnected is not a failure of the server.
     if (failure.status >= 500 && !c.req.raw.signal.aborted) parts.logError(`${c.req.method} ${url.pathname}`, error);
     await record.write({ ok: false, error: failure.message });
-    return respondFailure(c, one, failure, { format: failureFormat(one, c.req.method, url), frame });
+    return respondFailure(c, one, failure, { format: failureFormat(one, c, url), frame });
   }
 }
 
 /** Returns the format of a failure. A request with an unknown method comes from a program, so it gets JSON. */
-function failureFormat(one: Endpoint, method: string, url: URL): Rendered["format"] {
-  const byDefault = one.methods.some((known) => known === method) ? one.formats[0] : "json";
+function failureFormat(one: Endpoint, c: Context, url: URL): Rendered["format"] {
+  const byDefault = one.methods.some((known) => known === c.req.method) ? one.formats[0] : "json";
   const requested = url.searchParams.get("format") ?? byDefault;
-  return (requested === "ui" || requested === "html") && one.formats.includes(requested) ? requested : "json";
+  const known = one.formats.find((format) => format === requested);
+  if (known === "ui" || known === "html") return known;
+  return known === undefined && opensPage(c) ? "html" : "json";
+}
+
+/** A browser opens the address as a page: a person looks at the answer. */
+export function opensPage(c: Context): boolean {
+  return c.req.method === "GET" && /^text\/html\b/.test(c.req.header("accept") ?? "");
 }
 
 /** Pages for those who look after lockstep say more than readers should have to see, and lead to what they may not do. */

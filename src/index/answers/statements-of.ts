@@ -184,7 +184,7 @@ function blocksOf(text: string): Block[] {
 
 /** German writes them with a blank and a capital letter behind. */
 const ABBREVIATION =
-  /(?:^|[\s("„«])(?:\p{L}|ca|bzw|usw|vgl|evtl|ggf|inkl|exkl|zzgl|max|min|Nr|Abs|Art|Tel|Str|Dr|Prof|Hr|Fr|Mr|Mrs|Ms|St|No|vs|approx|incl|Inc|Ltd|e\.g|i\.e|etc|z\.\s?B|d\.\s?h|u\.\s?a)\.$/u;
+  /(?:^|[\s("„«])(?:\p{L}|ca|bzw|usw|vgl|evtl|ggf|inkl|exkl|zzgl|max|min|Nr|Abs|Art|Tel|Str|Dr|Prof|Hr|Fr|Mr|Mrs|Ms|St|vs|approx|incl|Inc|Ltd|e\.g|i\.e|etc|z\.\s?B|d\.\s?h|u\.\s?a)\.$/u;
 
 /** `am 31. März` */
 const ORDINAL = /(?:^|\s)(?:am|der|die|das|dem|den|des|vom|zum|bis|ab|im|seit|jede[nsmr]?|und) \d{1,2}\.$/iu;
@@ -200,19 +200,30 @@ function sentencesOf(lines: readonly string[]): string[] {
     .filter((one) => /\p{L}{2}/u.test(one));
 }
 
-function isOpen(text: string): boolean {
-  return ABBREVIATION.test(text) || ORDINAL.test(text);
-}
-
-/** Consecutive parts that make up the whole text: sentences, which do not end after an abbreviation. */
+/** Consecutive parts that make up the whole text: sentences, which end neither after an abbreviation nor within parentheses. */
 export function cutSentences(text: string): string[] {
   const sentences: string[] = [];
+  let at = 0;
   for (const part of segments(text, "sentences")) {
     const last = sentences.at(-1);
-    if (last !== undefined && isOpen(last.trimEnd())) sentences[sentences.length - 1] = last + part;
-    else sentences.push(part);
+    if (last !== undefined && goesOn(last.trimEnd(), text.slice(at, at + MAX_PARENTHESIS))) {
+      sentences[sentences.length - 1] = last + part;
+    } else {
+      sentences.push(part);
+    }
+    at += part.length;
   }
   return sentences;
+}
+
+const MAX_PARENTHESIS = 200;
+
+/** A short word and a number behind its full stop are most likely one thing: `ext. 4411`, `Fig. 3`. */
+function goesOn(before: string, next: string): boolean {
+  if (ABBREVIATION.test(before) || ORDINAL.test(before)) return true;
+  if (/(?:^|[^\p{L}])\p{L}{1,4}\.$/u.test(before) && /^[\p{Ll}\p{N}]/u.test(next)) return true;
+  const opened = before.lastIndexOf("(");
+  return opened > before.lastIndexOf(")") && before.length - opened < MAX_PARENTHESIS && /^[^(]*\)/u.test(next);
 }
 
 /** Few words without an end, a figure or a value: they name something, and say nothing of it. */

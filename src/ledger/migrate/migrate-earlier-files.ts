@@ -110,27 +110,24 @@ export async function migrateMembers(
   earlier: EarlierMembers,
   {
     change,
-    isThere,
     crawlerFolder,
     renamed,
   }: {
     readonly change: Members["change"];
-    readonly isThere: (domainId: DomainId) => boolean;
     readonly crawlerFolder: string;
     readonly renamed?: { readonly from: DomainId; readonly to: DomainId };
   },
 ): Promise<void> {
   if (await earlier.isEmpty()) return;
   // Whoever came second would bring back what somebody removed meanwhile.
-  await withFileLock(join(crawlerFolder, ".members.lock"), () =>
-    earlier.handOver(async (page) => {
-      const now = page.map((member) => ({ member, domainId: nameOf(member, renamed) }));
-      const taken = now.filter(({ domainId }) => isThere(domainId));
-      const members = taken.map(({ member, domainId }) => toMember(member, domainId));
+  await withFileLock(join(crawlerFolder, ".members.lock"), async () => {
+    const domains = (await namesIn(crawlerFolder)) as DomainId[];
+    if (renamed && domains.includes(renamed.to)) domains.push(renamed.from);
+    await earlier.handOver(domains, async (page) => {
+      const members = page.map((member) => toMember(member, nameOf(member, renamed)));
       await change(members, (known, member) => known ?? member);
-      return taken.map(({ member }) => member);
-    }),
-  );
+    });
+  });
 }
 
 function nameOf({ domainId }: EarlierMember, renamed: { readonly from: DomainId; readonly to: DomainId } | undefined) {

@@ -2,6 +2,7 @@ import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { EarlierMember, EarlierMembers } from "../../contracts/members.ts";
 import type { Sql, SqlDatabase } from "../../lib/sql/sql.ts";
 import type { Entity, EntityTable } from "./entity-table.ts";
+import { beginsWith, encodeKey } from "./table-keys.ts";
 
 const ROWS_AT_ONCE = 500;
 
@@ -9,24 +10,16 @@ const ROWS_AT_ONCE = 500;
 export function sqlEarlierMembers(open: () => Promise<SqlDatabase>): EarlierMembers {
   return {
     isEmpty: async () => !(await hasMembers(await open())),
-    async handOver(take) {
+    async handOver(domains, take) {
       const db = await open();
       if (!(await hasMembers(db))) return;
-      let after: readonly string[] = ["", "", ""];
-      for (let page: EarlierMember[] | undefined; !page || page.length === ROWS_AT_ONCE; ) {
-        const rows = await db.all<EarlierMember>(
-          `SELECT domain_id AS "domainId", source_id AS "sourceId", item_id AS "itemId", last_indexed_doc_id AS "lastIndexedDocId",
-           last_indexed AS "lastIndexed", content_hash AS "contentHash", indexed_generation AS "indexedGeneration",
-           unlinked_count AS "unlinkedCount" FROM members WHERE (domain_id, source_id, item_id) > ($1, $2, $3)
-           ORDER BY domain_id, source_id, item_id LIMIT ${ROWS_AT_ONCE}`,
-          after,
-        );
-        page = rows.map((row) => ({ ...row }));
-        const taken = await take(page);
-        await db.write(async (sql) => {
-          for (const key of taken) await sql.run(DELETE, placeOf(key));
-        });
-        after = placeOf(page.at(-1));
+      for (const domain of domains) {
+        for (let rows = await readSome(db, domain); rows.length > 0; rows = await readSome(db, domain)) {
+          await take(rows);
+          await db.write(async (sql) => {
+            for (const { sourceId, itemId } of rows) await sql.run(DELETE, [domain, sourceId, itemId]);
+          });
+        }
       }
       await db.write(async (sql) => {
         if (!(await sql.get("SELECT 1 AS one FROM members"))) await sql.run("DROP TABLE members");
@@ -37,8 +30,15 @@ export function sqlEarlierMembers(open: () => Promise<SqlDatabase>): EarlierMemb
 
 const DELETE = "DELETE FROM members WHERE domain_id = $1 AND source_id = $2 AND item_id = $3";
 
-function placeOf(member: EarlierMember | undefined): readonly string[] {
-  return member ? [member.domainId, member.sourceId, member.itemId] : [];
+/** Copies rows: those of SQLite are not plain objects. */
+async function readSome(sql: Sql, domain: DomainId): Promise<readonly EarlierMember[]> {
+  const rows = await sql.all<EarlierMember>(
+    `SELECT domain_id AS "domainId", source_id AS "sourceId", item_id AS "itemId", last_indexed_doc_id AS "lastIndexedDocId",
+     last_indexed AS "lastIndexed", content_hash AS "contentHash", indexed_generation AS "indexedGeneration",
+     unlinked_count AS "unlinkedCount" FROM members WHERE domain_id = $1 ORDER BY source_id, item_id LIMIT ${ROWS_AT_ONCE}`,
+    [domain],
+  );
+  return rows.map((row) => ({ ...row }));
 }
 
 async function hasMembers(sql: Sql): Promise<boolean> {
@@ -65,17 +65,16 @@ export interface MemberTables {
 export function tableEarlierMembers(open: () => Promise<MemberTables>): EarlierMembers {
   return {
     isEmpty: async () => !(await (await open()).members.isThere()),
-    async handOver(take) {
+    async handOver(domains, take) {
       const { members, keys } = await open();
       if (!(await members.isThere())) return;
-      let isAll = true;
-      for await (const page of members.pages("")) {
-        const entities = new Map(page.map((entity) => [toMember(entity), entity]));
-        const taken = await take([...entities.keys()]);
-        await members.deleteAll(taken.flatMap((member) => entities.get(member) ?? []));
-        isAll &&= taken.length === page.length;
+      for (const domain of domains) {
+        for await (const page of members.pages(beginsWith("PartitionKey", `${encodeKey(domain)}|`))) {
+          await take(page.map(toMember));
+          await members.deleteAll(page);
+        }
       }
-      if (!isAll) return;
+      if (!(await members.pages("", ["partitionKey"]).next()).done) return;
       for await (const page of keys.pages("domainId ne ''", ["partitionKey", "rowKey"])) await keys.deleteAll(page);
       await members.drop();
     },

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
 import { createKeyedMutex } from "../concurrency.ts";
+import { explainNetwork } from "../explain-network.ts";
 import { later } from "../later.ts";
 import { backoffMs, jitter, type RetryLimits } from "../retry.ts";
 import { sleep } from "../time.ts";
@@ -330,13 +331,8 @@ function explainTrouble(error: unknown, where: string): unknown {
   return reason === undefined ? error : new RemoteError(`reach PostgreSQL at ${where}: ${reason}`, { cause: error });
 }
 
+/** By SQLSTATE. */
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nobody listens there",
-  ENOTFOUND: "there is no such host",
-  EAI_AGAIN: "the name of the host cannot be looked up",
-  ETIMEDOUT: "it does not answer",
-  ECONNRESET: "the connection was cut",
-  EPIPE: "the connection was cut",
   "28P01": "the user name or the password is wrong",
   "28000": "this user may not connect",
   "3D000": "there is no such database",
@@ -349,11 +345,12 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function connectionTrouble(error: unknown): string | undefined {
   const code = codeOf(error);
-  if (code !== undefined && Object.hasOwn(REASONS, code)) return REASONS[code];
-  if (code?.startsWith("08")) return "the connection was cut";
+  const known = code === undefined ? undefined : (REASONS[code] ?? explainNetwork(code));
+  if (known !== undefined) return known;
+  if (code?.startsWith("08")) return explainNetwork("EPIPE");
   const message = error instanceof Error ? error.message : "";
-  if (/connection terminated|not queryable|Client was closed/i.test(message)) return "the connection was cut";
-  if (/timeout (exceeded )?when trying to connect|timeout expired/i.test(message)) return "it does not answer";
+  if (/connection terminated|not queryable|Client was closed/i.test(message)) return explainNetwork("EPIPE");
+  if (/timeout (exceeded )?when trying to connect|timeout expired/i.test(message)) return explainNetwork("ETIMEDOUT");
   return /does not support SSL/i.test(message) ? "it does not speak TLS; leave sslmode out of the address" : undefined;
 }
 

@@ -1,7 +1,7 @@
 import { BadInputError, NotFoundError, RemoteError } from "../../contracts/errors.ts";
+import { explainNetwork } from "../../lib/explain-network.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { isLoopbackHost } from "../../lib/loopback.ts";
-import { explainNetwork } from "../../lib/network-trouble.ts";
 import { bareEtag, type StoredObject } from "../tree/create-object-tree.ts";
 import { type AwsCredentials, findEnvironmentCredentials, type ReadVariable } from "./environment-credentials.ts";
 import { createS3Client, parseXml, readText, type S3Client, S3Failure, type S3Timing } from "./s3-client.ts";

@@ -1,6 +1,7 @@
 import { AwsV4Signer } from "aws4fetch";
 import type { XMLParser } from "fast-xml-parser";
 import type { Dispatcher } from "undici";
+import { isPermanent } from "../../lib/explain-network.ts";
 import { decodeEntities } from "../../lib/html-entities.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
 import { later } from "../../lib/later.ts";
@@ -63,7 +64,6 @@ const IDLE_MS = 60_000;
 const CONNECT_MS = 10_000;
 const MAX_ERROR_BYTES = 64 * 1024;
 const TRANSIENT_CODE = /^(SlowDown|InternalError|ServiceUnavailable|RequestTimeout|Throttling|ThrottlingException)$/;
-const PERMANENT_ERRNO = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
 
 let shared: Dispatcher | undefined;
 
@@ -119,7 +119,7 @@ export function createS3Client({ region, credentials, timing = {} }: S3ClientOpt
 }
 
 function isTransient({ status, code }: S3Failure): boolean {
-  if (status === undefined) return !PERMANENT_ERRNO.test(code);
+  if (status === undefined) return !isPermanent(code);
   return TRANSIENT_CODE.test(code) || status === 408 || status === 429 || (status >= 500 && status !== 501);
 }
 

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import { CancelledError, RemoteError } from "../../contracts/errors.ts";
+import { explainNetwork, isPermanent } from "../../lib/explain-network.ts";
 import type { OnWait, Pace, Slot } from "../../lib/pace.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import {
@@ -91,24 +92,10 @@ export function createHttpTransport(
 export function transportFailure(host: string, error: unknown, signal: AbortSignal): Error {
   throwIfCancelled(signal);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const reason = NETWORK_REASONS[code] ?? (error instanceof Error ? error.message || code : String(error));
+  const reason = explainNetwork(code) ?? (error instanceof Error ? error.message || code : String(error));
   const remote = new RemoteError(`${host ? `reach ${host}` : "read the answer"}: ${reason}`, { cause: error });
-  return PERMANENT_ERRNO.test(code) ? remote : new TransientFailure(remote);
+  return isPermanent(code) ? remote : new TransientFailure(remote);
 }
-
-const PERMANENT_ERRNO = /^(ENOTFOUND$|CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
-
-const NETWORK_REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connection refused: no server listens at that address",
-  ECONNRESET: "the connection was reset",
-  ENOTFOUND: "there is no such host; check the address and the network",
-  EAI_AGAIN: "DNS lookup failed; it may work later",
-  ETIMEDOUT: "the connection timed out",
-  UND_ERR_CONNECT_TIMEOUT: "no connection within the time limit",
-  UND_ERR_HEADERS_TIMEOUT: "no answer within the time limit",
-  UND_ERR_BODY_TIMEOUT: "the answer stopped coming",
-  UND_ERR_SOCKET: "the connection was closed in the middle",
-};
 
 /** `attempts`: for failures of server or network, and for throttling without Retry-After. */
 export interface RetryPolicy extends RetryLimits {

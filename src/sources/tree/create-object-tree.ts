@@ -305,7 +305,7 @@ export async function* readResuming(
     } catch {
       signal.throwIfAborted();
       if (resumes === MAX_RESUMES)
-        throw new RemoteError(`'${name}' was not received completely: the connection was cut.`);
+        throw new RemoteError(`'${name}' was not received completely: the connection was closed.`);
     }
   }
 }

@@ -17,7 +17,8 @@ type ReadOutcome = { readonly file: TreeFile; readonly contentHash: string } | F
 
 interface ReadTools {
   readonly tree: FileTree;
-  readonly readCache: ReadCache;
+  /** For small files that will be fetched. */
+  readonly readCache?: ReadCache;
 }
 
 /** Hashes files; returns one outcome per file, in order. Throws only when aborted. */
@@ -67,7 +68,7 @@ async function hashFile(
     first ??= chunk;
   }
   const contentHash = hash.digest("hex");
-  if (first?.byteLength === size) readCache.put(contentHash, first);
+  if (first?.byteLength === size) readCache?.put(contentHash, first);
   return { contentHash, size };
 }
 

@@ -7,11 +7,12 @@ import { fileTypeOf } from "../../lib/file-type.ts";
 import { plural } from "../../lib/text.ts";
 import { TimeSlice } from "../../lib/time-slice.ts";
 import { folderOf, nameOf } from "../../lib/tree-path.ts";
+import { readFiles } from "./read-files.ts";
 
 /** Differences between the tree and the manifest, before any file is read. */
 export interface ScanDiff {
   readonly completeness: Completeness;
-  /** Files with a new path or a changed stamp. */
+  /** Files with a new path or a changed stamp, and those that were read and have another content. */
   readonly toHash: readonly TreeFile[];
   /** The last read failed; readable again, and unchanged. */
   readonly recovered: readonly ManifestEntry[];
@@ -96,6 +97,8 @@ async function knownBelow(folders: ReadonlySet<string>, manifest: Manifest): Pro
 class Scanner {
   readonly #tools: ScanOptions;
   readonly #toHash: TreeFile[] = [];
+  /** Files of the pending pages that are read although their stamp is the same. */
+  #toReadAgain: { readonly file: TreeFile; readonly docId: ItemId }[] = [];
   readonly #recovered: KnownFile[] = [];
   readonly #deviceChanged: KnownFile[] = [];
   /** Documents that were not compared folder by folder. */
@@ -175,6 +178,28 @@ class Scanner {
       else for (const file of files) this.#compare(file, this.#markSeen(byPath.get(file.path)));
       if (this.#timeSlice.isOver()) await this.#timeSlice.next();
     }
+    await this.#readAgain(manifest);
+  }
+
+  /** Of a tree whose files are all read, only those with another content are remembered. */
+  async #readAgain(manifest: Manifest): Promise<void> {
+    const { tree, signal } = this.#tools;
+    const again = this.#toReadAgain;
+    if (again.length === 0) return;
+    this.#toReadAgain = [];
+    const entries = await manifest.find(again.map(({ docId }) => docId));
+    const outcomes = await readFiles(
+      again.map(({ file }) => file),
+      { tree },
+      signal,
+    );
+    for (const [at, { file, docId }] of again.entries()) {
+      const outcome = outcomes[at];
+      const isAsRead = outcome !== undefined && "contentHash" in outcome && outcome.file === file;
+      if (isAsRead && outcome.contentHash === entries.get(docId)?.contentHash) continue;
+      this.#toHash.push(file);
+      this.#onlyNewPaths = false;
+    }
   }
 
   /** Whether files of the folder with an unchanged stamp may be skipped. */
@@ -235,7 +260,10 @@ class Scanner {
   #compare(file: TreeFile, known: KnownFile | undefined): void {
     if (known) this.#seenCount += 1;
     const isSame = file.stamp !== "" && file.stamp === known?.stamp;
-    if (!isSame || this.#tools.checksum || this.#tools.isDue?.(file.path)) {
+    const isRead = this.#tools.checksum || this.#tools.isDue?.(file.path);
+    if (isRead && isSame && known?.status === "active" && file.node === known.node) {
+      this.#toReadAgain.push({ file, docId: known.docId });
+    } else if (!isSame || isRead) {
       this.#toHash.push(file);
       if (known) this.#onlyNewPaths = false;
     } else if (known?.status === "error") this.#recovered.push({ ...known, node: file.node });

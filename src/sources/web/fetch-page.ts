@@ -4,6 +4,7 @@ import type { VisitOptions } from "../../contracts/web.ts";
 import { trimEnd } from "../../lib/text.ts";
 import { isSameSite, parseAddress } from "../../plan/web/item-identity.ts";
 import { hasDocument } from "../../plan/web/item-state.ts";
+import { withoutSlots } from "../../plan/web/session-slots.ts";
 import { type HostProbes, isNotFoundPage } from "./host-probes.ts";
 import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
@@ -161,7 +162,12 @@ export class PageFetcher {
     { status, target }: PageRedirect,
   ): Promise<ResolvedUrl | PageRefusal | PageFailure> {
     try {
-      const next = await this.resolveUrl(target);
+      if (isSameButForSession(target, resolved.url)) {
+        const { keptUrl = resolved.url } = resolved;
+        return { ...withSpelling(resolved, parseAddress(target).href), keptUrl };
+      }
+      const plain = (await this.#options.withoutSession?.(target)) ?? target;
+      const next = await this.resolveUrl(plain);
       // Keeps tracking parameters on which the server insists.
       if (next.id === resolved.id) return withSpelling(resolved, parseAddress(target).href);
       if (this.#options.isErased?.(next.id)) return { kind: "refused", why: "other", reason: ERASED };
@@ -199,6 +205,12 @@ export class PageFetcher {
     const isKnown = item.content.contentHash !== "" || isOut;
     return isKnown && isReadAlike(item, this.#parts);
   }
+}
+
+/** Whether a URL leads to itself with a session. */
+function isSameButForSession(target: string, url: string): boolean {
+  const [to] = withoutSlots(target);
+  return to !== undefined && to.url === (withoutSlots(url)[0]?.url ?? url);
 }
 
 /** A sign-in form in place of a document counts like 403. A page that always was a sign-in form is refused. */

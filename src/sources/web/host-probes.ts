@@ -5,6 +5,8 @@ import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
 import { requestPage, resolveUrl } from "./request-page.ts";
 
+const ENOUGH_SESSIONS = 3;
+
 type ProbeResult = PageReading & { readonly url: string };
 
 /** What one crawl learns about hosts by probing each once. */
@@ -12,6 +14,8 @@ export class HostProbes {
   readonly #begunAt = performance.now();
   readonly #parts: VisitorParts;
   readonly #notFound = new Map<string, Promise<ProbeResult | "none" | undefined>>();
+  /** Pages, by host. */
+  readonly #sessions = new Map<string, number>();
   readonly #markdown = new Map<string, Promise<boolean | undefined>>();
 
   constructor(parts: VisitorParts) {
@@ -21,6 +25,17 @@ export class HostProbes {
   /** How long the crawl has been running. */
   get ageMs(): number {
     return performance.now() - this.#begunAt;
+  }
+
+  /** Notes that a page of the host differed in nothing but values in addresses, and did so each time it was asked for. */
+  noteSessions(url: string): void {
+    const { origin } = new URL(url);
+    this.#sessions.set(origin, (this.#sessions.get(origin) ?? 0) + 1);
+  }
+
+  /** Whether so many pages of the host did that it need not be asked again. */
+  hasSessions(url: string): boolean {
+    return (this.#sessions.get(new URL(url).origin) ?? 0) >= ENOUGH_SESSIONS;
   }
 
   /** Whether a page with status 200 is the host's "not found" page: it says so, and the host sends the same for a random URL. */

@@ -6,6 +6,7 @@ import ipaddr from "ipaddr.js";
 import type { Agent, Dispatcher } from "undici";
 import { CancelledError, explain } from "../../contracts/errors.ts";
 import { BodyError, type WebResponse } from "../../contracts/web.ts";
+import { explainNetwork } from "../../lib/explain-network.ts";
 import { later } from "../../lib/later.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { trimEnd } from "../../lib/text.ts";
@@ -409,30 +410,6 @@ function onlyPublic(lookup: LookupFunction = systemLookup): LookupFunction {
   };
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connection refused: no server listens at that address",
-  ECONNRESET: "the connection was reset",
-  EPIPE: "the connection was closed",
-  EHOSTUNREACH: "the host is unreachable",
-  ENETUNREACH: "the network is unreachable",
-  ENOTFOUND: "there is no such host; check the address and the network",
-  EAI_AGAIN: "DNS lookup failed; it may work later",
-  ETIMEDOUT: "no connection within the time limit",
-  UND_ERR_CONNECT_TIMEOUT: "no connection within the time limit",
-  UND_ERR_SOCKET: "the connection was closed before an answer came",
-  CERT_HAS_EXPIRED: "its certificate has expired",
-  CERT_NOT_YET_VALID: "its certificate is not valid yet; check the clock of this machine",
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
-  DEPTH_ZERO_SELF_SIGNED_CERT:
-    "its certificate is signed by itself; NODE_EXTRA_CA_CERTS names a file of certificates to trust",
-  SELF_SIGNED_CERT_IN_CHAIN:
-    "its certificate is signed by an authority that is not known here; NODE_EXTRA_CA_CERTS names a file of certificates to trust",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    "its certificate is signed by an authority that is not known here; NODE_EXTRA_CA_CERTS names a file of certificates to trust",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "it does not send the certificates between its own and a known authority; NODE_EXTRA_CA_CERTS can name a file with them",
-};
-
 const NOT_HTTP = /^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/;
 const CONNECTION_LOST = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/;
 
@@ -446,8 +423,7 @@ export function describeNetworkError(host: string, error: unknown): string {
   const code = codeOf(error);
   const isGarbled = NOT_HTTP.test(code) || (error instanceof Error && error.name === "HTTPParserError");
   if (isGarbled) return `${host} does not speak HTTP (${code || "no HTTP"})`;
-  const known = /^(ERR_SSL|EPROTO)/.test(code) ? "TLS handshake failed" : REASONS[code];
-  return `reach ${host}: ${known ?? (error instanceof Error ? error.message : String(error))}`;
+  return `reach ${host}: ${explainNetwork(code) ?? (error instanceof Error ? error.message : String(error))}`;
 }
 
 /** Returns the error code; if several addresses of a host were tried, that of the first failure. */

@@ -3,6 +3,7 @@ import { explain, RemoteError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import type {
+  PageLook,
   PageRenderer,
   PageVisitor,
   Visit,
@@ -12,6 +13,7 @@ import type {
   WebImages,
   WebPageReader,
 } from "../../contracts/web.ts";
+import { textDigest } from "../../lib/hash.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { type IdentityRules, identifyUrl, isSameSite } from "../../plan/web/item-identity.ts";
 import type { CheckPolicy } from "../../plan/web/item-state.ts";
@@ -28,6 +30,7 @@ import {
   countGone,
   withWatchOf,
 } from "../../plan/web/item-transitions.ts";
+import { withoutSessions } from "../../plan/web/session-slots.ts";
 import { PageFetcher, type PageResult, type RedirectChain, type RedirectHop } from "./fetch-page.ts";
 import { HostProbes } from "./host-probes.ts";
 import { preferMarkdown, type TakenDocument } from "./markdown-variant.ts";
@@ -77,11 +80,35 @@ export function createPageVisitor(parts: VisitorParts): PageVisitor {
   };
   const visitor: PageVisitor = {
     visit: (url, options) => new PageVisit(parts, options, probesOf(options.crawl), now(), url).context(url),
+    look: (url, options) => lookAt(url, parts, options, probesOf(options.crawl)),
     document: async (item, signal) =>
       (await parts.documents.get(item.id, item.content.contentHash)) ??
       (await fetchAgain(item, visitor, parts, signal)),
   };
   return visitor;
+}
+
+/** undefined: a failure, or a page that shows too little to be told from others. */
+async function lookAt(
+  url: string,
+  parts: VisitorParts,
+  { withoutSession: _, isFresh: __, ...options }: Omit<VisitOptions, "force">,
+  probes: HostProbes | undefined,
+): Promise<PageLook | undefined> {
+  const at = (parts.now ?? (() => new Date()))();
+  const fetcher = new PageFetcher(parts, { ...options, force: true }, probes, at, url);
+  const { result } = await fetcher.chain(await fetcher.resolveUrl(url));
+  if (result.kind === "missing" || result.kind === "refused") return { likeness: "", contentHash: "", textHash: "" };
+  if (result.kind !== "read") return undefined;
+  const { page, content } = result;
+  const { contentHash, textHash } = content;
+  if (!page) return { likeness: contentHash, contentHash, textHash };
+  const isBare = page.needsScripts || page.markdown.replace(/^# .*/, "").trim() === "";
+  return isBare ? undefined : { likeness: likenessOf(page.markdown), contentHash, textHash };
+}
+
+function likenessOf(markdown: string | Uint8Array): string {
+  return textDigest(withoutSessions(Buffer.from(markdown).toString()));
 }
 
 /** Visits the item again. If its content changed meanwhile, the new content is stored, and the next visit finds it unchanged. */
@@ -178,7 +205,9 @@ class PageVisit {
     const preferred = await preferMarkdown(resolved, result, this.#probes, this.#parts, this.#options);
     if (preferred.kind === "failed") return await this.#giveUp(chain, preferred);
     if (preferred.kind === "to be read") return await this.#askAgain(chain);
-    const { reading, variant, links } = preferred;
+    const { variant, links } = preferred;
+    const isSame = preferred.reading && !variant && (await this.#differsInSessions(resolved, preferred.reading));
+    const reading = isSame ? undefined : preferred.reading;
     if (variant && links) this.#links.set(variant.resolved.id, links);
     const content = { ...resolved.item.content, ...reading?.content };
     const duplicate = variant
@@ -206,6 +235,27 @@ class PageVisit {
       ? await this.#keepImages(updated.item, resolved, reading)
       : { ...updated, remark: "" };
     return this.#visit(outcome, item, aliases, [reading?.remark ?? "", unkept, remark].filter(Boolean).join(" "));
+  }
+
+  /** Whether nothing but values in addresses differs from the known document, and these differ each time. */
+  async #differsInSessions({ item, url, keptUrl, context }: ResolvedUrl, reading: TakenDocument): Promise<boolean> {
+    const { content: known } = item;
+    const { content, document } = reading;
+    const isToBeTaken = this.#options.force || context.isForced || known.readerRevision !== content.readerRevision;
+    if (isToBeTaken || known.contentHash === "" || known.contentHash === content.contentHash) return false;
+    if (content.documentType !== "md" || known.documentType !== "md" || !document) return false;
+    const likeness = likenessOf(document);
+    const isAlike = async (): Promise<boolean> => {
+      const before = await this.#parts.documents.get(item.id, known.contentHash);
+      return before !== undefined && likenessOf(before) === likeness;
+    };
+    if (content.textHash !== known.textHash && !(await isAlike())) return false;
+    if (this.#probes?.hasSessions(url)) return true;
+    const again = await lookAt(keptUrl ?? url, this.#parts, this.#options, this.#probes);
+    const isOther = again !== undefined && again.contentHash !== content.contentHash;
+    if (!isOther || (again.textHash !== content.textHash && again.likeness !== likeness)) return false;
+    this.#probes?.noteSessions(url);
+    return true;
   }
 
   /** Returns undefined if few other pages show the same text. */
@@ -312,9 +362,9 @@ class PageVisit {
   }
 
   /** Takes over the options of the aliases: watched, images, title. */
-  #withOptions(item: IngestItem, { url }: ResolvedUrl, aliases: readonly RedirectHop[]): IngestItem {
+  #withOptions(item: IngestItem, { url, keptUrl }: ResolvedUrl, aliases: readonly RedirectHop[]): IngestItem {
     const includeImages = item.includeImages || (this.#options.includeImages ?? false);
-    const spelt = { ...item, foundSource: url, includeImages };
+    const spelt = { ...item, foundSource: keptUrl ?? url, includeImages };
     return aliases.reduce((target, alias) => withWatchOf(target, alias.resolved.item), spelt);
   }
 

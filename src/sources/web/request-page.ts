@@ -234,6 +234,8 @@ export interface ResolvedUrl {
   readonly identity: Identity;
   /** The URL that is requested. */
   readonly url: string;
+  /** The URL that is kept, if the requested one has a session. */
+  readonly keptUrl?: string;
   /** The spelling found this time, if it differs from the recorded one; else "". */
   readonly otherUrl: string;
   readonly registered: RegisteredItem | undefined;

@@ -28,6 +28,12 @@ interface Variant {
   readonly isNoted: Promise<void>;
 }
 
+export interface Turn {
+  /** Resolves when all earlier visits of the path have ended. */
+  readonly before: Promise<void>;
+  end(): void;
+}
+
 /** A URL without its irrelevant parameters. */
 interface Reduced {
   readonly url: string;
@@ -60,6 +66,8 @@ export class AddressVariants {
   /** By `host parameters`: number of paths where they are irrelevant. */
   readonly #paths = new Map<string, number>();
   readonly #duplicates = new Set<ItemId>();
+  /** By path: the end of all visits that have begun. */
+  readonly #turns = new Map<string, Promise<void>>();
   #isUseful = false;
 
   constructor(registry: Registry, rules: IdentityRules) {
@@ -67,15 +75,28 @@ export class AddressVariants {
     this.#rules = rules;
   }
 
+  /** Takes the next turn among the URLs of a path. Call it in the order in which they were found. */
+  takeTurn(url: string): Turn {
+    const group = this.#identify(url)?.contentGroupId ?? "";
+    const before = this.#turns.get(group) ?? Promise.resolve();
+    const { promise, resolve: end } = Promise.withResolvers<void>();
+    const all = Promise.all([before, promise]).then(() => {
+      if (this.#turns.get(group) === all) this.#turns.delete(group);
+    });
+    this.#turns.set(group, all);
+    return { before, end };
+  }
+
   /**
    * Runs a visit that may call `duplicateOf`. The first URL with a content is the page; visits that find the same content wait
-   * until it is in the registry.
+   * until it is in the registry. `before`: earlier visits of the path, whichever answers first.
    */
-  async during<T>(visit: (duplicateOf: DuplicateOf) => Promise<T>): Promise<T> {
+  async during<T>(visit: (duplicateOf: DuplicateOf) => Promise<T>, before?: Promise<unknown>): Promise<T> {
     let release = (): void => undefined;
     try {
-      return await visit((found, url, content) => {
+      return await visit(async (found, url, content) => {
         release();
+        await before;
         const { promise: isNoted, resolve } = Promise.withResolvers<void>();
         release = resolve;
         return this.#duplicateOf(found, contentKeyOf(content), { id: found.id, url, isNoted });

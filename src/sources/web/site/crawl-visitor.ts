@@ -9,6 +9,7 @@ import { AddressVariants, type DuplicateOf } from "./address-variants.ts";
 import type { WaitingPage } from "./frontier.ts";
 import { isDocument } from "./list-visit.ts";
 import type { WebTools } from "./open-web-site.ts";
+import { SessionAddresses } from "./session-addresses.ts";
 import type { CrawlStart } from "./site-crawl.ts";
 import type { SiteScope } from "./site-scope.ts";
 
@@ -33,13 +34,14 @@ export class CrawlVisitor {
   /** Modification dates from sitemaps. */
   readonly #dates = new Map<ItemId, string>();
   readonly variants: AddressVariants;
+  readonly sessions: SessionAddresses;
 
   constructor(
     { images, limits }: WebSourceConfig,
     tools: WebTools,
     scope: SiteScope,
     { memory, members, blocked }: CrawlStart,
-    { isFresh, signal }: Required<Pick<VisitOptions, "isFresh" | "signal">>,
+    { isFresh, signal, maxLeft }: Required<Pick<VisitOptions, "isFresh" | "signal">> & { readonly maxLeft: number },
   ) {
     this.#tools = tools;
     this.#scope = scope;
@@ -49,7 +51,11 @@ export class CrawlVisitor {
     const shared = new SharedTexts(members.size, limits);
     const countSharedText: VisitOptions["countSharedText"] = (id, textChanges) => shared.count(id, textChanges);
     const isErased = (id: ItemId): boolean => blocked?.hasItem(id) ?? false;
-    this.#options = { includeImages: images, crawl: this, isFresh, isErased, countSharedText, dryRun, tell, signal };
+    const usual = { crawl: this, isErased, dryRun, tell, signal };
+    const inScope = (target: string): boolean => scope.has(target);
+    this.sessions = new SessionAddresses((url) => tools.visitor.look(url, { ...usual, inScope }), maxLeft);
+    const withoutSession = (url: string): Promise<string> => this.withoutSession({ url, depth: 0 });
+    this.#options = { ...usual, includeImages: images, isFresh, countSharedText, withoutSession };
   }
 
   /** Records the modification date that a list gives for a page. */
@@ -57,10 +63,17 @@ export class CrawlVisitor {
     if (id && date !== "" && this.#dates.size < MAX_DATES) this.#dates.set(id, date);
   }
 
-  async visitPage(page: WaitingPage): Promise<VisitedPage> {
+  /** Returns the address to visit. */
+  async withoutSession(page: Pick<WaitingPage, "url" | "depth">): Promise<string> {
+    const plain = await this.sessions.settle(page);
+    return this.#scope.has(plain) ? plain : page.url;
+  }
+
+  async visitPage(page: WaitingPage, before: Promise<void>): Promise<VisitedPage> {
     const { resume } = page;
-    const visit = await this.variants.during((duplicateOf) =>
-      resume ? resume({ duplicateOf }) : this.#visit(page, duplicateOf),
+    const visit = await this.variants.during(
+      (duplicateOf) => (resume ? resume({ duplicateOf }) : this.#visit(page, duplicateOf)),
+      before,
     );
     const wasThere = visit.outcome === "failed" || (visit.outcome === "missing" && isDocument(visit.item));
     const own = visit.links.has(page.id) || wasThere ? visit.links.get(page.id) : [];

@@ -12,6 +12,8 @@ export interface WaitingPage {
   readonly listed?: string;
   /** Resumes a suspended visit after the other pages were visited. */
   readonly resume?: Visit["resume"];
+  /** The how-manieth it was to be visited, set when it is taken. */
+  readonly place?: number;
   /** Whether it is visited even if it seems to be a variant of a known page. */
   readonly isCertain?: boolean;
 }
@@ -19,9 +21,23 @@ export interface WaitingPage {
 /** Returns the next page; `isIdle`: no visit is under way. */
 export type TakePage = (options: { readonly isIdle: boolean }) => WaitingPage | undefined;
 
+interface Entry {
+  readonly page: WaitingPage;
+  rank: number;
+}
+
 interface Level {
-  readonly pages: WaitingPage[];
+  readonly entries: Entry[];
   next: number;
+}
+
+/** Pages behind all that have a rank. */
+const UNRANKED = Number.MAX_SAFE_INTEGER;
+const MAX_LINKS_RANKED = 100_000;
+
+/** The rank of a link: by the page that has it, then by its position there. */
+export function rankOf(place: number | undefined, position: number): number {
+  return place === undefined ? UNRANKED : place * MAX_LINKS_RANKED + Math.min(position, MAX_LINKS_RANKED - 1);
 }
 
 /** Limit of the cache of seen spellings. Beyond it, links are identified again, which only takes longer. */
@@ -30,29 +46,41 @@ const MAX_SPELLING_CHARACTERS = 200;
 
 /**
  * The URLs of a crawl, each once, however it is spelt. Visits them level by level: all of one depth before the first of the
- * next, so the depth of a page is its shortest path, not the fastest.
+ * next, so the depth of a page is its shortest path, not the fastest; and those of one depth in the order of their links,
+ * whichever page answered first.
  */
 export class Frontier {
   readonly #rules: IdentityRules;
   readonly #maxWaiting: number;
   readonly #seen = new Set<ItemId>();
-  readonly #spellings = new Set<string>();
+  readonly #spellings = new Map<string, ItemId | "">();
+  /** Pages of levels that have not begun. */
+  readonly #entries = new Map<ItemId, Entry>();
   readonly #levels: Level[] = [];
   #depth = 0;
   #waiting = 0;
   #dropped = 0;
+  #taken = 0;
 
   constructor(rules: IdentityRules, maxWaiting: number) {
     this.#rules = rules;
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Whether this exact spelling was seen. Cheap check first: most links of a page are on every page. */
-  hasSeenSpelling(url: string): boolean {
-    if (this.#spellings.has(url)) return true;
+  /** The item of a link that was seen in this exact spelling, "" for none; undefined: it was not. Cheap check first: most links of a page are on every page. */
+  ofSpelling(url: string): ItemId | "" | undefined {
+    return this.#spellings.get(url);
+  }
+
+  noteSpelling(url: string, id: ItemId | ""): void {
     const isCached = this.#spellings.size < MAX_SPELLINGS && url.length <= MAX_SPELLING_CHARACTERS;
-    if (isCached) this.#spellings.add(url);
-    return false;
+    if (isCached) this.#spellings.set(url, id);
+  }
+
+  /** Another link to a waiting page: the first one counts. */
+  promote(id: ItemId | "", depth: number, rank: number): void {
+    const entry = id === "" ? undefined : this.#entries.get(id);
+    if (entry?.page.depth === depth) entry.rank = Math.min(entry.rank, rank);
   }
 
   /** Returns undefined for an invalid URL. */
@@ -73,15 +101,20 @@ export class Frontier {
     this.#seen.add(id);
   }
 
-  add(page: WaitingPage): void {
-    if (this.#seen.has(page.id)) return;
+  add(page: WaitingPage, rank = UNRANKED): void {
+    if (this.#seen.has(page.id)) {
+      this.promote(page.id, page.depth, rank);
+      return;
+    }
     if (this.#waiting >= this.#maxWaiting) {
       this.#dropped += 1;
       return;
     }
     this.#seen.add(page.id);
-    const level = this.#levels[page.depth] ?? { pages: [], next: 0 };
-    level.pages.push(page);
+    const entry = { page, rank };
+    this.#entries.set(page.id, entry);
+    const level = this.#levels[page.depth] ?? { entries: [], next: 0 };
+    level.entries.push(entry);
     this.#levels[page.depth] = level;
     this.#depth = Math.min(this.#depth, page.depth);
     this.#waiting += 1;
@@ -91,11 +124,14 @@ export class Frontier {
   take({ isIdle, upTo = Infinity }: { readonly isIdle: boolean; readonly upTo?: number }): WaitingPage | undefined {
     for (; this.#depth < this.#levels.length && this.#depth <= upTo; this.#depth++) {
       const level = this.#levels[this.#depth];
-      const page = level?.pages[level.next];
+      if (level?.next === 0) level.entries.sort((a, b) => a.rank - b.rank);
+      const page = level?.entries[level.next]?.page;
       if (level && page) {
         level.next += 1;
         this.#waiting -= 1;
-        return page;
+        this.#entries.delete(page.id);
+        this.#taken += 1;
+        return { ...page, place: this.#taken };
       }
       if (!isIdle) return undefined;
       delete this.#levels[this.#depth];

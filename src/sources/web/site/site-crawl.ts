@@ -12,11 +12,11 @@ import { plural } from "../../../lib/text.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
 import { TimeSlice } from "../../../lib/time-slice.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
-import { listedIn, SkippedVariants } from "./address-variants.ts";
+import { listedIn, SkippedVariants, type Turn } from "./address-variants.ts";
 import { CircuitBreaker, CrawlLimits } from "./crawl-limits.ts";
 import { Calendars, withoutTraps } from "./crawl-traps.ts";
 import { CrawlVisitor, pagesOf } from "./crawl-visitor.ts";
-import { Frontier, type TakePage, type WaitingPage } from "./frontier.ts";
+import { Frontier, rankOf, type TakePage, type WaitingPage } from "./frontier.ts";
 import {
   depart,
   isPresent,
@@ -90,7 +90,11 @@ export class SiteCrawl {
     this.#frontier = new Frontier(tools.rules, this.#limits.visitLimit);
     this.#seeds = new SeedReader(tools, this.#scope, beginning.memory, signal);
     const isFresh = (id: ItemId): boolean => this.#visited.has(id);
-    this.#visitor = new CrawlVisitor(config, tools, this.#scope, beginning, { isFresh, signal });
+    this.#visitor = new CrawlVisitor(config, tools, this.#scope, beginning, {
+      isFresh,
+      signal,
+      maxLeft: this.#limits.visitLimit,
+    });
     this.#skipped = new SkippedVariants(this.#limits.visitLimit, this.#visitor.variants, this.#frontier);
     this.#progress = new CrawlProgress(tools.log, () => this.#frontier.waiting);
   }
@@ -154,6 +158,12 @@ export class SiteCrawl {
       }
     }
     yield* this.#visitTwice(this.#take);
+    for (let { left, dropped } = this.#visitor.sessions.takeBack(); left.length > 0; ) {
+      this.#frontier.drop(dropped);
+      for (const { url, depth } of left) this.#add(url, depth);
+      yield* this.#visitTwice(this.#take);
+      ({ left, dropped } = this.#visitor.sessions.takeBack());
+    }
     for (let pages = this.#skipped.next(); pages.length > 0; pages = this.#skipped.next()) {
       yield* this.#visitAll(() => pages.shift());
       this.#frontier.drop(pages.length);
@@ -209,15 +219,37 @@ export class SiteCrawl {
     }
   }
 
-  async #visitPage(page: WaitingPage): Promise<readonly Listed[]> {
-    const { visit, read } = await this.#visitor.visitPage(page);
+  async #visitPage(waiting: WaitingPage): Promise<readonly Listed[]> {
+    const turn = this.#visitor.variants.takeTurn(waiting.url);
+    try {
+      const page = await this.#settled(waiting);
+      return page ? await this.#visitSettled(page, turn) : [];
+    } finally {
+      turn.end();
+    }
+  }
+
+  /** Returns the page without a session in its address; undefined: it was seen without one. */
+  async #settled(page: WaitingPage): Promise<WaitingPage | undefined> {
+    if (page.depth === 0 || page.isCertain || page.resume || this.#members.has(page.id)) return page;
+    const url = await this.#visitor.withoutSession(page);
+    const id = url === page.url ? page.id : this.#frontier.identify(url);
+    if (!id || id === page.id) return page;
+    this.#members.noteLinked(id);
+    if (this.#frontier.hasSeen(id) || this.#visited.has(id)) return undefined;
+    this.#frontier.markSeen(id);
+    return { ...page, id, url };
+  }
+
+  async #visitSettled(page: WaitingPage, { before }: Turn): Promise<readonly Listed[]> {
+    const { visit, read } = await this.#visitor.visitPage(page, before);
     const { url, depth } = page;
     this.#breaker.note(url, visit);
     const waiting = visit.resume ? this.#suspended : visit.isHostFailure ? this.#again : undefined;
     if (waiting) {
       waiting.push({ ...page, resume: visit.resume });
       if (visit.resume) for (const id of [page.id, visit.item.id, ...visit.aliases]) this.#undecided.add(id);
-      for (const { links } of read) await this.#follow(links, depth + 1);
+      for (const { links } of read) await this.#follow(links, depth + 1, { place: page.place });
       return [];
     }
     this.#noteVisit([page.id, visit.item.id, ...visit.aliases]);
@@ -228,7 +260,8 @@ export class SiteCrawl {
     const links = read.flatMap((page) => page.links);
     const undated = read.find((page) => page.undated)?.undated ?? "";
     const worth = this.#calendars.linksOf({ ...page, outcome: visit.outcome, links, undated });
-    await this.#follow(worth, depth + 1, this.#visitor.variants.isDuplicate(page.id) ? new Map() : undefined);
+    const listed = this.#visitor.variants.isDuplicate(page.id) ? new Map() : undefined;
+    await this.#follow(worth, depth + 1, { listed, place: page.place });
     await this.#readFeeds({ depth, feeds: read.flatMap((page) => page.feeds) });
     if (depth === 0) await this.#judgeStart(page, visit, links);
     if (!wasDeferred(visit)) return this.#listed(visit);
@@ -296,32 +329,57 @@ export class SiteCrawl {
     };
   }
 
-  async #follow(links: readonly string[], depth: number, listed = listedIn(links)): Promise<void> {
+  async #follow(
+    links: readonly string[],
+    depth: number,
+    { place, listed = listedIn(links) }: FollowOptions = {},
+  ): Promise<void> {
     const timeSlice = new TimeSlice();
-    for (const link of links) {
+    for (const [position, link] of links.entries()) {
       if (timeSlice.isOver()) await timeSlice.next();
-      if (this.#frontier.hasSeenSpelling(link)) continue;
-      const address = withoutTraps(link);
-      if (address === undefined) this.#trapped += 1;
-      else if (this.#scope.has(address)) this.#add(address, depth, listed.get(link));
+      const rank = rankOf(place, position);
+      const seen = this.#frontier.ofSpelling(link);
+      if (seen === undefined) this.#frontier.noteSpelling(link, this.#followOne(link, depth, rank, listed.get(link)));
+      else this.#frontier.promote(seen, depth, rank);
     }
   }
 
-  #add(url: string, depth: number, listed = ""): void {
+  #followOne(link: string, depth: number, rank: number, listed: string | undefined): ItemId | "" {
+    const address = withoutTraps(link);
+    if (address === undefined) this.#trapped += 1;
+    if (address === undefined || !this.#scope.has(address)) return "";
+    return this.#add(this.#withoutSession(address, depth), depth, { rank, listed });
+  }
+
+  /** Known pages stay what they are. */
+  #withoutSession(url: string, depth: number): string {
+    const plain = this.#visitor.sessions.pass({ url, depth });
+    return plain === url || this.#isMember(url) || !this.#scope.has(plain) ? url : plain;
+  }
+
+  #isMember(url: string): boolean {
+    return this.#members.has(this.#frontier.identify(url) ?? NO_ITEM);
+  }
+
+  #add(
+    url: string,
+    depth: number,
+    { rank, listed = "" }: { readonly rank?: number; readonly listed?: string | undefined } = {},
+  ): ItemId | "" {
     const id = this.#frontier.identify(url);
-    if (!id) return;
+    if (!id) return "";
     this.#hasFound ||= depth > 0;
     if (this.#blocked?.hasItem(id)) {
       this.#blocked.skipItem(id);
-      return;
+      return "";
     }
     this.#members.noteLinked(id);
-    if (this.#frontier.hasSeen(id)) return;
-    if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth, listed });
-    else {
+    if (depth <= this.#config.maxDepth) this.#frontier.add({ id, url, depth, listed }, rank);
+    else if (!this.#frontier.hasSeen(id)) {
       this.#frontier.markSeen(id);
       if (!this.#visited.has(id)) this.#limits.noteTooDeep();
     }
+    return id;
   }
 
   /** Visits members that no page links to. */
@@ -353,6 +411,13 @@ export class SiteCrawl {
   #isComplete(): boolean {
     return !this.#isBlind && this.#allProblems().length === 0;
   }
+}
+
+interface FollowOptions {
+  /** Of the page that has the links. */
+  readonly place?: number | undefined;
+  /** See `listedIn`. */
+  readonly listed?: ReadonlyMap<string, string> | undefined;
 }
 
 /** What a crawl starts from. */

@@ -1,0 +1,146 @@
+import type { PageLook } from "../../../contracts/web.ts";
+import { type WithoutSlots, withoutSlots } from "../../../plan/web/session-slots.ts";
+import type { WaitingPage } from "./frontier.ts";
+
+/** Different texts that were the same with and without a session, after which it is left out unseen. */
+const ENOUGH = 3;
+/** Comparisons with other values: one may be the default of what tells pages apart. */
+const OTHER_VALUES = 3;
+/** Comparisons that said nothing, after which none is made. */
+const MAX_UNKNOWN = 5;
+const MAX_RULES = 200;
+
+/** Something that may be a session on one host, and what comparing said of it. */
+interface Rule {
+  /** By address without it: the value that was compared. */
+  readonly compared: Map<string, string>;
+  readonly texts: Set<string>;
+  /** The first values that made no difference. */
+  readonly values: Set<string>;
+  passed: number;
+  unknown: number;
+  isRefuted: boolean;
+  /** One comparison at a time. */
+  turn: Promise<unknown>;
+}
+
+type Left = Pick<WaitingPage, "url" | "depth">;
+
+/**
+ * Finds sessions in addresses by looking at pages with and without them. Where that makes no difference, pages are visited
+ * without: so they keep their identity when the session changes, and each is visited once.
+ */
+export class SessionAddresses {
+  readonly #look: (url: string) => Promise<PageLook | undefined>;
+  readonly #maxLeft: number;
+  readonly #rules = new Map<string, Rule>();
+  /** Addresses left out for a rule, to be visited should it be refuted. */
+  readonly #left = new Map<Rule, Left[]>();
+  readonly #back: Left[] = [];
+  #leftCount = 0;
+  #dropped = 0;
+
+  constructor(look: (url: string) => Promise<PageLook | undefined>, maxLeft: number) {
+    this.#look = look;
+    this.#maxLeft = maxLeft;
+  }
+
+  /** Returns the address to follow: without a session, if it is certain that this is one. */
+  pass(page: Left): string {
+    for (const choice of withoutSlots(page.url)) {
+      const rule = this.#ruleOf(choice);
+      if (!rule || rule.isRefuted || this.#isToCompare(rule, choice)) continue;
+      this.#leave(rule, page);
+      return choice.url;
+    }
+    return page.url;
+  }
+
+  /** The same before a visit. Compares where it is uncertain. */
+  async settle(page: Left): Promise<string> {
+    for (const choice of withoutSlots(page.url)) {
+      const rule = this.#ruleOf(choice);
+      if (!rule) continue;
+      const turn = rule.turn.then(() => this.#isSession(rule, choice, page));
+      rule.turn = turn.catch(() => undefined);
+      if (await turn) return choice.url;
+    }
+    return page.url;
+  }
+
+  /** Addresses that were left out by mistake, and how many of those are not known any more. */
+  takeBack(): { readonly left: readonly Left[]; readonly dropped: number } {
+    const dropped = this.#dropped;
+    this.#dropped = 0;
+    return { left: this.#back.splice(0), dropped };
+  }
+
+  async #isSession(rule: Rule, choice: WithoutSlots, page: Left): Promise<boolean> {
+    if (rule.isRefuted) return false;
+    if (!this.#isToCompare(rule, choice)) {
+      this.#leave(rule, page);
+      return true;
+    }
+    const verdict = await this.#compare(choice.url, page.url);
+    if (verdict === "unknown") rule.unknown += 1;
+    if (verdict === "different" || rule.unknown > MAX_UNKNOWN) this.#refute(rule);
+    if (typeof verdict === "string") return false;
+    if (rule.values.size <= OTHER_VALUES) rule.values.add(choice.values);
+    rule.compared.set(choice.url, choice.values);
+    rule.texts.add(verdict.likeness);
+    this.#leave(rule, page);
+    return true;
+  }
+
+  async #compare(without: string, url: string): Promise<PageLook | "different" | "unknown"> {
+    const plain = await this.#look(without);
+    const given = plain && (await this.#look(url));
+    if (!given || given.likeness === "") return "unknown";
+    if (plain.likeness === given.likeness) return given;
+    // A page that is never the same twice says nothing.
+    return (await this.#look(url))?.likeness === given.likeness ? "different" : "unknown";
+  }
+
+  /** Enough different texts, the first other values, and later ever fewer. */
+  #isToCompare({ compared, texts, values: known, passed }: Rule, { url, values }: WithoutSlots): boolean {
+    if (compared.get(url) === values) return false;
+    if (texts.size < ENOUGH && !compared.has(url)) return true;
+    if (known.size <= OTHER_VALUES && !known.has(values)) return true;
+    return passed > 2 * ENOUGH && Number.isInteger(Math.log2(passed));
+  }
+
+  #leave(rule: Rule, { url, depth }: Left): void {
+    rule.passed += 1;
+    if (this.#leftCount >= this.#maxLeft) return;
+    this.#leftCount += 1;
+    const left = this.#left.get(rule) ?? [];
+    left.push({ url, depth });
+    this.#left.set(rule, left);
+  }
+
+  #refute(rule: Rule): void {
+    rule.isRefuted = true;
+    const left = this.#left.get(rule) ?? [];
+    this.#back.push(...left);
+    this.#dropped += rule.passed - left.length;
+    this.#leftCount -= left.length;
+    this.#left.delete(rule);
+  }
+
+  #ruleOf({ url, names }: WithoutSlots): Rule | undefined {
+    const key = `${new URL(url).origin} ${names}`;
+    const known = this.#rules.get(key);
+    if (known || this.#rules.size >= MAX_RULES) return known;
+    const rule: Rule = {
+      compared: new Map(),
+      texts: new Set(),
+      values: new Set(),
+      passed: 0,
+      unknown: 0,
+      isRefuted: false,
+      turn: Promise.resolve(),
+    };
+    this.#rules.set(key, rule);
+    return rule;
+  }
+}
