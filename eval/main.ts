@@ -1,15 +1,18 @@
+import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { evaluateAnswers, hasAnswerSet } from "./answers.ts";
 import { type Collection, findCollections, readCollection } from "./collection.ts";
 import { type Measures, measure, type Ranking } from "./measures.ts";
 import { plainBm25 } from "./plain-bm25.ts";
 import { openProductSearch } from "./product-search.ts";
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { "least-gain": { type: "string" } } });
-const [path] = positionals;
-const folders = path === undefined ? [] : findCollections(path);
-if (folders.length === 0) {
+const [path = join(import.meta.dirname, "answers")] = positionals;
+const folders = hasAnswerSet(path) ? [] : findCollections(path);
+if (hasAnswerSet(path)) await evaluateAnswers(path, print);
+else if (folders.length === 0) {
   process.stderr.write(
-    `Give a folder with collections: npm run eval -- <folder> [--least-gain <percent>]. A collection is a folder with corpus.jsonl, queries.jsonl and qrels.tsv.\n`,
+    `Give a folder with collections: npm run eval -- <folder> [--least-gain <percent>]. A collection is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. A folder with questions.tsv is an answer set; without a folder, ours is scored.\n`,
   );
   process.exitCode = 2;
 }

@@ -29,7 +29,11 @@ interface AnswersParts extends Pick<App, "query"> {
   /** What was found does not answer. */
   readonly noteNothing: (request: QueryRequest, by: Principal) => Promise<void>;
   readonly writer: () => string;
-  readonly take: (question: string, found: QueryAnswer) => readonly AnswerSentence[];
+  readonly take: (
+    question: string,
+    found: QueryAnswer,
+    search: (text: string) => Promise<QueryAnswer>,
+  ) => Promise<Pick<AnsweredQuery, "sentences" | "considered">>;
   readonly write: (
     question: string,
     sources: readonly QuerySource[],
@@ -46,12 +50,14 @@ export function createAnswers({ query, noteNothing, writer, take, write }: Answe
     async find(request, asking) {
       const limit = Math.max(request.limit, LEAST_CONSIDERED);
       const found = await query({ ...request, limit, counted: true }, asking);
-      const { sources: considered } = found;
-      const sentences = take(request.text, found);
+      // In the name of nobody: the question in other words is ours, and no question of theirs to note.
+      const again = (text: string): Promise<QueryAnswer> =>
+        query({ ...request, limit, text }, { signal: asking?.signal });
+      const taken = await take(request.text, found, again);
       // Where nothing was found at all, the search has noted it; a language model may answer where no sentence does.
-      const isOpen = sentences.length === 0 && considered.length > 0 && writer() === "";
+      const isOpen = taken.sentences.length === 0 && found.sources.length > 0 && writer() === "";
       if (isOpen && asking?.principal) await noteNothing(request, asking.principal);
-      return { ...found, sources: considered.slice(0, request.limit), considered, sentences };
+      return { ...found, ...taken, sources: found.sources.slice(0, request.limit) };
     },
     write: ({ query: question, considered }, signal) => write(question, considered, signal),
   };

@@ -44,7 +44,7 @@ import type { VerifyRequest } from "../engine/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
-import { findAnswer } from "../index/answers/find-answer.ts";
+import { type FoundFor, searchAnswer } from "../index/answers/find-answer.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createResponseLog } from "../inventory/response-log.ts";
 import { CANCELLED_BY_USER } from "../jobs/job-run.ts";
@@ -301,12 +301,21 @@ async function verify(
   return repair ? await repairDomain(request, parts, job) : (await verifyDomain(request, parts, job)).result;
 }
 
-function takeAnswer(question: string, { sources, words }: QueryAnswer): AnswerSentence[] {
-  const places = new Map(sources.map((source, place) => [source, place]));
-  return findAnswer([question], sources, words).map(({ text, passage }) => ({
-    text,
-    from: [places.get(passage) ?? 0],
-  }));
+async function takeAnswer(
+  question: string,
+  found: QueryAnswer,
+  search: (text: string) => Promise<QueryAnswer>,
+): ReturnType<Parameters<typeof createAnswers>[0]["take"]> {
+  const passagesOf = ({ sources, words }: QueryAnswer): FoundFor<QuerySource> => ({ passages: sources, words });
+  let considered = found.sources;
+  const quotes = await searchAnswer([question], passagesOf(found), async (text) => {
+    const again = await search(text);
+    considered = again.sources;
+    return passagesOf(again);
+  });
+  if (quotes.length === 0) return { sentences: [], considered: found.sources };
+  const places = new Map(considered.map((source, place) => [source, place]));
+  return { sentences: quotes.map(({ text, passage }) => ({ text, from: [places.get(passage) ?? 0] })), considered };
 }
 
 async function* writeWith(

@@ -127,7 +127,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       noteNothing: async () => undefined,
       query: (request, asking) => script.query({ ...request, signal: asking?.signal }),
       writer: () => "",
-      take: () => [],
+      take: async () => ({ sentences: [], considered: [] }),
       write: () => assert.fail("there is no model"),
     }),
     inventory: createInventory({ client, clientFor: () => client, responseLog: log }),

@@ -2,6 +2,7 @@ import type { WordCounts } from "../../contracts/answer.ts";
 import { analyze, fold, tokenize, UNSPACED_SCRIPTS } from "../analyzer.ts";
 import { STOP_WORDS } from "../search/stop-words.ts";
 import { expectedKinds, type Kind, kindWords } from "./kinds-of-answers.ts";
+import { inOtherWords, relatedWords } from "./related-words.ts";
 import { type Statement, statementsOf } from "./statements-of.ts";
 
 /** What was found, best first. */
@@ -25,7 +26,7 @@ export interface Quoted<P> {
 const MAX_PASSAGES = 12;
 const MAX_SENTENCES = 3;
 /** A statement answers if it has this share of what the question asks about, words weighed by their rarity. */
-const ENOUGH = 0.6;
+const ENOUGH = 0.53;
 /** With the words of earlier questions, not all of which are still meant. */
 const ENOUGH_TOGETHER = 0.45;
 /** This share it must say itself, or what stands right above it. */
@@ -56,10 +57,29 @@ export function findAnswer<P extends AnswerPassage>(
   return [];
 }
 
+/** What a search for the question found. */
+export interface FoundFor<P> {
+  readonly passages: readonly P[];
+  readonly words?: WordCounts | undefined;
+}
+
+/** The same; where nothing answers, the question is searched for in other words once more. */
+export async function searchAnswer<P extends AnswerPassage>(
+  questions: readonly string[],
+  { passages, words }: FoundFor<P>,
+  search: (text: string) => Promise<FoundFor<P>>,
+): Promise<readonly Quoted<P>[]> {
+  const found = findAnswer(questions, passages, words);
+  const other = found.length > 0 ? "" : inOtherWords(questions[0] ?? "");
+  return other === "" ? found : findAnswer(questions, (await search(other)).passages, words);
+}
+
 interface Candidate<P> {
   readonly statement: Statement;
   readonly passage: P;
   readonly own: WordSet;
+  /** Stretches of a long statement: what is far apart says little together. */
+  readonly windows: readonly WordSet[];
   readonly about: WordSet;
   readonly before: WordSet;
   /** Title and headings further up. */
@@ -75,11 +95,23 @@ function candidatesOf<P extends AnswerPassage>(passage: P): Candidate<P>[] {
     statement,
     passage,
     own: wordSet(statement.text),
+    windows: windowsOf(statement.text).map(wordSet),
     about: wordSet([...statement.about, path.at(-1) ?? ""].join(" \n ")),
     before: wordSet(statement.before),
     above,
     passageWords,
   }));
+}
+
+const WINDOW = 28;
+
+function windowsOf(text: string): string[] {
+  const words = text.split(/\s+/);
+  if (words.length <= WINDOW) return [text];
+  const windows: string[] = [];
+  for (let at = 0; at < words.length - WINDOW / 2; at += WINDOW / 2)
+    windows.push(words.slice(at, at + WINDOW).join(" "));
+  return windows;
 }
 
 /** How much a word counts that stands around the statement, not in it. */
@@ -92,6 +124,7 @@ interface Asked {
   readonly weight: number;
   /** The kind of answer that says the same: `cost` is answered by a price. */
   readonly kinds: readonly Kind[];
+  readonly isName: boolean;
 }
 
 interface Question {
@@ -102,29 +135,51 @@ interface Question {
 /** What earlier questions say is half of what is asked; what nothing says of it, nothing. */
 const EARLIER_WEIGHT = 0.5;
 
-function readQuestion(text: string, earlier: readonly string[], weigh: (word: string) => number): Question {
+function readQuestion(text: string, earlier: readonly string[], weigh: Weigh): Question {
   const words = new Map<string, Asked>();
   const empty: Asked[] = [];
   for (const [at, asked] of [text, ...earlier].entries()) {
-    for (const { word, start, end } of tokenize(asked)) {
+    for (const { start, end, tokens } of runsOf(asked)) {
       const raw = fold(asked.slice(start, end));
-      const weight = weigh(word);
-      if (at > 0 && weight === 1) continue;
-      const one = { word, weight: weight * (at === 0 ? 1 : EARLIER_WEIGHT), kinds: kindWords(raw) };
-      if (STOP_WORDS.has(raw) || GENERAL.has(raw)) empty.push(one);
-      else if (!words.has(word)) words.set(word, one);
+      const isEmpty = STOP_WORDS.has(raw) || GENERAL.has(raw);
+      for (const word of tokens) {
+        const { weight, isKnown } = weigh(word);
+        // An identifier that occurs nowhere may still do so in parts.
+        if (!isKnown && (at > 0 || (word.includes("_") && tokens.length > 1))) continue;
+        const part = weight * (at === 0 ? 1 : EARLIER_WEIGHT);
+        const one = { word, weight: part, kinds: kindWords(raw), isName: at === 0 && isName(asked, start) };
+        if (isEmpty) empty.push(one);
+        else if (!words.has(word)) words.set(word, one);
+      }
     }
   }
   return { words: words.size > 0 ? [...words.values()] : empty, kinds: expectedKinds(text) };
 }
 
+/** Words of a question that stand for one: those of an identifier, whole and in parts. */
+function* runsOf(text: string): Generator<{ readonly start: number; readonly end: number; readonly tokens: string[] }> {
+  const runs = Map.groupBy(tokenize(text), ({ start, word }) => (UNSPACED.test(word) ? `${start} ${word}` : start));
+  for (const tokens of runs.values()) {
+    const [{ start, end } = { start: 0, end: 0 }] = tokens;
+    yield { start, end, tokens: [...new Set(tokens.map(({ word }) => word))] };
+  }
+}
+
+/** It writes every noun with a capital. */
+const GERMAN =
+  /\b(?:der|die|das|den|dem|des|ist|sind|wie|wer|wo|wann|was|und|ein|eine|im|zum|zur|welche[nmrs]?|gibt|kann|muss|darf)\b/iu;
+
+function isName(question: string, start: number): boolean {
+  return start > 1 && /\p{Lu}/u.test(question[start] ?? "") && !GERMAN.test(question);
+}
+
 /** Words of questions that say nothing of what is asked about. */
 const GENERAL: ReadonlySet<string> = new Set(
   (
-    "many much long often far does did has have get gets got getting give gives given take takes need needs needed want use used using make makes made happen happens happened " +
+    "until off per once now today later soon each every all any above below under between during without within since other others another own really ever just only also still yet already many much long often far does did has have get gets got getting give gives given take takes need needs needed want use used using make makes made happen happens happened " +
     "must may might shall let know tell explain describe mean means find please there here one ones someone anyone somebody anybody something anything thing things way ways kind type sort " +
     "able allowed possible available different exactly really usually currently actually go goes come comes call called name named say says said work works apply applies ask " +
-    "viel viele vielen vieles lange oft weit wieviel wieviele welche welcher welches welchen welchem muss mussen musst darf durfen soll sollte sollen konnen konnte will wollen mochte brauche braucht brauchen " +
+    "wann wer wie wo was ab pro ins ans ums aufs beim einmal heute jetzt gleich je jede jeder jedes alle alles schon noch nur auch immer eigene eigenen lang viel viele vielen vieles lange oft weit wieviel wieviele welche welcher welches welchen welchem muss mussen musst darf durfen soll sollte sollen konnen konnte will wollen mochte brauche braucht brauchen " +
     "bekomme bekommt bekommen kriege kriegt erhalte erhalt erhalten gibt geben gilt gelten heisst passiert mache macht machen man jemand etwas bitte dafur davon dazu wofur wozu womit wodurch wessen wem wen wohin woher warum wieso weshalb " +
     "moglich erlaubt genau eigentlich gerade dort hier werden wurde wurden worden habe haben hatten bin seit geht gehen kommt kommen finde findet finden wissen weiss nennt genannt mein meine meinen meiner meinem " +
     "combien quel quelle quels quelles quand comment pourquoi faut peut dois doit avoir etre fait faire a-t est-ce y-a-t-il " +
@@ -134,33 +189,40 @@ const GENERAL: ReadonlySet<string> = new Set(
     .map(fold),
 );
 
-/** Returns how much a word of the question counts, 0 to 1: one that occurs nowhere most, and the less the more passages have it. */
-function createWeights(
-  candidates: readonly Candidate<AnswerPassage>[],
-  counts: WordCounts | undefined,
-): (word: string) => number {
+/** How much a word of the question counts, 0 to 1: the less the more passages have it. `isKnown`: any has it. */
+type Weigh = (word: string) => { readonly weight: number; readonly isKnown: boolean };
+
+function createWeights(candidates: readonly Candidate<AnswerPassage>[], counts: WordCounts | undefined): Weigh {
   const passages = new Map(candidates.map(({ passage, passageWords }) => [passage, passageWords]));
   // Without counts, what was found stands for the rest, of which nothing is known.
   const all = Math.max(counts?.passages ?? 0, passages.size, LEAST_PASSAGES);
   const rarity = (having: number): number => Math.log(1 + all / (having + 0.5));
-  const most = rarity(0);
+  // People say it in other words: one that occurs nowhere counts no more than one that is rare.
+  const most = rarity(1);
   return (word) => {
     const having = counts
       ? (counts.having.get(word) ?? 0)
       : [...passages.values()].filter(({ exact }) => exact.has(word)).length;
+    const isKnown = having > 0;
     // Written without blanks, two characters may belong to two words; then they occur nowhere, and say nothing.
-    if (having === 0 && UNSPACED.test(word)) return 0.15;
-    return rarity(having) / most;
+    if (!isKnown && UNSPACED.test(word)) return { weight: 0.15, isKnown };
+    return { weight: Math.min(1, rarity(having) / most), isKnown };
   };
 }
 
 const LEAST_PASSAGES = 20;
 const UNSPACED = new RegExp(`^[${UNSPACED_SCRIPTS}]`, "u");
 
+const WITHOUT_NAME = 0.75;
+/** Who asks how many is told a number. */
+const WITHOUT_KIND = 0.75;
+
 interface Judged<P> {
   readonly candidate: Candidate<P>;
   readonly cover: number;
   readonly score: number;
+  /** It has the kind of answer that is asked for. */
+  readonly fits: boolean;
 }
 
 function chooseFor<P extends AnswerPassage>(
@@ -177,7 +239,7 @@ function chooseFor<P extends AnswerPassage>(
   const chosen: Judged<P>[] = [];
   for (const one of judged) {
     if (chosen.length >= MAX_SENTENCES || one.score < best.score * WORTH_ADDING) break;
-    const isAsGood = one.score >= best.score * NEARLY_AS_GOOD;
+    const isAsGood = one.score >= best.score * NEARLY_AS_GOOD && (one.fits || !best.fits);
     if (!isAsGood && addedShare(question, one, chosen) < ENOUGH_ADDED) continue;
     if (!chosen.some((other) => saysTheSame(other.candidate, one.candidate))) chosen.push(one);
   }
@@ -189,30 +251,55 @@ function chooseFor<P extends AnswerPassage>(
 }
 
 function judge<P extends AnswerPassage>(question: Question, candidate: Candidate<P>): Judged<P> | undefined {
+  const judged = candidate.windows.flatMap((own) => judgeWindow(question, candidate, own) ?? []);
+  return judged.length < 2 ? judged[0] : judged.reduce((best, one) => (one.score > best.score ? one : best));
+}
+
+function judgeWindow<P extends AnswerPassage>(
+  question: Question,
+  candidate: Candidate<P>,
+  own: WordSet,
+): Judged<P> | undefined {
   const has = question.kinds.filter((kind) => kind.isIn(candidate.statement.text));
+  const matches = question.words.map((asked) => matchOf(asked, candidate, own));
+  // That it has a number says nothing where no word says of what.
+  const isAbout = matches.length < 2 || matches.some(({ around }) => around > 0);
   let all = 0;
   let covered = 0;
   let itself = 0;
-  for (const { word, weight, kinds } of question.words) {
+  let missing = 1;
+  for (const [at, { weight, kinds, isName: isNamed }] of question.words.entries()) {
+    const { near = 0, anywhere = 0 } = matches[at] ?? {};
+    const shown = isAbout && kinds.some((kind) => has.includes(kind)) ? SHOWN : 0;
     all += weight;
-    let best = kinds.some((kind) => has.includes(kind)) ? 0.9 : 0;
-    let near = best;
-    for (const place of Object.keys(PLACES) as Place[]) {
-      const match = PLACES[place] * candidate[place].match(word);
-      best = Math.max(best, match);
-      if (place === "own" || place === "about") near = Math.max(near, match);
-    }
-    covered += weight * best;
-    itself += weight * near;
+    covered += weight * Math.max(shown, anywhere);
+    itself += weight * Math.max(shown, near);
+    // Who asks of Madrid is not told of Rome.
+    if (isNamed && anywhere === 0) missing = WITHOUT_NAME;
   }
   if (all === 0) return undefined;
-  const cover = covered / all;
+  const cover = (missing * covered) / all;
   if (itself / all < ENOUGH_ITSELF) return undefined;
   const fits = question.kinds.length === 0 || has.length > 0;
   const length = Math.max(12, candidate.own.size);
   const brevity = Math.sqrt(12 / length);
-  const score = cover * (fits ? 1 : 0.75) * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
-  return { candidate, cover: fits ? cover : cover * 0.9, score };
+  const score = cover * (fits ? 1 : WITHOUT_KIND) * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
+  return { candidate, cover: fits ? cover : cover * WITHOUT_KIND, score, fits };
+}
+
+/** How much a word counts that asks for the kind of answer that the statement has. */
+const SHOWN = 0.9;
+
+/** How well a word matches: the statement or what stands right above it, all but the rest of its passage, and all. */
+function matchOf(
+  { word }: Asked,
+  candidate: Candidate<unknown>,
+  own: WordSet,
+): { readonly near: number; readonly around: number; readonly anywhere: number } {
+  const at = (place: Place): number => PLACES[place] * candidate[place].match(word);
+  const near = Math.max(PLACES.own * own.match(word), at("about"));
+  const around = Math.max(near, at("above"), at("before"));
+  return { near, around, anywhere: Math.max(around, at("passageWords")) };
 }
 
 /** The share of the question that this statement says itself, and none that was chosen before it. */
@@ -246,8 +333,22 @@ function inReadingOrder<P>(chosen: readonly Candidate<P>[]): Candidate<P>[] {
 interface WordSet {
   readonly size: number;
   readonly exact: ReadonlySet<string>;
-  /** 1: the very word, 0.8: another form of it, or a compound with it. */
+  /** 1: the very word; less for another form of it, a compound with it, or a word that means the same. */
   match(word: string): number;
+}
+
+/** German words that the stemmer of the index leaves as they are: `anmeldung`, `meldet`; `leitung`, `leitet`. */
+function stemOf(word: string): string {
+  const ended = word.replace(
+    /(?:ungen|ung|heit|keit|lich|isch|enden|ende|eten|ete|est|en|er|em|es|et|st|e|t|n|s)$/,
+    "",
+  );
+  return ended.replace(/^(?:zuruck|nach|aus|auf|ein|vor|ent|zer|ver|ab|an|um|be|ge|er|zu|mit)(?=.{4})/, "");
+}
+
+function consonantsOf(word: string): string {
+  const consonants = word.replaceAll(/[aeiouy]/g, "");
+  return consonants.length >= MIN_STEM ? consonants : word;
 }
 
 /** Other forms of a word begin alike; parts of compounds are at least this long. */
@@ -262,19 +363,41 @@ function wordSet(text: string): WordSet {
     match(word) {
       if (exact.has(word)) return 1;
       if (word.length < MIN_STEM || !/^\p{L}+$/u.test(word)) return 0;
-      for (const other of exact) if (isFormOf(word, other)) return 0.8;
-      return 0;
+      let best = 0;
+      for (const other of exact) best = Math.max(best, likeness(word, other));
+      return best;
     },
   };
+}
+
+const RELATED = 0.85;
+const FORM = 0.8;
+const PART = 0.6;
+
+function likeness(word: string, other: string): number {
+  if (relatedWords(word).has(other)) return RELATED;
+  if (isFormOf(word, other)) return FORM;
+  // The last part of a compound says what it is: a `mahlstufe` is a `stufe`.
+  return other.length >= MIN_STEM && word.length >= other.length + MIN_STEM && word.endsWith(other) ? PART : 0;
 }
 
 function isFormOf(word: string, other: string): boolean {
   const [short, long] = word.length <= other.length ? [word, other] : [other, word];
   if (short.length < MIN_STEM) return false;
+  const stem = stemOf(short);
+  if (stem.length >= MIN_STEM && stem === stemOf(long)) return true;
   if (long.startsWith(short) && (short.length >= MIN_PART || long.length - short.length <= 3)) return true;
-  if (short.length >= MIN_PART && long.includes(short)) return true;
+  // `hauptgericht`: a compound is what its last part is. `exchange` is no `change`.
+  if (short.length >= MIN_PART && long.endsWith(short) && long.length - short.length >= 3) return true;
   let same = 0;
   while (same < short.length && short[same] === long[same]) same += 1;
   // `kundig|en` and `kundig|ung`
-  return same >= MIN_PART && same >= long.length - 4 && same >= short.length - 3;
+  if (same >= MIN_PART && same >= long.length - 4 && same >= short.length - 3) return true;
+  // `empfehlen` and `empfohlen`
+  return (
+    short.length > MIN_PART &&
+    long.length - short.length < 2 &&
+    word[0] === other[0] &&
+    consonantsOf(word) === consonantsOf(other)
+  );
 }

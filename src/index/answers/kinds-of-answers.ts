@@ -6,8 +6,8 @@ export interface Kind {
 }
 
 const NUMBER_WORDS =
-  "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety|hundred|thousand|half|once|twice|none|no|every|each|daily|weekly|monthly|yearly|annually|quarterly|" +
-  "eine?[nrms]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|fünfzehn|zwanzig|dreißig|vierzig|fünfzig|sechzig|hundert|tausend|halbe?[nrs]?|einmal|zweimal|dreimal|kein\\w*|jede[nrsm]?|täglich|wöchentlich|monatlich|jährlich|vierteljährlich";
+  "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|dozen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|half|once|twice|none|no|every|each|daily|weekly|monthly|yearly|annually|quarterly|" +
+  "eine?[nrms]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|dreizehn|vierzehn|fünfzehn|sechzehn|siebzehn|achtzehn|neunzehn|dutzend|zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig|hundert|tausend|halbe?[nrs]?|einmal|zweimal|dreimal|kein\\w*|jede[nrsm]?|täglich|wöchentlich|monatlich|jährlich|vierteljährlich";
 const UNIT_OF_TIME =
   "seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?|working days?|sekunden?|minuten?|stunden?|tag(?:e[ns]?)?|werktag\\w*|arbeitstag\\w*|wochen?|monat(?:e[ns]?)?|jahr(?:e[ns]?)?|ms|min|h|jours?|semaines?|mois|ans?|heures?|días?|semanas?|meses|años?|horas?";
 const MONTHS =
@@ -48,11 +48,11 @@ const PERCENT = kind(`%|${B}(?:percent|per cent|prozent)${E}`);
 /** Without accents. The first that fits a question counts; the more special before the more general. */
 const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
   [
-    /\b(?:how much|what)\b[^?]*\b(?:costs?|price|fee|charge|pay|paid|rent|budget|salary|allowance|deposit)\b|\bhow expensive\b/i,
-    [MONEY, NUMBER],
+    /\b(?:how much|what)\b[^?]*\b(?:costs?|price|fee|charge)\b|\bhow expensive\b|\b(?:was kostet|wie ?viel kostet|wie teuer|preis|gebuhr|kosten)\b/i,
+    [MONEY],
   ],
   [
-    /\b(?:was kostet|wie ?viel (?:kostet|kosten|geld|euro)|wie teuer|wie hoch)\b|\b(?:preis|gebuhr|kosten|betrag|pauschale|zuschuss)\b/i,
+    /\b(?:how much|what)\b[^?]*\b(?:pay|paid|rent|budget|salary|allowance|deposit)\b|\b(?:wie ?viel (?:geld|euro)|wie hoch|betrag|pauschale|zuschuss)\b/i,
     [MONEY, NUMBER],
   ],
   [/\b(?:percent(?:age)?|per cent|prozent(?:satz)?|share of|anteil)\b/i, [PERCENT, NUMBER]],
@@ -65,8 +65,8 @@ const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
     [LENGTH, NUMBER],
   ],
   [
-    /\b(?:how long|how quickly|how soon|how fast|wie lange|wie schnell|combien de temps|cuanto tiempo)\b/i,
-    [DURATION, TIME],
+    /\b(?:how long|how quickly|how soon|how fast|wie lange?|wie schnell|combien de temps|cuanto tiempo)\b/i,
+    [DURATION, TIME, LENGTH],
   ],
   [/\b(?:how often|how frequently|wie oft|wie haufig|how many times)\b/i, [DURATION, TIME, NUMBER]],
   [
@@ -112,6 +112,7 @@ const WORDS: readonly (readonly [string, readonly Kind[]])[] = [
     [DURATION],
   ],
   ["date day days year month hour deadline datum tag tage jahr monat uhrzeit uhr zeitpunkt frist", [TIME, DURATION]],
+  ["open opens opening closed closes geöffnet offen öffnet öffnungszeiten geschlossen schließt zugänglich", [TIME]],
   ["often frequently frequency times häufig mal", [TIME, DURATION, NUMBER]],
   ["percent percentage share prozent prozentsatz anteil", [PERCENT]],
   ["number amount maximum minimum limit anzahl menge maximal höchstens mindestens", [NUMBER]],

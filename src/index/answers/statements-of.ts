@@ -37,6 +37,7 @@ export function statementsOf(text: string): Statement[] {
   let question = "";
   let leadIn = "";
   const add = (text: string, about: readonly string[], before = ""): void => {
+    if (isGibberish(text)) return;
     found.push({ text: shortened(text), about: about.filter(Boolean), before, position: found.length });
   };
   const blocks = blocksOf(withoutComments(withoutFrontMatter(text)));
@@ -76,6 +77,14 @@ export function statementsOf(text: string): Statement[] {
     }
   }
   return found;
+}
+
+/** The most signs among letters that people read as a sentence: JSON and the like have more. */
+const MOST_SIGNS = 0.22;
+
+function isGibberish(text: string): boolean {
+  const signs = text.match(/[^\p{L}\p{N}\p{M}\s]/gu)?.length ?? 0;
+  return signs > 8 && signs > text.length * MOST_SIGNS;
 }
 
 interface Around {
@@ -175,7 +184,10 @@ function blocksOf(text: string): Block[] {
 
 /** German writes them with a blank and a capital letter behind. */
 const ABBREVIATION =
-  /(?:^|[\s("„«])(?:\p{L}|\d{1,2}|ca|bzw|usw|vgl|evtl|ggf|inkl|exkl|zzgl|max|min|Nr|Abs|Art|Tel|Str|Dr|Prof|Hr|Fr|Mr|Mrs|Ms|St|vs|approx|incl|Inc|Ltd|e\.g|i\.e|etc|z\.\s?B|d\.\s?h|u\.\s?a)\.$/u;
+  /(?:^|[\s("„«])(?:\p{L}|ca|bzw|usw|vgl|evtl|ggf|inkl|exkl|zzgl|max|min|Nr|Abs|Art|Tel|Str|Dr|Prof|Hr|Fr|Mr|Mrs|Ms|St|vs|approx|incl|Inc|Ltd|e\.g|i\.e|etc|z\.\s?B|d\.\s?h|u\.\s?a)\.$/u;
+
+/** `am 31. März` */
+const ORDINAL = /(?:^|\s)(?:am|der|die|das|dem|den|des|vom|zum|bis|ab|im|seit|jede[nsmr]?|und) \d{1,2}\.$/iu;
 
 /** A paragraph of short lines without full stops is a sentence a line: an address, opening hours. */
 function sentencesOf(lines: readonly string[]): string[] {
@@ -208,7 +220,7 @@ const MAX_PARENTHESIS = 200;
 
 /** A short word and a number behind its full stop are most likely one thing: `ext. 4411`, `Fig. 3`. */
 function goesOn(before: string, next: string): boolean {
-  if (ABBREVIATION.test(before)) return true;
+  if (ABBREVIATION.test(before) || ORDINAL.test(before)) return true;
   if (/(?:^|[^\p{L}])\p{L}{1,4}\.$/u.test(before) && /^[\p{Ll}\p{N}]/u.test(next)) return true;
   const opened = before.lastIndexOf("(");
   return opened > before.lastIndexOf(")") && before.length - opened < MAX_PARENTHESIS && /^[^(]*\)/u.test(next);

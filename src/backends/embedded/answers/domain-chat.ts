@@ -1,6 +1,6 @@
-import type { WordCounts } from "../../../contracts/answer.ts";
 import type { DomainModels, FoundPassage, FoundPassages, SearchCall } from "../../../contracts/domain-models.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
+import { searchAnswer } from "../../../index/answers/find-answer.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { randomId } from "../../../lib/random-id.ts";
 import { readSseEvents } from "../../../lib/sse.ts";
@@ -11,7 +11,7 @@ import { asArray, asNumber, asObject } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
 import type { ChatModel } from "./answerer.ts";
 import { CitedText, type UrlCitation } from "./cited-text.ts";
-import { quote } from "./extractive-answerer.ts";
+import { toParts } from "./extractive-answerer.ts";
 import { createInertStream } from "./inert-markdown.ts";
 import { questionsIn, readItems } from "./items.ts";
 import { brokenOff, createCitationReader, passageMessages, toModelError } from "./model-answerer.ts";
@@ -67,7 +67,9 @@ export async function answerInChat(
   const writer = parts.model();
   // Without a passage there is nothing to write from; but tools of the client may know more.
   if (!writer || (passages.length === 0 && !hasTools(fields))) {
-    return quoteInChat(head, questions.toReversed(), passages, words);
+    const search = async (text: string): Promise<FoundPassages> =>
+      parts.models.search(model, { text, limit: PASSAGES }, call);
+    return quoteInChat(head, questions.toReversed(), { passages, words }, search);
   }
   const { body, shown } = toModelRequest(fields, messages, passages, writer);
   const request = new Request("http://model.invalid/chat/completions", {
@@ -172,13 +174,15 @@ function toAnnotation({ type, ...citation }: UrlCitation): object {
 }
 
 /** Without a model: quotes. `questions` has the latest first. */
-function quoteInChat(
+async function quoteInChat(
   head: ChatHead,
   questions: readonly string[],
-  passages: readonly FoundPassage[],
-  words: WordCounts | undefined,
-): Response {
-  const parts = quote(questions, passages, words);
+  found: FoundPassages,
+  search: (text: string) => Promise<FoundPassages>,
+): Promise<Response> {
+  const quoted = await searchAnswer(questions, found, search);
+  const parts = toParts(quoted);
+  const passages = quoted.map(({ passage }) => passage);
   const cited = new CitedText(passages);
   const texts = parts.map((part) => [...cited.add(part)].map(({ text }) => text).join(""));
   texts.push([...cited.end()].map(({ text }) => text).join(""));

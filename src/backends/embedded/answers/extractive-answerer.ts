@@ -1,5 +1,5 @@
 import { NOTHING_ANSWERS, type WordCounts } from "../../../contracts/answer.ts";
-import { findAnswer } from "../../../index/answers/find-answer.ts";
+import { findAnswer, type Quoted } from "../../../index/answers/find-answer.ts";
 import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import type { Answer, Answerer, AnswerPart, Passage } from "./answerer.ts";
 import { inertMarkdown } from "./inert-markdown.ts";
@@ -28,7 +28,10 @@ export function quote(
   words?: WordCounts,
 ): AnswerPart[] {
   if (!passages) return [{ text: NO_SEARCH }];
-  const found = findAnswer(questions, passages, words);
+  return toParts(findAnswer(questions, passages, words));
+}
+
+export function toParts(found: readonly Quoted<Passage>[]): AnswerPart[] {
   // What is merely closest would be taken for the answer.
   if (found.length === 0) return [{ text: NOTHING_FOUND }];
   const quotes = found.map(({ text, passage }) => ({ text: `- ${inertMarkdown(text)}\n`, from: passage }));
