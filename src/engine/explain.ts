@@ -1,5 +1,5 @@
 import { isEmptyReason } from "../contracts/document.ts";
-import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import { type Domain, isSameSource, type SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, DamagedError, explain } from "../contracts/errors.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
@@ -121,9 +121,7 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
 async function explainEntry(found: FoundEntry, context: ExplainContext, calledNow = ""): Promise<ExplainedDocument> {
   const { domain, opened, parts } = context;
   const { entry, source } = found;
-  const isRetired = !domain.sources.some(
-    ({ sourceId, sourceType }) => sourceId === source.config.sourceId && sourceType === source.config.sourceType,
-  );
+  const isRetired = !domain.sources.some((one) => isSameSource(one, source.config));
   const listed = sourceStage(found, isRetired);
   const isRegistered = source.config.kind.abilities.registersAddresses && !isRetired;
   const atSource = isRegistered ? await withRecord(listed, entry.itemId, parts) : await withLineage(listed, found);

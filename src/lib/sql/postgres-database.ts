@@ -4,6 +4,7 @@ import { createKeyedMutex } from "../concurrency.ts";
 import { explainNetwork } from "../explain-network.ts";
 import { later } from "../later.ts";
 import { backoffMs, jitter, type RetryLimits } from "../retry.ts";
+import { slicesOf } from "../slices-of.ts";
 import { sleep } from "../time.ts";
 import { type Schema, type Sql, type SqlDatabase, type SqlValue, stepsTo, storableText, type Values } from "./sql.ts";
 
@@ -140,8 +141,7 @@ function statementsOf(client: pg.PoolClient, types: ColumnTypes): Sql {
       types.set(into, columns);
       const arrays = columns.map((type, at) => `$${at + 1}::${type}[]`).join(", ");
       const count = Math.ceil(VALUES_AT_ONCE / columns.length);
-      for (let from = 0; from < rows.length; from += count) {
-        const slice = rows.slice(from, from + count);
+      for (const slice of slicesOf(rows, count)) {
         const values = columns.map((_, at) => slice.map((row) => toParameter(row[at])));
         await client.query(`INSERT INTO ${into} SELECT * FROM unnest(${arrays}) ${suffix}`, values);
       }
