@@ -46,16 +46,17 @@ export async function crawl(asked: CrawlRequest, all: EngineParts, job: JobConte
   const problems: string[] = [];
   const target = await openTarget({ domain, request, job, problems }, parts);
   const crawl: DomainCrawl = { domain, request, job, target, problems, approved };
-  const done = await crawlAndCommit(crawl, parts).finally(async () => {
+  const { sources, questions } = await crawlAndCommit(crawl, parts).finally(async () => {
     await target?.swap?.lease.release();
     await target?.lease?.release();
   });
   if (await isGone(domain, parts)) problems.push(`Domain '${domain.domainId}' was removed while it was crawled.`);
-  if (request.storePlan !== undefined) await completePlan(request.storePlan, domain, done.sources, parts, job);
+  if (request.storePlan !== undefined) await completePlan(request.storePlan, domain, sources, parts, job);
   const { domainId: domain_id, mode, scope, steps } = request;
   const vector_store_id = target?.store ?? "";
   const plan_id = request.storePlan ?? request.approvedPlan;
-  const outcome = { problems, ...done, ...(plan_id !== undefined && { plan_id }) };
+  const planned = plan_id === undefined ? {} : { plan_id };
+  const outcome = { sources, problems, ...(questions && { questions }), ...planned };
   const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, ...outcome };
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
 }
