@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { sayLeftOut } from "../../engine/crawl-request.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json-object.ts";
-import { plural, sayBytes } from "../../lib/text.ts";
+import { capital, plural, sayBytes } from "../../lib/text.ts";
 import { isErrorColumn } from "../../reports/table-window.ts";
 import type { ReportRow, ShownFile, ShownTable } from "../endpoints/report-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
@@ -194,7 +194,7 @@ function mapName(path: string): string {
 }
 
 function countTitle(name: string): string {
-  return name === "total" ? "Items" : name.charAt(0).toUpperCase() + name.slice(1);
+  return name === "total" ? "Items" : capital(name);
 }
 
 /** Needs two steps, with and without scripts. */

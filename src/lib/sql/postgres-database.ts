@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
 import { createKeyedMutex } from "../concurrency.ts";
-import { explainNetwork } from "../explain-network.ts";
+import { errorCode, explainNetwork } from "../explain-network.ts";
 import { later } from "../later.ts";
 import { backoffMs, jitter, type RetryLimits } from "../retry.ts";
 import { slicesOf } from "../slices-of.ts";
@@ -321,7 +321,7 @@ function parsePostgresUrl(url: string): URL {
 
 /** A retry may succeed: PostgreSQL aborted this transaction in favour of another. */
 function isContention(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   return code === "40001" || code === "40P01";
 }
 
@@ -344,19 +344,12 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 function connectionTrouble(error: unknown): string | undefined {
-  const code = codeOf(error);
-  const known = code === undefined ? undefined : (REASONS[code] ?? explainNetwork(code));
+  const code = errorCode(error);
+  const known = REASONS[code] ?? explainNetwork(code);
   if (known !== undefined) return known;
-  if (code?.startsWith("08")) return explainNetwork("EPIPE");
+  if (code.startsWith("08")) return explainNetwork("EPIPE");
   const message = error instanceof Error ? error.message : "";
   if (/connection terminated|not queryable|Client was closed/i.test(message)) return explainNetwork("EPIPE");
   if (/timeout (exceeded )?when trying to connect|timeout expired/i.test(message)) return explainNetwork("ETIMEDOUT");
   return /does not support SSL/i.test(message) ? "it does not speak TLS; leave sslmode out of the address" : undefined;
-}
-
-function codeOf(error: unknown): string | undefined {
-  // Node tries every address of a host and collects the errors.
-  if (error instanceof AggregateError) return codeOf(error.errors[0]);
-  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  return typeof code === "string" ? code : undefined;
 }
