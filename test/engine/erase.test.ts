@@ -54,6 +54,14 @@ test("a copy is named and stays; with copies it goes as well", async () => {
   assert.deepEqual(await found(), []);
 });
 
+test("a name with line ends and escape sequences is erased from logs, too", async () => {
+  await stage.write(`hr/first\nline\u001b[31m ${MARKER}.txt`, "The lynx is shy.");
+  await stage.crawl();
+  assert.ok((await found()).some((place) => place.startsWith("jobs/")));
+  assert.equal((await erase({ search: MARKER })).error, "");
+  assert.deepEqual(await found(), []);
+});
+
 test("a hold on the document refuses erasing, naming who set it, until it is lifted", async () => {
   const hold = await stage.app.setHold({ domainId: FOLDERS, document: "hr/ibex.md", reason: "case 7", by: "key:anna" });
   const { ok, error } = await erase({ document: "hr/ibex.md" });
