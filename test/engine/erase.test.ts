@@ -1,9 +1,12 @@
 // Erasing one document: copies, holds, refusals, resuming after a kill, and what stays blocked.
 import assert from "node:assert/strict";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { eraseJob } from "../../src/app/erase-job.ts";
+import { crawlJob } from "../../src/app/jobs.ts";
+import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
+import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import type { EraseRequest, EraseResult } from "../../src/engine/erase/erase.ts";
 import { findMarker } from "./find-marker.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
@@ -60,6 +63,40 @@ test("a name with line ends and escape sequences is erased from logs, too", asyn
   assert.ok((await found()).some((place) => place.startsWith("jobs/")));
   assert.equal((await erase({ search: MARKER })).error, "");
   assert.deepEqual(await found(), []);
+});
+
+test("what only kept generations have of a source that was taken out is found by its text", async () => {
+  const root = join(stage.storage, "..", "second");
+  await mkdir(root);
+  await writeFile(join(root, "second.md"), "The quagga pension was seventy crowns.");
+  const second = { ...stage.config, sourceId: parseSourceId("second"), root };
+  for (const sources of [[stage.config, second], [stage.config]]) {
+    const domain = await stage.app.domains.get(FOLDERS);
+    await stage.app.domains.update({ ...domain, sources }, domain);
+    await stage.crawl({ scope: "all" });
+  }
+  assert.ok((await findMarker(stage.storage, "quagga")).length > 0);
+  const { error, data } = await erase({ search: "quagga" });
+  assert.deepEqual([error, data.items.length], ["", 1]);
+  assert.deepEqual(await findMarker(stage.storage, "quagga"), []);
+  assert.deepEqual(await findMarker(stage.storage, "second.md"), []);
+});
+
+test("a copy in another domain is not named by the log of a dry run of this one", async () => {
+  const root = join(stage.storage, "..", "other");
+  await mkdir(root);
+  await writeFile(join(root, "quagga.md"), `# Pay\n\n${SECRET}`);
+  const other = { ...(await stage.app.domains.get(FOLDERS)), domainId: parseDomainId("OTHER"), vectorStoreId: "" as const };
+  await stage.app.domains.create({ ...other, sources: [{ ...stage.config, sourceId: parseSourceId("other"), root }] });
+  const { start, work } = crawlJob(stage.app, crawlRequest(other.domainId), { dryRun: false });
+  await (await stage.app.runner.start({ ...start, endpoint: "test" }, work)).done;
+  const { data } = await erase({ document: `hr/${MARKER}.md` }, true);
+  assert.deepEqual(
+    data.copies.map(({ path }) => path),
+    ["quagga.md"],
+  );
+  assert.equal((await erase({ domainId: other.domainId, document: "quagga.md" })).error, "");
+  assert.deepEqual(await findMarker(stage.storage, "quagga"), []);
 });
 
 test("a hold on the document refuses erasing, naming who set it, until it is lifted", async () => {
