@@ -29,7 +29,8 @@ async function erase(
 ): Promise<{ readonly ok: boolean; readonly error: string; readonly data: EraseResult }> {
   const request = { domainId: FOLDERS, copies: false, reason: "", by: "test", confirmDeletes: false, ...wishes };
   const { start, work } = await eraseJob(stage.app, request, { dryRun });
-  const { result } = await (await stage.app.runner.start({ endpoint: "test", ...start }, work)).done;
+  const endpoint = `erase ${JSON.stringify(wishes)}`;
+  const { result } = await (await stage.app.runner.start({ endpoint, ...start }, work)).done;
   assert.ok(result);
   return { ok: result.ok, error: result.error, data: result.data as EraseResult };
 }
@@ -86,8 +87,13 @@ test("a copy in another domain is not named by the log of a dry run of this one"
   const root = join(stage.storage, "..", "other");
   await mkdir(root);
   await writeFile(join(root, "quagga.md"), `# Pay\n\n${SECRET}`);
-  const other = { ...(await stage.app.domains.get(FOLDERS)), domainId: parseDomainId("OTHER"), vectorStoreId: "" as const };
-  await stage.app.domains.create({ ...other, sources: [{ ...stage.config, sourceId: parseSourceId("other"), root }] });
+  const other = {
+    ...(await stage.app.domains.get(FOLDERS)),
+    domainId: parseDomainId("OTHER"),
+    vectorStoreId: "" as const,
+  };
+  const source = { ...stage.config, sourceId: parseSourceId("other"), root };
+  await stage.app.domains.create({ ...other, sources: [source] });
   const { start, work } = crawlJob(stage.app, crawlRequest(other.domainId), { dryRun: false });
   await (await stage.app.runner.start({ ...start, endpoint: "test" }, work)).done;
   const { data } = await erase({ document: `hr/${MARKER}.md` }, true);
@@ -97,6 +103,27 @@ test("a copy in another domain is not named by the log of a dry run of this one"
   );
   assert.equal((await erase({ domainId: other.domainId, document: "quagga.md" })).error, "");
   assert.deepEqual(await findMarker(stage.storage, "quagga"), []);
+});
+
+test("a dry run that looks for a text leaves it in no log; titles are looked through, whatever their case", async () => {
+  await stage.write("hr/page.html", "<title>Ōkuninushi Quagga</title><p>The lynx is shy.</p>");
+  await stage.crawl();
+  const { error, data } = await erase({ search: "ōKUNINUSHI QUAGGA" }, true);
+  assert.deepEqual([error, data.items.map(({ path }) => path)], ["", ["hr/page.html"]]);
+  assert.match((await erase({ search: "no such text" })).error, /has no document with this text/);
+  assert.equal((await erase({ document: "hr/page.html" })).error, "");
+  assert.deepEqual(await findMarker(stage.storage, "quagga"), []);
+});
+
+test("words that an answer must have leave the audit log with their question", async () => {
+  const about = { document: `hr/${MARKER}.md`, sourceId: "", words: ["ab", "quagga crowns"] } as const;
+  await stage.app.questions.add(FOLDERS, { ...about, question: "What is the pay?" });
+  const who = { kind: "terminal", id: "anna", name: "anna", role: "admin" } as const;
+  const what = { arguments: `FOLDERS --add What is the pay? --document x --words ab;quagga crowns` };
+  await (await stage.app.audit.begin({ who, from: "", action: "lockstep questions", what }))({ ok: true, error: "" });
+  await erase({ document: `hr/${MARKER}.md` });
+  assert.deepEqual(await findMarker(stage.storage, "quagga"), []);
+  assert.ok((await findMarker(stage.storage, "words ab;")).length > 0);
 });
 
 test("a hold on the document refuses erasing, naming who set it, until it is lifted", async () => {

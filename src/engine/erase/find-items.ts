@@ -114,6 +114,7 @@ async function findByText(
       found.set(`${sourceId} ${itemId}`, { run, itemId, path: await pathOf(index, sourceId, itemId) });
     }
   }
+  if (found.size === 0) throw new NotFoundError(`Domain '${domainId}' has no document with this text.`);
   return [...found.values()];
 }
 
