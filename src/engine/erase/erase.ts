@@ -21,7 +21,14 @@ import { readDomain } from "../read-domain.ts";
 import { waitForLease, whileHeld } from "../with-ledger.ts";
 import { checkWanted, type FoundItem, findItems, runOf, sourceRuns, type WantedItems } from "./find-items.ts";
 import { refuseHeld } from "./holds.ts";
-import { type LeavingItem, type OpenStore, PLACES, type PlaceContext, type PlaceResult } from "./places.ts";
+import {
+  type LeavingItem,
+  type OpenStore,
+  PLACES,
+  type PlaceContext,
+  type PlaceResult,
+  SHORTEST_WORD,
+} from "./places.ts";
 import { DocumentQuotes } from "./quotes.ts";
 import { type ErasedInPlace, formatReceipt, type ReceiptStatement, signReceipt } from "./receipt.ts";
 
@@ -265,9 +272,6 @@ function belowSource(file: string): string {
   const at = parts.findIndex((part) => FOLDERS.includes(part));
   return parts.slice(at + 1).join("/");
 }
-
-/** Shorter names are in too many other words. */
-const SHORTEST_WORD = 4;
 
 /** Whether a word stands for this item alone: rows of lists are called `5.md`, and many folders have a `README.md`. */
 async function isTelling(

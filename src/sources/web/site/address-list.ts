@@ -89,7 +89,7 @@ type Addresses = Pick<ReadList, "addresses" | "dates" | "lists" | "isCut">;
 
 /** Recognises the format by the content. Returns undefined for anything else. */
 function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  const text = decode(bytes);
   const [, prefix = "", root] = /<(\w+:)?(urlset|sitemapindex|rss|feed|RDF)[\s>]/.exec(text.slice(0, 4096)) ?? [];
   if (root === "urlset") {
     const found = locations(text, prefix);
@@ -106,6 +106,13 @@ function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined
   if (lines) return listOf({ addresses: lines }, url);
   const json = /^\s*\{/.test(text) && bytes.byteLength <= MAX_FEED_BYTES ? jsonFeedLinks(text) : undefined;
   return json && listOf({ addresses: json }, url);
+}
+
+/** UTF-8, or UTF-16 with a byte order mark. */
+function decode(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  return new TextDecoder(first === 0xfe && second === 0xff ? "utf-16be" : "utf-8").decode(bytes);
 }
 
 /** Whether the sitemap is truncated: pages it does not name may exist. */
