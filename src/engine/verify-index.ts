@@ -173,7 +173,7 @@ export class VerifiedIndex {
   takeAudit(differences: readonly IndexDifference[], result: ItemResult): void {
     for (const { part, detail } of differences) {
       const isDamage = DAMAGED_PARTS.has(part);
-      if (isDamage || part === "document") result.isDamaged = true;
+      if (isDamage) result.isDamaged = true;
       const crawl = isDamage ? NOT_NOTICED : part === "document" ? "embeds it again" : LABELS;
       result.differences.push({ layer: "index", part, detail, crawl });
     }

@@ -108,6 +108,15 @@ describe("what a folder's crawl holds", () => {
     assert.deepEqual(await stage.found("heron"), []);
   });
 
+  test("is not brought in by a verification that repairs", async () => {
+    await spoil();
+    await stage.tryCrawl();
+    const { statement, log } = await verify(stage, { repair: true });
+    assert.equal(statement.verdict, "differs");
+    assert.match(log, /WARNING: Questions: 7 of 10 are answered/);
+    assert.deepEqual([await stage.found("heron"), await held()], [["heron.md"], 3]);
+  });
+
   test("a dry run says that questions will be asked", async () => {
     await spoil();
     const { log } = await stage.tryCrawl({}, { dryRun: true });

@@ -100,7 +100,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "http/routing/confirm-first.ts",
   ],
   "a command of the command line": ["cli/sandbox.ts", "cli/serve.ts"],
-  "data, not code": ["extract/language-samples.ts"],
+  "data, not code": ["extract/language-samples.ts", "index/answers/related-words.ts"],
   "one part of the crawl of a web site: its limits, its traps, its visits": [
     "sources/web/site/crawl-limits.ts",
     "sources/web/site/crawl-traps.ts",
