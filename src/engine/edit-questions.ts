@@ -7,7 +7,7 @@ import type { Index, IndexedRef } from "../contracts/search-index.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { openIndexOf } from "./generations.ts";
 import { type AskedQuestion, askNow, findHeld } from "./questions.ts";
-import { pickSentence } from "./verify-search.ts";
+import { pickSentence } from "./verify/verify-search.ts";
 
 /** A question as a user writes it. */
 export interface NewQuestion extends Pick<Question, "question" | "document" | "words"> {
