@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Domain } from "../../contracts/domain.ts";
+import { type Domain, isSameSource } from "../../contracts/domain.ts";
 import type { ErasedItem } from "../../contracts/erasure.ts";
 import { BadInputError, ConflictError, explain } from "../../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
@@ -158,9 +158,7 @@ export async function finishErasures(domainId: DomainId, parts: EngineParts, job
     const found: FoundItem[] = [];
     for (const record of records) {
       const itemId = await findByKey(record, runs, context);
-      const run = runs.find(
-        ({ config }) => config.sourceType === record.sourceType && config.sourceId === record.sourceId,
-      );
+      const run = runs.find(({ config }) => isSameSource(config, record));
       found.push({ run: run ?? runOf(domainId, record.sourceId, itemId, runs, parts), itemId, path: "" });
     }
     const items = await gather(found, context);
@@ -170,12 +168,13 @@ export async function finishErasures(domainId: DomainId, parts: EngineParts, job
 
 /** The id of an item whose record has only a hash of it; the hash itself if nothing has the item any more. */
 async function findByKey(
-  { item, sourceId, sourceType }: ErasedItem,
+  record: ErasedItem,
   runs: readonly SourceRun[],
   { parts, stores }: PlaceContext,
 ): Promise<ItemId> {
+  const { item, sourceId } = record;
   if (!item.startsWith("sha256:")) return item as ItemId;
-  const run = runs.find(({ config }) => config.sourceType === sourceType && config.sourceId === sourceId);
+  const run = runs.find(({ config }) => isSameSource(config, record));
   const ledger = run && (await parts.ledgers.open(run, { readOnly: true }));
   for await (const ids of ledger?.items() ?? []) for (const id of ids) if (erasedKey(id) === item) return id;
   for (const { index } of stores) {
@@ -299,7 +298,7 @@ function recordOf(
 }
 
 function isSame(a: ErasedItem, b: ErasedItem): boolean {
-  return a.sourceType === b.sourceType && a.sourceId === b.sourceId && a.item === b.item;
+  return isSameSource(a, b) && a.item === b.item;
 }
 
 interface Copies {
@@ -395,7 +394,7 @@ async function gatherCopies(copies: Copies["items"], parts: EngineParts, job: Jo
     const context = await openDomain(domain, parts, job);
     const runs = await sourceRuns(domain, parts);
     const found = those.map(({ kind, sourceId, itemId, path }): FoundItem => {
-      const run = runs.find(({ config }) => config.sourceType === kind && config.sourceId === sourceId);
+      const run = runs.find(({ config }) => isSameSource(config, { sourceType: kind, sourceId }));
       return { run: run ?? runOf(domainId, sourceId, itemId, runs, parts), itemId, path };
     });
     groups.push({ context, items: await gather(found, context) });

@@ -4,6 +4,7 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import { formatCertificate } from "../../engine/certificate.ts";
 import { isCertificateId, type KeptCertificate } from "../../engine/kept-certificates.ts";
+import { oneChunk } from "../../lib/text.ts";
 import { certificatePage, certificatesPage } from "../pages/certificate-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { type Endpoint, endpoint, ok, type RawAnswer } from "../routing/endpoint.ts";
@@ -155,8 +156,4 @@ async function find(app: App, { domain_id, certificate }: Arguments<typeof getQu
   await app.domains.get(domain_id);
   const id = certificate === LATEST ? (await app.certificates.list(domain_id))[0] : certificate;
   return app.certificates.get(domain_id, id ?? LATEST);
-}
-
-async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import { fileAddress } from "../../app/openable-url.ts";
 import { sayFreshness } from "../../lib/freshness.ts";
-import { sayBytes } from "../../lib/text.ts";
+import { capital, sayBytes } from "../../lib/text.ts";
 import type { ReadJson } from "../endpoints/document-codec.ts";
 import { shownName, shownTime, webAddress } from "./display.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
@@ -64,7 +64,7 @@ ${
 
 function freshnessNotice({ checked_utc: checkedAt, is_behind: isBehind }: ReadJson): Html | "" {
   const said = sayFreshness({ checkedAt, isBehind, changedAt: "" });
-  return said && html`<p class="${isBehind ? "notice warn" : "quiet"}">${said[0]?.toUpperCase()}${said.slice(1)}.</p>`;
+  return said && html`<p class="${isBehind ? "notice warn" : "quiet"}">${capital(said)}.</p>`;
 }
 
 /** Fewer need no list. */

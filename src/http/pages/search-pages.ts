@@ -9,7 +9,7 @@ import type { Generation } from "../../contracts/search-index.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { sayFreshness, sayWhen } from "../../lib/freshness.ts";
-import { plural } from "../../lib/text.ts";
+import { capital, plural } from "../../lib/text.ts";
 import { imageAddress } from "../endpoints/item-codec.ts";
 import { registryView } from "../endpoints/registry-view.ts";
 import type { SearchArguments } from "../endpoints/search-endpoints.ts";
@@ -232,7 +232,7 @@ ${scoreReason(source, explained && source.domainId ? explainAddress(source, quer
 function freshnessLine(source: QuerySource): Html | "" {
   const said = sayFreshness({ ...source, changedAt: "" });
   if (said === "") return "";
-  return html`<p class="${source.isBehind ? "notice warn" : "quiet"}">${said[0]?.toUpperCase()}${said.slice(1)}</p>`;
+  return html`<p class="${source.isBehind ? "notice warn" : "quiet"}">${capital(said)}</p>`;
 }
 
 function explainAddress({ fileId, domainId }: QuerySource, query: string): string {

@@ -163,7 +163,7 @@ async function readInto(path: string, open: (head: CrawlHead) => Promise<SiteMem
   let memory: SiteMemory | undefined;
   let put = 0;
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
-    const value = parse(line);
+    const value = parseJsonObject(line);
     if (!memory) {
       const head = value && parseHead(value);
       if (!head) return undefined;
@@ -215,15 +215,6 @@ function parsePage(value: Record<string, unknown>): CrawledPage {
 
 function texts(list: unknown): string[] {
   return Array.isArray(list) ? list.filter((each): each is string => typeof each === "string") : [];
-}
-
-function parse(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 const STORES = "superseded_stores.json";

@@ -1,6 +1,7 @@
 import type { TableClient, TransactionAction } from "@azure/data-tables";
 import { azureAnswer, explainAzure } from "../../lib/azure.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { quoted } from "./table-keys.ts";
 
 export interface EntityKey {
@@ -134,6 +135,6 @@ export async function readMany(
 /** A transaction is about one partition. */
 function* batchesOf<T extends EntityKey>(entities: readonly T[]): Generator<readonly T[], void> {
   for (const group of Map.groupBy(entities, ({ partitionKey }) => partitionKey).values()) {
-    for (let from = 0; from < group.length; from += ACTIONS_AT_ONCE) yield group.slice(from, from + ACTIONS_AT_ONCE);
+    yield* slicesOf(group, ACTIONS_AT_ONCE);
   }
 }

@@ -1,5 +1,6 @@
 import { EMPTY_ITEM } from "../../contracts/empty-item.ts";
 import { INGEST_STATUSES, type IngestItem, type IngestStatus } from "../../contracts/registry.ts";
+import { parseJson } from "../../lib/json-object.ts";
 import { storableText } from "../../lib/sql/sql.ts";
 import type { Entity, EntityKey, EntityValue } from "./entity-table.ts";
 
@@ -67,10 +68,6 @@ function jsonOf(list: readonly unknown[]): string {
 }
 
 function listIn(value: unknown): unknown[] | undefined {
-  try {
-    const list: unknown = JSON.parse(String(value));
-    return Array.isArray(list) ? list : undefined;
-  } catch {
-    return undefined;
-  }
+  const list = parseJson(String(value));
+  return Array.isArray(list) ? list : undefined;
 }

@@ -15,6 +15,7 @@ import {
   type RegistrySummary,
 } from "../../contracts/registry.ts";
 import { openOnce } from "../../lib/once.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { type GatheredWrite, gatherWrites } from "../../lib/sql/gathered-writes.ts";
 import { type DatabasePlace, openDatabase } from "../../lib/sql/open-database.ts";
 import {
@@ -144,8 +145,8 @@ function changedMeanwhile(id: ItemId): ConflictError {
 async function getItems(sql: Sql, ids: readonly ItemId[]): Promise<readonly (RegisteredItem | undefined)[]> {
   const found = new Map<ItemId, RegisteredItem>();
   const text = `SELECT ${ITEM_COLUMNS} FROM items WHERE ${isListed(sql, "id", "$1", "text")}`;
-  for (let from = 0; from < ids.length; from += ROWS_AT_ONCE) {
-    const rows = await sql.all<ItemRow>(text, [listOf(ids.slice(from, from + ROWS_AT_ONCE))]);
+  for (const slice of slicesOf(ids, ROWS_AT_ONCE)) {
+    const rows = await sql.all<ItemRow>(text, [listOf(slice)]);
     for (const row of rows) found.set(row.id, toRegistered(row));
   }
   return ids.map((id) => found.get(id));
