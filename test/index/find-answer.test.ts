@@ -111,6 +111,18 @@ describe("what answers", () => {
     assert.deepEqual(answersTo("How many employees are in the office in Rome?", text), [text]);
   });
 
+  test("a status is no phone number", () => {
+    assert.deepEqual(answersTo("Who invented the telephone?", "Items of the inventory are 404 without a key."), []);
+    assert.deepEqual(answersTo("What is the phone number of the desk?", "The desk has ext. 4411."), [
+      "The desk has ext. 4411.",
+    ]);
+  });
+
+  test("words that only ask say nothing of what is asked about", () => {
+    const text = "Nach einem Unfall ist immer die Polizei zu rufen.";
+    assert.deepEqual(answersTo("Was ist nach einem Unfall zu tun?", text), [text]);
+  });
+
   test("a question of no words, or of nothing but common ones, breaks nothing", () => {
     for (const question of ["", "?", "the", "¿", "🙂", "what is it"]) answersTo(question, "The shop opens at nine.");
     assert.deepEqual(answersTo("When does the shop open?"), []);

@@ -144,7 +144,7 @@ export async function verifyAfterCrawl(
     if (verdict !== "differs") return;
     const count = sources.reduce((sum, one) => sum + one.differences.length + one.differences_more, 0);
     job.log(
-      `WARNING: quick verification found ${plural(count, "difference")}. lockstep verify ${domainId} --quick lists them.`,
+      `WARNING: quick verification found ${plural(count, "difference")}${(result.questions?.held ?? 0) > 0 ? ", among them what is held" : ""}. lockstep verify ${domainId} --quick lists them.`,
     );
   } catch (error) {
     // A job that is cancelled now has done its work: the crawl is committed.

@@ -354,6 +354,7 @@ class Verification {
     const { onDisk, fetched, path } = bytes;
     const mirrored = entry.mirrored;
     const changed = sighting ? changedFields(sighting, entry) : [];
+    if (sighting && !entry.seen) result.behind.push("back at the source");
     const isBehindBytes = await this.#listing.isBehindBytes(item, changed, { onDisk, fetched });
     if (!this.#index.search) {
       if (changed.length > 0) result.behind.push(sayChanged(changed));

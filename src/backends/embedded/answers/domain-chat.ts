@@ -9,9 +9,9 @@ import { type ChatMade, chunk, DONE, encodeChatEvent as encode, toChatUsage } fr
 import { eventStream } from "../wire/event-stream.ts";
 import { asArray, asNumber, asObject } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
-import type { ChatModel } from "./answerer.ts";
+import type { ChatModel, FinishReason } from "./answerer.ts";
 import { CitedText, type UrlCitation } from "./cited-text.ts";
-import { toParts } from "./extractive-answerer.ts";
+import { fit, toParts } from "./extractive-answerer.ts";
 import { createInertStream } from "./inert-markdown.ts";
 import { questionsIn, readItems } from "./items.ts";
 import { brokenOff, createCitationReader, passageMessages, toModelError } from "./model-answerer.ts";
@@ -62,6 +62,7 @@ export async function answerInChat(
     made: { id: randomId("chatcmpl-"), created: nowSeconds(), model },
     stream: fields["stream"] === true,
     includeUsage: streamOptions["include_usage"] === true,
+    maxTokens: readLimit(fields),
   };
   const { passages, words } = await searchInContext(parts.models, model, questions, call);
   const writer = parts.model();
@@ -88,6 +89,14 @@ interface ChatHead {
   readonly made: ChatMade;
   readonly stream: boolean;
   readonly includeUsage: boolean;
+  /** null: no limit. */
+  readonly maxTokens: number | null;
+}
+
+function readLimit(fields: Readonly<JsonObject>): number | null {
+  const name = ["max_completion_tokens", "max_tokens"].find((one) => typeof (fields[one] ?? null) !== "object");
+  if (name === undefined) return null;
+  return asNumber(fields[name], name, { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true });
 }
 
 function readMessages(fields: Readonly<JsonObject>): readonly JsonObject[] {
@@ -181,7 +190,7 @@ async function quoteInChat(
   search: (text: string) => Promise<FoundPassages>,
 ): Promise<Response> {
   const quoted = await searchAnswer(questions, found, search);
-  const parts = toParts(quoted);
+  const { parts, finish } = fit(toParts(quoted), head.maxTokens);
   const passages = quoted.map(({ passage }) => passage);
   const cited = new CitedText(passages);
   const texts = parts.map((part) => [...cited.add(part)].map(({ text }) => text).join(""));
@@ -189,17 +198,16 @@ async function quoteInChat(
   const content = texts.join("").trimEnd();
   const annotations = cited.citations.map(toAnnotation);
   const usage = toChatUsage(questions[0] ?? "", content);
-  if (head.stream) return eventStream(chunksOfQuotes(head, texts, annotations, usage));
+  if (head.stream) return eventStream(chunksOfQuotes(head, texts, { annotations, usage, finish }));
   const message = { role: "assistant", content, refusal: null, annotations };
-  const choices = [{ index: 0, message, logprobs: null, finish_reason: "stop" }];
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: finish }];
   return Response.json({ ...head.made, object: "chat.completion", choices, usage });
 }
 
 async function* chunksOfQuotes(
   { made, includeUsage }: ChatHead,
   texts: readonly string[],
-  annotations: readonly object[],
-  usage: object,
+  { annotations, usage, finish }: { annotations: readonly object[]; usage: object; finish: FinishReason },
 ): AsyncGenerator<string> {
   yield chunk(made, { role: "assistant", content: "", refusal: null });
   let held = "";
@@ -209,7 +217,7 @@ async function* chunksOfQuotes(
     held = all.slice(said.length);
     if (said !== "") yield chunk(made, { content: said });
   }
-  yield chunk(made, { annotations }, "stop");
+  yield chunk(made, { annotations }, finish);
   if (includeUsage) yield encode({ ...made, object: "chat.completion.chunk", choices: [], usage });
   yield DONE;
 }
