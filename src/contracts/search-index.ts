@@ -32,6 +32,7 @@ export interface Label {
   readonly name: string;
   /** Below the source's root, `/`-separated. */
   readonly path: string;
+  /** "" when unknown: a document keeps the one that it has. */
   readonly url: string;
   readonly fileType: string;
   /** ISO 8601 UTC, as the source tells it; "" when unknown. */

@@ -21,9 +21,9 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "engine/migrate/migrate-source.ts",
     "engine/process.ts",
     "engine/retire-source.ts",
-    "engine/verify-listing.ts",
-    "engine/verify-source.ts",
-    "engine/verify-strangers.ts",
+    "engine/verify/verify-listing.ts",
+    "engine/verify/verify-source.ts",
+    "engine/verify/verify-strangers.ts",
   ],
   "a format, or the tables of a database: what is on disk or on the wire": [
     "backends/embedded/catalog-tables.ts",

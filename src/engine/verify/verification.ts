@@ -1,4 +1,4 @@
-import type { DomainId, SourceId } from "../contracts/ids.ts";
+import type { DomainId, SourceId } from "../../contracts/ids.ts";
 
 /** What verify looks at. */
 export interface VerifyRequest {

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { BadInputError } from "../contracts/errors.ts";
-import type { DomainId } from "../contracts/ids.ts";
-import type { Signature, Signer } from "../contracts/signer.ts";
-import { parseDuration } from "../lib/duration.ts";
-import { fingerprintOf, isSignedBy } from "../lib/ed25519.ts";
-import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
-import { verifyInclusion } from "../lib/merkle-tree.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { DomainId } from "../../contracts/ids.ts";
+import type { Signature, Signer } from "../../contracts/signer.ts";
+import { parseDuration } from "../../lib/duration.ts";
+import { fingerprintOf, isSignedBy } from "../../lib/ed25519.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { verifyInclusion } from "../../lib/merkle-tree.ts";
 import { type ItemProof, LAYERS, leafOf, type SourceVerification, type Verdict } from "./verification.ts";
 
 /** What is signed. Travels as JSON, hence the spelling; docs/formats/certificates.md describes it. */
