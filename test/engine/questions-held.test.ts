@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
+import { eraseJob } from "../../src/app/erase-job.ts";
 import { parseSourceId } from "../../src/contracts/ids.ts";
 import { writeDocument } from "../index/index-fixture.ts";
 import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
@@ -115,6 +116,19 @@ describe("what a folder's crawl holds", () => {
     assert.equal(statement.verdict, "differs");
     assert.match(log, /WARNING: Questions: 7 of 10 are answered/);
     assert.deepEqual([await stage.found("heron"), await held()], [["heron.md"], 3]);
+  });
+
+  test("loses what is erased meanwhile", async () => {
+    await spoil();
+    await stage.write("wren.md", "The wren is new.");
+    await stage.tryCrawl();
+    assert.equal(await held(), 4);
+    for (const document of ["wren.md", "heron.md"]) {
+      const request = { domainId: FOLDERS, document, copies: false, reason: "", by: "test", confirmDeletes: false };
+      const { start, work } = await eraseJob(stage.app, request, { dryRun: false });
+      assert.ok((await (await stage.app.runner.start({ endpoint: "test", ...start }, work)).done).result?.ok);
+    }
+    assert.equal(await held(), 2);
   });
 
   test("a dry run says that questions will be asked", async () => {
