@@ -1,6 +1,6 @@
 // What is held because of the domain's questions: what counts as lost, what is no loss, and what is said of it.
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { eraseJob } from "../../src/app/erase-job.ts";
@@ -116,6 +116,17 @@ describe("what a folder's crawl holds", () => {
     assert.equal(statement.verdict, "differs");
     assert.match(log, /WARNING: Questions: 7 of 10 are answered/);
     assert.deepEqual([await stage.found("heron"), await held()], [["heron.md"], 3]);
+  });
+
+  test("stays when a crawl finds its source away", async () => {
+    await spoil();
+    await stage.tryCrawl();
+    await rename(stage.root, `${stage.root}-away`);
+    assert.match((await stage.tryCrawl({ scope: "all" })).job.result?.error ?? "", /it is not there/);
+    assert.equal(await held(), 3);
+    await rename(`${stage.root}-away`, stage.root);
+    await stage.tryCrawl({ scope: "all", confirmWorse: true });
+    assert.deepEqual(await stage.index(async (index) => index.crawlDrafts?.listOpen()), []);
   });
 
   test("loses what is erased meanwhile", async () => {
