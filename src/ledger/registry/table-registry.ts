@@ -398,7 +398,7 @@ async function listAll(parts: ListingParts, query: ItemQuery): Promise<ItemPage>
   return { items: items.slice(query.offset), total: items.length };
 }
 
-/** Of all that match, reads only what sorting needs; then reads the items of the page as a whole. */
+/** Reads only what sorting needs of all that match, then the items of the page as a whole. */
 async function listPart(parts: ListingParts, query: ItemQuery, end: number): Promise<ItemPage> {
   const { sort = USUAL_SORT, text, offset } = query;
   const best = new BestOf<Ranked & EntityKey>(end, inOrderOf(query));
