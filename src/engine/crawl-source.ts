@@ -46,7 +46,7 @@ export interface CrawledSource {
 interface CommitOfSource {
   /** Why it cannot become visible. */
   readonly failure?: unknown;
-  /** Of what it staged, only removals became visible. */
+  /** Only removals became visible; the rest is held. */
   readonly isHeld?: boolean;
 }
 
@@ -237,7 +237,7 @@ async function finishSource(
   return results.sum();
 }
 
-/** What somebody knows of is no problem of the crawl. */
+/** Acknowledged failures are no problems of the crawl. */
 async function leaveAcknowledged(run: SourceRun, results: StepResults, parts: EngineParts): Promise<void> {
   if (failedIn(results.counts) === 0 || (await acknowledgedIn(run, parts)).size === 0) return;
   const { download, process, embed } = await countFailures(run, parts);
@@ -283,7 +283,7 @@ class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   readonly problems: string[] = [];
   planned: Awaited<ReturnType<typeof planResult>> = {};
-  /** Failures that somebody knows of. */
+  /** Acknowledged failures. */
   acknowledged = 0;
   readonly #crawl: SourceCrawl;
   #listing: Pick<ListingResult, "complete" | "hiddenRows" | "leftOut"> = {

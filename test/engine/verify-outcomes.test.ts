@@ -7,7 +7,7 @@ import { verifyJob } from "../../src/app/verify-job.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
-import { checkCertificate, formatCertificate, hashCertificate, isLate } from "../../src/engine/certificate.ts";
+import { checkCertificate, formatCertificate, hashCertificate, isLate } from "../../src/engine/verify/certificate.ts";
 import { checksumOf, packVector } from "../../src/index/embedding/vectors.ts";
 import { killChild } from "./folder-killer.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";

@@ -95,6 +95,11 @@ export class CitedText {
   }
 }
 
+/** Clients send answers back. Titles in the list are words of documents, and a model is shown those inside marks only. */
+export function withoutSources(answer: string): string {
+  return answer.replace(/\n+Sources:\n1\. \[[\s\S]*$/, "");
+}
+
 function keyOf({ fileId, text }: Pick<FoundPassage, "fileId" | "text">): string {
   return `${fileId}\n${text}`;
 }

@@ -10,7 +10,7 @@ import { eventStream } from "../wire/event-stream.ts";
 import { asArray, asNumber, asObject } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
 import type { ChatModel, FinishReason } from "./answerer.ts";
-import { CitedText, type UrlCitation } from "./cited-text.ts";
+import { CitedText, type UrlCitation, withoutSources } from "./cited-text.ts";
 import { fit, toParts } from "./extractive-answerer.ts";
 import { createInertStream } from "./inert-markdown.ts";
 import { questionsIn, readItems } from "./items.ts";
@@ -135,7 +135,13 @@ function toModelRequest(
   const told = own.map(({ content }) => textOf(content)).filter((text) => text !== "");
   const { messages: before, shown } = passageMessages(told.join("\n\n") || instructions, passages);
   const settings = temperature === undefined ? {} : { temperature };
-  return { body: { ...settings, ...fields, model: name, messages: [...before, ...conversation] }, shown };
+  const said = conversation.map((message) => {
+    const { role, content } = message;
+    return role === "assistant" && typeof content === "string"
+      ? { ...message, content: withoutSources(content) }
+      : message;
+  });
+  return { body: { ...settings, ...fields, model: name, messages: [...before, ...said] }, shown };
 }
 
 function textOf(content: unknown): string {

@@ -1,15 +1,15 @@
-import { ExtractError, type ExtractedDocument, isEmptyReason } from "../contracts/document.ts";
-import { CancelledError, explain } from "../contracts/errors.ts";
-import type { VectorStoreId } from "../contracts/ids.ts";
-import type { DocumentAudit, IndexAudit, IndexDifference } from "../contracts/index-audit.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { LedgerEntry } from "../contracts/ledger.ts";
-import type { DocumentFile, Index, IndexedRef } from "../contracts/search-index.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
-import { fileTypeOf } from "../lib/file-type.ts";
-import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { plural } from "../lib/text.ts";
-import type { EngineParts } from "./engine-parts.ts";
+import { ExtractError, type ExtractedDocument, isEmptyReason } from "../../contracts/document.ts";
+import { CancelledError, explain } from "../../contracts/errors.ts";
+import type { VectorStoreId } from "../../contracts/ids.ts";
+import type { DocumentAudit, IndexAudit, IndexDifference } from "../../contracts/index-audit.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import type { LedgerEntry } from "../../contracts/ledger.ts";
+import type { DocumentFile, Index, IndexedRef } from "../../contracts/search-index.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
+import type { SqlDatabase } from "../../lib/sql/sql.ts";
+import { plural } from "../../lib/text.ts";
+import type { EngineParts } from "../engine-parts.ts";
 import { MISSING_DOCUMENT } from "./verification.ts";
 import type { Findings } from "./verify-findings.ts";
 import { type FoundItem, type ItemResult, LABELS, NOT_NOTICED, REMOVES } from "./verify-item.ts";
@@ -138,7 +138,7 @@ export class VerifiedIndex {
       result.differences.push({ layer: "index", part: "document", detail, crawl: REMOVES });
       return;
     }
-    // What a service refuses, nobody can try here.
+    // A search that the service refuses cannot be tested.
     const isRefused = refusal !== undefined || (why !== "" && this.#target.problem === undefined && !this.isAtomic);
     if (isRefused) {
       result.emptiness = isEmptyReason(refusal ?? why) || isEmptyReason(why) ? "empty" : "unreadable";
@@ -185,7 +185,7 @@ export class VerifiedIndex {
     }
   }
 
-  /** Documents of items that nobody knows. */
+  /** Documents without an item. */
   async tellLeftovers(): Promise<void> {
     for await (const page of this.#audit?.leftovers() ?? []) {
       for (const { itemId, fileId, detail } of page) {

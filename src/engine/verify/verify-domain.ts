@@ -1,19 +1,19 @@
-import type { Domain, SourceConfig } from "../contracts/domain.ts";
-import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
-import type { DomainId, ItemId } from "../contracts/ids.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { Signer } from "../contracts/signer.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
-import { releaseNumber } from "../lib/release.ts";
-import { plural } from "../lib/text.ts";
-import { nowUtcMicros } from "../lib/time.ts";
+import type { Domain, SourceConfig } from "../../contracts/domain.ts";
+import { CancelledError, explain, NotFoundError } from "../../contracts/errors.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import type { Signer } from "../../contracts/signer.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import { releaseNumber } from "../../lib/release.ts";
+import { plural } from "../../lib/text.ts";
+import { nowUtcMicros } from "../../lib/time.ts";
+import type { CrawlRequest, CrawlResult, SourceResult } from "../crawl-request.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { describeMissingStore } from "../index-target.ts";
+import { findHeld } from "../questions.ts";
+import { findRetired, sharesId } from "../retired-sources.ts";
 import { type Certificate, type Proof, proofOf } from "./certificate.ts";
-import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
-import type { EngineParts } from "./engine-parts.ts";
-import { describeMissingStore } from "./index-target.ts";
 import { createCertificates, keepCertificate } from "./kept-certificates.ts";
-import { findHeld } from "./questions.ts";
-import { findRetired, sharesId } from "./retired-sources.ts";
 import {
   type ItemProof,
   noSourceCounts,
