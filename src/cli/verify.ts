@@ -164,6 +164,6 @@ function sayChecked({ outcome, reason, fingerprint, statement, proofs, isLate }:
   for (const { item_id, source_id, layer, content_hash } of proofs) {
     lines.push(`Proved: item '${item_id}' of source '${source_id}' in the ${layer}, ${content_hash}.`);
   }
-  // Whoever wrote the file chose what it says.
+  // The content of the file is not trusted.
   return lines.map((line) => `${plainLine(line)}\n`).join("");
 }

@@ -41,9 +41,9 @@ export interface Questions {
 }
 
 export const MOST_MADE = 200;
-/** Of a document, this much is read to make a question of it. */
+/** Characters of a document that are read to make a question. */
 const READ = 20_000;
-/** Nobody asks by fewer words. */
+/** Shorter questions are not realistic. */
 const FEWEST_WORDS = 3;
 
 type Parts = Pick<EngineParts, "domains" | "questions"> & { readonly backend: Pick<Backend, "openIndex"> };
@@ -102,7 +102,7 @@ export function createQuestions(parts: Parts): Questions {
   };
 }
 
-/** Only the embedded index can be asked about what nobody sees yet. */
+/** Only the embedded index can be asked about an uncommitted draft. */
 async function openAsked(domainId: DomainId, parts: Parts): Promise<{ domain: Domain; index: Index }> {
   const opened = await openIndexOf(domainId, parts);
   if (opened.index.shown) return opened;

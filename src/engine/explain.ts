@@ -267,7 +267,7 @@ async function explainUnknown(called: string, { domain, sources, parts }: Explai
   return { sourceId: "", itemId: "", name: called, path: "", url: "", ...NO_PLACE, stages, verdict: verdictOf(stages) };
 }
 
-/** Of what never came into the index. */
+/** For a document that is not in the index. */
 const NO_PLACE = { place: null, score: null } as const;
 
 function notReached(name: Stage["name"]): Stage {

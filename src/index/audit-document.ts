@@ -58,7 +58,7 @@ async function auditRows(
   if (!row) return onlyDifference("document", "the index does not have it");
   if (row.bodyId === null) return onlyDifference("document", `it has no text in the index (${row.status})`);
   const differences = [...compareDocument(row, file), ...compareLabel(row, file)];
-  // Of other bytes nothing can be the same.
+  // For other bytes, everything differs.
   if (row.sha256 !== file.sha256) return { audit: { differences, chunks: 0, vectors: 0, unsummed: 0 } };
   const body = await readBody(store.db, row.bodyId);
   if (!body) return { audit: { differences: [...differences, missingText()], chunks: 0, vectors: 0, unsummed: 0 } };

@@ -75,7 +75,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/answers/kinds-of-answers.ts",
     "index/embedding/dot-products.ts",
     "index/search/find-candidates.ts",
-    "ledger/registry/waiting-index.ts",
+    "ledger/registry/item-index.ts",
     "sources/folder/walk-folder.ts",
     "sources/sharepoint/pages/canvas-nodes.ts",
     "sources/tree/identify-files.ts",

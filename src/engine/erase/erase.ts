@@ -520,7 +520,7 @@ async function eraseEverywhere(
   for (const { index } of stores) {
     await relearn(index, job, (problem) => tally.leave(problem));
   }
-  // Of an interrupted erasing the names are not known any more, so nothing can be looked for.
+  // The names are lost if erasing was interrupted, so nothing can be searched for.
   const words = isResumed ? [] : items.flatMap((item) => item.words);
   for (const sentence of await parts.erasing.scrub(words)) tally.leave(sentence);
   const { domainId } = domain;

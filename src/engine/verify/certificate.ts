@@ -111,7 +111,7 @@ export interface CheckedCertificate {
   readonly reason: string;
   readonly fingerprint: string;
   readonly statement: CertificateStatement | undefined;
-  /** Of a proof: what it proves. */
+  /** What was proved, if the certificate has proofs. */
   readonly proofs: readonly ItemProof[];
   /** It is older than the `max_age` that it states itself. */
   readonly isLate: boolean;

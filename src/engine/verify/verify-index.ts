@@ -138,7 +138,7 @@ export class VerifiedIndex {
       result.differences.push({ layer: "index", part: "document", detail, crawl: REMOVES });
       return;
     }
-    // What a service refuses, nobody can try here.
+    // A search that the service refuses cannot be tested.
     const isRefused = refusal !== undefined || (why !== "" && this.#target.problem === undefined && !this.isAtomic);
     if (isRefused) {
       result.emptiness = isEmptyReason(refusal ?? why) || isEmptyReason(why) ? "empty" : "unreadable";
@@ -185,7 +185,7 @@ export class VerifiedIndex {
     }
   }
 
-  /** Documents of items that nobody knows. */
+  /** Documents without an item. */
   async tellLeftovers(): Promise<void> {
     for await (const page of this.#audit?.leftovers() ?? []) {
       for (const { itemId, fileId, detail } of page) {

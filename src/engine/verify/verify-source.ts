@@ -51,7 +51,7 @@ export interface VerifiedSource {
   readonly damaged: readonly ItemId[];
 }
 
-/** Of so many items a quick verification reads file, label and vectors, on average. */
+/** A quick verification reads file, label and vectors of about so many items. */
 const QUICK_SAMPLE = 200;
 const PAGE = 200;
 const AT_ONCE = 4;

@@ -73,7 +73,7 @@ const listQuery = {
 export type CertificatesQuery = Arguments<typeof listQuery>;
 
 export interface CertificatesJson extends CertificateStatusJson {
-  /** Of full verifications, newest first. One that cannot be read is left out. */
+  /** Certificates of full verifications, newest first. Unreadable ones are left out. */
   readonly certificates: readonly CertificateJson[];
   readonly total: number;
 }

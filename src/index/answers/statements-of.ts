@@ -12,7 +12,7 @@ export interface Statement {
   readonly position: number;
 }
 
-/** Longer statements are cut: nobody reads them as one. */
+/** Longer statements are cut. */
 const MAX_LENGTH = 400;
 /** A list up to this length is shown as one, with what introduces it. */
 const MAX_LIST = 320;

@@ -4,7 +4,7 @@ import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import type { Answer, Answerer, AnswerPart, FinishReason, Passage } from "./answerer.ts";
 import { inertMarkdown } from "./inert-markdown.ts";
 
-/** Named so that nobody takes it for a language model. */
+/** The name must not suggest a language model. */
 export const EXTRACTIVE_MODEL = "lockstep-extractive";
 
 const INTRODUCTION = "Taken from the documents, no language model:\n\n";
