@@ -89,7 +89,7 @@ export type Fetched =
 
 /** How many files of a source are no documents, by reason. */
 export interface LeftOut {
-  /** Of a type that is not accepted. */
+  /** Their type is not accepted. */
   readonly type: number;
   /** Larger than the source takes. */
   readonly size: number;

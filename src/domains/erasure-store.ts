@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { SourceRef } from "../contracts/domain.ts";
 import type { ErasedItem, ErasedKey, ErasureRecords, ErasureStore, Hold } from "../contracts/erasure.ts";
 import { NotFoundError, UnreadableError } from "../contracts/errors.ts";
 import { type DomainId, type ItemId, isDocumentId, type SourceId } from "../contracts/ids.ts";
@@ -48,7 +49,7 @@ export function erasedKey(item: ItemId): ErasedKey {
 }
 
 /** Another hash in each source, so that lists of different sources cannot be compared. */
-export function pathHash(source: Pick<ErasedItem, "sourceType" | "sourceId">, path: string): string {
+export function pathHash(source: SourceRef, path: string): string {
   return sha256(`${source.sourceType}/${source.sourceId}\n${path}`);
 }
 

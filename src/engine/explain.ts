@@ -1,5 +1,5 @@
 import { isEmptyReason } from "../contracts/document.ts";
-import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import { type Domain, isSameSource, type SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, DamagedError, explain } from "../contracts/errors.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
@@ -8,7 +8,7 @@ import type { IngestItem, RegisteredItem } from "../contracts/registry.ts";
 import type { AttributeFilter, DocumentVersion, Index, SearchHit } from "../contracts/search-index.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { nearestNames } from "../lib/nearest-names.ts";
-import { plural } from "../lib/text.ts";
+import { asSentence, plural } from "../lib/text.ts";
 import { TimeSlice } from "../lib/time-slice.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
@@ -121,9 +121,7 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
 async function explainEntry(found: FoundEntry, context: ExplainContext, calledNow = ""): Promise<ExplainedDocument> {
   const { domain, opened, parts } = context;
   const { entry, source } = found;
-  const isRetired = !domain.sources.some(
-    ({ sourceId, sourceType }) => sourceId === source.config.sourceId && sourceType === source.config.sourceType,
-  );
+  const isRetired = !domain.sources.some((one) => isSameSource(one, source.config));
   const listed = sourceStage(found, isRetired);
   const isRegistered = source.config.kind.abilities.registersAddresses && !isRetired;
   const atSource = isRegistered ? await withRecord(listed, entry.itemId, parts) : await withLineage(listed, found);
@@ -269,7 +267,7 @@ async function explainUnknown(called: string, { domain, sources, parts }: Explai
   return { sourceId: "", itemId: "", name: called, path: "", url: "", ...NO_PLACE, stages, verdict: verdictOf(stages) };
 }
 
-/** Of what never came into the index. */
+/** For a document that is not in the index. */
 const NO_PLACE = { place: null, score: null } as const;
 
 function notReached(name: Stage["name"]): Stage {
@@ -332,7 +330,7 @@ async function withRecord(stage: Stage, id: ItemId, parts: Parts): Promise<Stage
 async function sayRecord(item: IngestItem, parts: Parts): Promise<string> {
   const { lastChecked, errorMessage, nextCrawlAt } = item.scheduling;
   const found = `as the look at it ${shown(lastChecked)} found`;
-  const why = sentence(errorMessage);
+  const why = errorMessage === "" ? "The registry does not say why." : asSentence(errorMessage);
   if (item.aliasOf !== "") {
     const target = await readRecord(item.aliasOf, parts);
     return `It is another address of '${target?.displaySource ?? item.aliasOf}', and is found under that one.`;
@@ -353,12 +351,6 @@ async function sayRecord(item: IngestItem, parts: Parts): Promise<string> {
       return lastChecked ? `The look at it ${shown(lastChecked)} failed. ${why}${again}` : why + again;
     }
   }
-}
-
-function sentence(text: string): string {
-  if (text === "") return "The registry does not say why.";
-  const begun = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
 const NOT_SEARCHED: SearchedStage = { stage: notReached("search"), ...NO_PLACE };

@@ -11,6 +11,7 @@ import { forEachConcurrent } from "../lib/concurrency.ts";
 import { pathExists } from "../lib/file-system.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { plural } from "../lib/text.ts";
 import { toUtcMicros } from "../lib/time.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
@@ -94,8 +95,7 @@ async function findTasks(
   parts: TextParts,
 ): Promise<readonly TextTask[]> {
   const tasks: TextTask[] = [];
-  for (let from = 0; from < candidates.length; from += JUDGED_AT_ONCE) {
-    const page = candidates.slice(from, from + JUDGED_AT_ONCE);
+  for (const page of slicesOf(candidates, JUDGED_AT_ONCE)) {
     const known = await step.ledger.manifest.find(page);
     for (const docId of page) {
       await step.job.checkpoint();
@@ -150,8 +150,7 @@ async function extractAll(
   if (tasks.length === 0) return { counts, retries };
   const progress = new Progress(job, tasks.length);
   job.log(`Texts to be kept: ${plural(tasks.length, "document")}.`);
-  for (let from = 0; from < tasks.length; from += BATCH) {
-    const batch = tasks.slice(from, from + BATCH);
+  for (const batch of slicesOf(tasks, BATCH)) {
     const docIds = batch.map(({ docId }) => docId);
     const known = await ledger.getMany(docIds);
     const entries = await ledger.manifest.find(docIds);

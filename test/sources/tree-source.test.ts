@@ -144,7 +144,7 @@ describe("what is changed", () => {
     await world.write("a.md", "omega");
     assert.deepEqual(pathsOf(await world.look()), []);
     const all = await world.look({ tools: { checksum: true } });
-    assert.deepEqual([all.by, world.reads], ["listing", ["a.md"]]);
+    assert.deepEqual([all.by, pathsOf(all)], ["listing", ["a.md"]]);
     assert.equal((await world.entryAt("a.md")).lineage.at(-1)?.event, "edited");
   });
 

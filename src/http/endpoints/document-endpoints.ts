@@ -5,6 +5,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import { FILE_STATUSES, VERSION_ID } from "../../contracts/manifest.ts";
 import type { DocumentName } from "../../engine/documents.ts";
 import type { DocumentKey } from "../../engine/searchable-documents.ts";
+import { oneChunk } from "../../lib/text.ts";
 import {
   documentDifferencePage,
   documentPage,
@@ -299,8 +300,4 @@ function asBytes(version: { readonly versionId: string; readonly path: string; r
     mediaType: "text/plain; charset=utf-8",
     fileName: `${name}.${version.versionId}.md`,
   };
-}
-
-async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }

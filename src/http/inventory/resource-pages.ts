@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { sayBytes } from "../../lib/text.ts";
+import { capital, sayBytes } from "../../lib/text.ts";
 import { shownId, shownName, shownTime } from "../pages/display.ts";
 import { jsonTable } from "../pages/json-table.ts";
 import { type Frame, type Html, layout, mayChange } from "../pages/layout.ts";
@@ -99,7 +99,7 @@ export function detailPage<Row extends BackendObject, One extends Partial<Backen
     modules: MODULES,
     body: html`<header class="page-head"><p class="lede"><a href="${backAddress}">${backTitle}</a></p>
 <h1><bdi>${shownName(name || "(no name)")}</bdi></h1><div class="actions">${page.links?.(object) ?? ""}${edits ? editButton(resource, object) : ""}${deletes ? removeLink(resource, object, "") : ""}</div>
-<p class="lede">${page.kind ?? capitalised(noun)} <code class="object-id">${id}</code></p></header>
+<p class="lede">${page.kind ?? capital(noun)} <code class="object-id">${id}</code></p></header>
 <dl class="figures panel">${page.facts(object).map(([label, fact]) => html`<div><dt>${label}</dt><dd>${fact}</dd></div>`)}</dl>
 ${page.content?.(object) ?? ""}${edits && page.editor ? editDialog(resource, page.editor) : ""}${deletes ? html`${removeDialog(resource, frame, backAddress)}${removeWithoutScripts(resource, object, frame, backAddress)}` : ""}
 <details class="panel"><summary>All fields</summary><div class="scroll-x" tabindex="0" role="group" aria-label="All fields">${jsonTable(object)}</div></details>`,
@@ -253,8 +253,4 @@ export function statusPill(status: string): Html {
 export function domainLink(domainId: string): Html {
   if (domainId === "") return html`<span class="none">–</span>`;
   return html`<a href="/v2/domains/get?${new URLSearchParams({ domain_id: domainId, format: "html" })}">${shownId(domainId)}</a>`;
-}
-
-function capitalised(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import { fileAddress } from "../../app/openable-url.ts";
 import { sayFreshness } from "../../lib/freshness.ts";
-import { sayBytes } from "../../lib/text.ts";
+import { capital, sayBytes } from "../../lib/text.ts";
 import type { ReadJson } from "../endpoints/document-codec.ts";
 import { placeBeside, shownName, shownTime, webAddress } from "./display.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
@@ -78,8 +78,7 @@ ${
 }
 
 function sayBehind({ checked_utc: checkedAt }: ReadJson): string {
-  const said = sayFreshness({ checkedAt, isBehind: true, changedAt: "" });
-  return `${said[0]?.toUpperCase()}${said.slice(1)}.`;
+  return `${capital(sayFreshness({ checkedAt, isBehind: true, changedAt: "" }))}.`;
 }
 
 /** Fewer need no list. */

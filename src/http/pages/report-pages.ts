@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { sayLeftOut } from "../../engine/crawl-request.ts";
-import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
-import { plural, sayBytes } from "../../lib/text.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../lib/json-object.ts";
+import { capital, plural, sayBytes } from "../../lib/text.ts";
 import { isErrorColumn } from "../../reports/table-window.ts";
 import type { ReportRow, ShownFile, ShownTable } from "../endpoints/report-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
@@ -199,7 +199,7 @@ function mapName(path: string): string {
 }
 
 function countTitle(name: string): string {
-  return name === "total" ? "Items" : name.charAt(0).toUpperCase() + name.slice(1);
+  return name === "total" ? "Items" : capital(name);
 }
 
 /** Needs two steps, with and without scripts. */
@@ -332,14 +332,6 @@ function fileText({ file_path, content, complete }: Exclude<ShownFile, ShownTabl
   const json = complete && file_path.endsWith(".json") ? parseJson(content) : undefined;
   return html`${complete ? "" : html`<p class="notice warn">Only the beginning is shown.</p>`}
 <div class="panel scroll-x" tabindex="0" role="group" aria-label="${file_path}">${json === undefined ? html`<pre>${content}</pre>` : jsonTable(json)}</div>`;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Returns "3 added, 1 moved, 2 failed" for one source or all together; "" if it is unknown whether anything changed. */

@@ -6,7 +6,7 @@ import { BadInputError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { FileTree, SkippedFile, TreeFile, TreePage } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import type { Unreadable } from "../../contracts/source.ts";
-import { limitBytes, plural } from "../../lib/text.ts";
+import { asSentence, capital, limitBytes, plural } from "../../lib/text.ts";
 import { createTreeRules } from "./tree-rules.ts";
 
 /** An object in a listing of the store. */
@@ -194,12 +194,7 @@ async function sampleObjects(
 /** Returns expected errors as a sentence, and rethrows others. */
 export function sentenceOf(error: unknown): string {
   if (!(error instanceof RemoteError || error instanceof BadInputError)) throw error;
-  const text = capital(explain(error));
-  return /[.!?]$/.test(text) ? text : `${text}.`;
-}
-
-export function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return asSentence(explain(error));
 }
 
 /** Share of the free disk space that the spool may use. */

@@ -147,7 +147,7 @@ class TreeScan {
     return this.#finished?.isPartial ? undefined : this.#finished?.leftOut;
   }
 
-  /** Of two concurrent listings, one scans: two scans would give each new file two documents. */
+  /** Two concurrent listings share one scan: two would give each new file two documents. */
   async #scanOnce(signal: AbortSignal): Promise<FinishedScan> {
     const previous = (this.#running ?? Promise.resolve()).catch(() => undefined);
     this.#running = previous.then(() => this.#finished ?? this.#scan(signal));
