@@ -118,7 +118,7 @@ export async function stagePlan(
     for (const entry of await ledger.getMany(failed.map(({ itemId }) => itemId))) {
       if (entry?.mirrored && isDoubtful(entry.mirrored, entry.indexed)) doubtful.add(entry.itemId);
     }
-    // Of the others, the index tells what it has. A crawl may put more documents than fit into memory.
+    // Only of failures: what was committed is read from the index. A crawl may put more documents than fit into memory.
     const putVersions = new Map(failed.map(({ itemId }) => [itemId, versions.get(itemId) ?? ""]));
     return {
       failed: [...lost, ...failed],

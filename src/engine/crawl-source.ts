@@ -34,6 +34,8 @@ type OpenSource = (ledger: Ledger) => Source;
 export interface CrawledSource {
   /** undefined: nothing of it becomes visible with the crawl. */
   readonly staged?: StagedPlan | undefined;
+  /** Its embed step did not come to its end: what the index should have of it is not known. */
+  readonly isUnknown?: boolean;
   /** Items that are there, but have nothing to be indexed by any more. */
   readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
   /** Call it when all sources are in, and what is staged is visible. */
@@ -44,7 +46,7 @@ export interface CrawledSource {
 interface CommitOfSource {
   /** Why it cannot become visible. */
   readonly failure?: unknown;
-  /** Of what it staged, only removals became visible. */
+  /** Only removals became visible; the rest is held. */
   readonly isHeld?: boolean;
 }
 
@@ -77,6 +79,7 @@ export async function crawlSource(
     results.planned = await planResult(plan, job);
     return {
       staged: embedded?.staged,
+      isUnknown: target !== undefined && embedded === undefined,
       unreadable: [run.config.sourceId, unreadableOf(embedded)],
       finish: (commit = {}) => finishSource(crawl, { listing, embedded, results, commit }, parts),
     };
@@ -234,7 +237,7 @@ async function finishSource(
   return results.sum();
 }
 
-/** What somebody knows of is no problem of the crawl. */
+/** Acknowledged failures are no problems of the crawl. */
 async function leaveAcknowledged(run: SourceRun, results: StepResults, parts: EngineParts): Promise<void> {
   if (failedIn(results.counts) === 0 || (await acknowledgedIn(run, parts)).size === 0) return;
   const { download, process, embed } = await countFailures(run, parts);
@@ -280,7 +283,7 @@ class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   readonly problems: string[] = [];
   planned: Awaited<ReturnType<typeof planResult>> = {};
-  /** Failures that somebody knows of. */
+  /** Acknowledged failures. */
   acknowledged = 0;
   readonly #crawl: SourceCrawl;
   #listing: Pick<ListingResult, "complete" | "hiddenRows" | "leftOut"> = {

@@ -21,7 +21,7 @@ export interface ItemFailure {
   readonly url: string;
   readonly step: Step;
   readonly reason: string;
-  /** Of the content that failed: its hash, or size and time as listed. */
+  /** Identifies the content that failed: its hash, or size and time as listed. */
   readonly content: string;
   /** It is searchable as it was before. */
   readonly isSearchable: boolean;
@@ -30,7 +30,7 @@ export interface ItemFailure {
 export interface ListedFailure extends ItemFailure {
   readonly sourceId: SourceId;
   readonly sourceType: string;
-  /** "" if nobody knows of it yet, or if reason or content have changed since. */
+  /** "" if it was not acknowledged, or if reason or content have changed since. */
   readonly acknowledgedAt: string;
 }
 
@@ -42,7 +42,7 @@ export interface FailureGroup {
   readonly reason: string;
   /** What to do, in a sentence. */
   readonly remedy: string;
-  /** Of the new ones first. */
+  /** New ones first. */
   readonly failures: readonly ListedFailure[];
 }
 
@@ -232,7 +232,7 @@ export async function countFailures(
   return counts;
 }
 
-/** Returns what is unreadable and was not acknowledged as it is: of a folder, nobody can know. */
+/** Returns what is unreadable and not acknowledged. A folder cannot be acknowledged: its content is unknown. */
 export async function notAcknowledged(
   unreadable: readonly Unreadable[],
   { run, ledger }: { readonly run: SourceRun; readonly ledger: Ledger },

@@ -91,7 +91,7 @@ async function expiredOf(tree: OpenTree, parts: EngineParts): Promise<ManifestEn
   return expired.filter((_, at) => !known[at]?.mirrored && !known[at]?.indexed?.fileId);
 }
 
-/** Returns a test whether a document of the tree may be purged: nobody holds it. */
+/** Returns a test whether a document of the tree may be purged: it has no hold. */
 export async function isFree(
   { run }: Pick<OpenTree, "run">,
   { erasures }: Pick<EngineParts, "erasures">,

@@ -70,7 +70,7 @@ export async function askQuestions(
   });
 }
 
-/** `ask` is called if there are enough. If they cannot be read, nobody knows whether readers would still be answered. */
+/** Calls `ask` if there are enough questions. If they cannot be read, the draft is held: it may answer worse. */
 async function askUnlessUnreadable(
   { domain, request, job, problems }: DomainCrawl,
   parts: Parts,
@@ -194,7 +194,7 @@ async function compare({ about, set, before, after, crawl }: Asking, parts: Part
     if (!question) continue;
     const earlier = then.get(keyOf(question));
     const later = soon.get(keyOf(question)) ?? (await successorOf(question, after));
-    // It left: nobody can be answered by it any more. What merely lost its text is a loss.
+    // The document left, so the question is retired. A document that lost its text counts as lost.
     if (!later && !(earlier && unreadable.get(question.sourceId)?.has(question.itemId))) continue;
     const query: SearchQuery = {
       text: question.question,

@@ -714,7 +714,7 @@ function toListed([, docId, folder, name, size, modifiedAt, contentHash]: Active
   return { docId, path: pathOf(folder, name), size, modifiedAt, contentHash };
 }
 
-/** Of the cells that SELECT selects. */
+/** Takes the cells in the order of SELECT. */
 function toRow(cells: readonly SqlValue[]): TrackedRow {
   return {
     item_no: cells[0] as number,

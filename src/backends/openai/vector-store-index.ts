@@ -88,7 +88,7 @@ export class VectorStoreIndex implements Index {
     return this.#sources ?? (await this.#snapshot("" as SourceId)).sources;
   }
 
-  /** The service counts all files of a store, whoever attached them. */
+  /** The service counts all files of a store, also those that others attached. */
   async count(): Promise<DocumentCount> {
     return { documents: await countStoreFiles(this.#store) };
   }

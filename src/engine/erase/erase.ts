@@ -14,10 +14,10 @@ import { releaseNumber } from "../../lib/release.ts";
 import { plural } from "../../lib/text.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER } from "../../mirror/layout.ts";
-import { hashCertificate } from "../certificate.ts";
 import { partsFor } from "../dry-run.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
+import { hashCertificate } from "../verify/certificate.ts";
 import { waitForLease, whileHeld } from "../with-ledger.ts";
 import { checkWanted, type FoundItem, findItems, runOf, sourceRuns, type WantedItems } from "./find-items.ts";
 import { refuseHeld } from "./holds.ts";
@@ -520,7 +520,7 @@ async function eraseEverywhere(
   for (const { index } of stores) {
     await relearn(index, job, (problem) => tally.leave(problem));
   }
-  // Of an interrupted erasing the names are not known any more, so nothing can be looked for.
+  // The names are lost if erasing was interrupted, so nothing can be searched for.
   const words = isResumed ? [] : items.flatMap((item) => item.words);
   for (const sentence of await parts.erasing.scrub(words)) tally.leave(sentence);
   const { domainId } = domain;

@@ -392,7 +392,7 @@ interface MaintainedTree extends Maintenance {
   readonly tree: OpenTree;
 }
 
-/** Returns documents that the manifest does not know, not even as deleted, and that nobody holds. */
+/** Returns documents that are not in the manifest, not even as deleted, and have no hold. */
 async function unknownOf(
   docIds: readonly ItemId[],
   { tree, parts }: Pick<MaintainedTree, "tree" | "parts">,
@@ -402,7 +402,7 @@ async function unknownOf(
   return docIds.filter((docId) => !known.has(docId) && mayGo({ docId }));
 }
 
-/** Returns documents without a file that is present or may return, and that nobody holds. */
+/** Returns documents without a hold whose file is neither present nor may return. */
 async function orphansOf(
   docIds: readonly ItemId[],
   { tree, parts }: Pick<MaintainedTree, "tree" | "parts">,

@@ -127,7 +127,7 @@ async function applyMigration(source: MigratedSource, backup: Backup): Promise<M
   return { ...summarize(planned, backup, source), documents, versions };
 }
 
-/** Whoever is killed in here leaves an earlier manifest, so no crawl begins with half of a store. */
+/** A kill in here leaves the earlier manifest, so no crawl begins with half of a store. */
 async function exchange(folder: string, made: string, backup: Backup): Promise<void> {
   const manifest = join(folder, MANIFEST_FILE);
   if (!(await pathExists(manifest))) {

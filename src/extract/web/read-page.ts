@@ -176,9 +176,9 @@ function dateModified(fact: string): string {
 }
 
 const MAX_LINKS = 50_000;
-/** What lies behind is text like any other, but nobody looks for links there. */
+/** Links are only extracted from this much text. */
 const MAX_LENGTH = 10_000_000;
-/** Of each form, repeated ones included. */
+/** For each pattern, repeated matches included. */
 const MAX_MATCHES = 200_000;
 const MAX_IMAGES = 500;
 const MAX_LABEL_LENGTH = 500;

@@ -2,8 +2,8 @@ import type { App } from "../../app/app.ts";
 import { verifyJob } from "../../app/verify-job.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
-import { formatCertificate } from "../../engine/certificate.ts";
-import { isCertificateId, type KeptCertificate } from "../../engine/kept-certificates.ts";
+import { formatCertificate } from "../../engine/verify/certificate.ts";
+import { isCertificateId, type KeptCertificate } from "../../engine/verify/kept-certificates.ts";
 import { oneChunk } from "../../lib/text.ts";
 import { certificatePage, certificatesPage } from "../pages/certificate-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
@@ -73,7 +73,7 @@ const listQuery = {
 export type CertificatesQuery = Arguments<typeof listQuery>;
 
 export interface CertificatesJson extends CertificateStatusJson {
-  /** Of full verifications, newest first. One that cannot be read is left out. */
+  /** Certificates of full verifications, newest first. Unreadable ones are left out. */
   readonly certificates: readonly CertificateJson[];
   readonly total: number;
 }

@@ -1,8 +1,8 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import type { DomainId } from "../../contracts/ids.ts";
-import type { CertificateStatement } from "../../engine/certificate.ts";
-import type { CertificateStatus, KeptCertificate } from "../../engine/kept-certificates.ts";
+import type { CertificateStatement } from "../../engine/verify/certificate.ts";
+import type { CertificateStatus, KeptCertificate } from "../../engine/verify/kept-certificates.ts";
 import {
   type Difference,
   type Layer,
@@ -10,7 +10,7 @@ import {
   MISSING_FILE,
   type SourceVerification,
   type Verdict,
-} from "../../engine/verification.ts";
+} from "../../engine/verify/verification.ts";
 import { parseDuration, sayDuration } from "../../lib/duration.ts";
 import { plural } from "../../lib/text.ts";
 import type { CertificateJson } from "../endpoints/certificate-codec.ts";

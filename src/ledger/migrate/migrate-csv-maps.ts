@@ -24,7 +24,7 @@ const OBSERVED: TableShape = {
   key: 0,
 };
 
-/** What earlier releases kept beside the map files. Once it is in the ledger, nobody reads it any more. */
+/** Files that earlier releases kept beside the map files. They are not read any more once they are in the ledger. */
 const LEFT_BEHIND = /^(observed\.csv|journal-.*\.jsonl|tail-.*\.jsonl|.*\.csv\.index|manifest\.(journal|index))$/;
 /** What earlier releases kept so that something need not be compared. Nothing of it is taken over: the first look compares everything. */
 const MEMO = /^(last-look|settled|purge)\.json$/;

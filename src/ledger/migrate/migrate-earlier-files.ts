@@ -119,7 +119,7 @@ export async function migrateMembers(
   },
 ): Promise<void> {
   if (await earlier.isEmpty()) return;
-  // Whoever came second would bring back what somebody removed meanwhile.
+  // A second process would bring back what was removed meanwhile.
   await withFileLock(join(crawlerFolder, ".members.lock"), async () => {
     const domains = (await namesIn(crawlerFolder)) as DomainId[];
     if (renamed && domains.includes(renamed.to)) domains.push(renamed.from);
@@ -315,7 +315,7 @@ export async function migrateUploadJournals(
   });
 }
 
-/** Of one domain, or of all. */
+/** Reads the journals of a domain, or of all. */
 export async function readOldJournals(indexFolder: string, domainId?: DomainId): Promise<OldJournal[]> {
   const folder = join(indexFolder, "upload-journal");
   const journals: OldJournal[] = [];

@@ -80,7 +80,7 @@ export function decodeLibraryPaths(response: Record<string, unknown>): string[] 
   });
 }
 
-/** Of SharePoint's `BaseType`; 0 is a list. */
+/** A value of SharePoint's `BaseType`; 0 is a list. */
 const LIBRARY = 1;
 
 /** For a missing folder, SharePoint returns 404 or this flag. */

@@ -344,7 +344,7 @@ function changesQuery(token: string, limit: number): unknown {
 
 interface ChangePage {
   readonly items: readonly LoggedChange[];
-  /** Of the last entry; "" on an empty page. */
+  /** The token of the last entry; "" on an empty page. */
   readonly token: string;
 }
 

@@ -414,7 +414,7 @@ export class SiteCrawl {
 }
 
 interface FollowOptions {
-  /** Of the page that has the links. */
+  /** The page that has the links. */
   readonly place?: number | undefined;
   /** See `listedIn`. */
   readonly listed?: ReadonlyMap<string, string> | undefined;
