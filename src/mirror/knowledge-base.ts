@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,7 +7,7 @@ import { type ItemId, isDocumentId } from "../contracts/ids.ts";
 import type { FileVersion } from "../contracts/manifest.ts";
 import { isErrno, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../lib/atomic-file.ts";
 import { namesIn } from "../lib/file-system.ts";
-import { hashFile } from "../lib/hash.ts";
+import { hashFile, sha256Of } from "../lib/hash.ts";
 import { yieldIfDue } from "../lib/time-slice.ts";
 import { bytesBelow } from "./bytes-below.ts";
 import {
@@ -389,7 +388,7 @@ async function discard(folder: string): Promise<void> {
 }
 
 function hashText(text: string | Uint8Array): string {
-  return createHash("sha256").update(text).digest("hex");
+  return sha256Of(text);
 }
 
 /** Does not split the text, which may have tens of megabytes. */
