@@ -264,7 +264,7 @@ function describeText(
   if (!("markdown" in text))
     return { ...named, title: "", language: "", wordCount: 0, textHash: "", error: text.error };
   const { title, language, markdown } = text;
-  return { ...named, title, language, wordCount: countWords(markdown), textHash: hashText(markdown), error: "" };
+  return { ...named, title, language, wordCount: countWords(markdown), textHash: sha256Of(markdown), error: "" };
 }
 
 /** Reads metadata and text; during an exchange they may be of two versions, which the hash reveals. */
@@ -275,7 +275,7 @@ async function readWhole(
   if (kept?.error !== "") return undefined;
   const path = join(folder, CONTENT_FILE);
   const bytes = readSmallFile(path) ?? (await readFileIfExists(path));
-  if (!bytes || hashText(bytes) !== kept.textHash) return undefined;
+  if (!bytes || sha256Of(bytes) !== kept.textHash) return undefined;
   return { ...kept, markdown: bytes.toString("utf8") };
 }
 
@@ -385,10 +385,6 @@ async function removeWhole(folder: string, waiting: string): Promise<void> {
 
 async function discard(folder: string): Promise<void> {
   if (isThere(folder)) await rm(folder, { recursive: true, force: true });
-}
-
-function hashText(text: string | Uint8Array): string {
-  return sha256Of(text);
 }
 
 /** Does not split the text, which may have tens of megabytes. */

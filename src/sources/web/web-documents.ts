@@ -32,7 +32,7 @@ export function createWebDocuments(options: {
 
     async get(id, contentHash) {
       const bytes = await readFileIfExists(documentOf(id));
-      return bytes && hashOf(bytes) === contentHash ? bytes : undefined;
+      return bytes && contentDigest(bytes) === contentHash ? bytes : undefined;
     },
 
     async keepSnapshot(id, at, bytes, mimeType) {
@@ -60,10 +60,6 @@ export function createWebDocuments(options: {
       return removed + (await store.removeOld(before(keepSnapshotsDays)));
     },
   };
-}
-
-function hashOf(bytes: Uint8Array): string {
-  return contentDigest(bytes);
 }
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
