@@ -94,7 +94,7 @@ export async function commitTogether(
 
 /**
  * Deletes drafts of crawls that were killed or cancelled, and what an earlier crawl held: it is in this crawl, or gone. Only when a crawl
- * of all sources is done: it has reused their texts and vectors by then.
+ * of all sources is done, and none of them failed: it has reused their texts and vectors by then.
  */
 export async function sweepDeadDrafts(
   { index, together }: IndexTarget,

@@ -34,6 +34,8 @@ type OpenSource = (ledger: Ledger) => Source;
 export interface CrawledSource {
   /** undefined: nothing of it becomes visible with the crawl. */
   readonly staged?: StagedPlan | undefined;
+  /** Its embed step did not come to its end: what the index should have of it is not known. */
+  readonly isUnknown?: boolean;
   /** Items that are there, but have nothing to be indexed by any more. */
   readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
   /** Call it when all sources are in, and what is staged is visible. */
@@ -77,6 +79,7 @@ export async function crawlSource(
     results.planned = await planResult(plan, job);
     return {
       staged: embedded?.staged,
+      isUnknown: target !== undefined && embedded === undefined,
       unreadable: [run.config.sourceId, unreadableOf(embedded)],
       finish: (commit = {}) => finishSource(crawl, { listing, embedded, results, commit }, parts),
     };

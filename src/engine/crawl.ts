@@ -83,7 +83,8 @@ async function crawlAndCommit(
     if (error) problems.push(`Source '${source_id}': ${/[.?!]$/.test(error) ? error : `${error}.`}`);
   }
   noteMissingSources(sources, crawl, parts);
-  if (target) await concludeTarget(target, heldDraft, crawl, parts);
+  const isComplete = crawled.every(({ isUnknown }) => !isUnknown);
+  if (target) await concludeTarget(target, { heldDraft, isComplete }, crawl, parts);
   return { sources, ...(questions && { questions }) };
 }
 
@@ -152,13 +153,13 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
 /** Finishes a swap and refreshes the vectors, when all sources are indexed. */
 async function concludeTarget(
   target: IndexTarget,
-  heldDraft: HeldDraft | undefined,
+  { heldDraft, isComplete }: { readonly heldDraft: HeldDraft | undefined; readonly isComplete: boolean },
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<void> {
   const { job, problems } = crawl;
   if (target.swap && (await finishSwap(target, crawl, parts))) await takeOver(target, crawl, parts);
-  await sweepDeadDrafts(target, heldDraft, crawl, parts);
+  if (isComplete) await sweepDeadDrafts(target, heldDraft, crawl, parts);
   const mayAnswer = (preview: Preview): Promise<boolean> => askBeforeVectors(crawl, target, preview, parts);
   try {
     await target.index.refreshVectors?.((line) => job.log(line), job.signal, mayAnswer);
