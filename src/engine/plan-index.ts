@@ -188,7 +188,9 @@ async function compareAll(
     }
   }
   if (failed > 0)
-    job.log(`${plural(failed, "file waits", "files wait")} in 03_failed for a change; vectorstore_map.csv says why.`);
+    job.log(
+      `${plural(failed, "file waits", "files wait")} in 03_failed for a change; the list of what failed says why.`,
+    );
   if (waiting > 0) {
     planned.counts.skipped += waiting;
     job.log(

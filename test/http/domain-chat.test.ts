@@ -1,6 +1,8 @@
 // Models that search domains: they are listed, answer from their domain with citations, streamed or not, and know what was asked before.
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { after, afterEach, before, describe, test } from "node:test";
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionMessage } from "openai/resources/chat/completions";
@@ -239,6 +241,22 @@ describe("models that search domains, without a language model", () => {
     await costOf(10);
     const [short, long] = [await costOf(1000), await costOf(8000)];
     assert.ok(long < 16 * short, `${short} and ${long} µs`);
+  });
+
+  test("a domain that cannot be read is named in what all of them answer, found or not", async (t) => {
+    const file = join(at.app.config.storagePath, "domains", "IT", "domain.json");
+    const before = await readFile(file, "utf8");
+    t.after(() => writeFile(file, before));
+    await writeFile(file, "{");
+    assert.match(textOf(await chat("lockstep/all", VACATION)), /28 vacation days[\s\S]*Domain 'IT' was not searched: /);
+    const nothing = textOf(await chat("lockstep/all", "What is the guest network called?"));
+    assert.match(nothing, /^Nothing here answers this\.\n\nDomain 'IT' was not searched: /);
+    const response = await at.client.responses.create({ model: "lockstep/all", input: VACATION });
+    assert.match(response.output_text, /Domain 'IT' was not searched: /);
+    assert.match(
+      (await ask(at.url, "GET /v2/search?query=vacation&format=ui")).text,
+      /Domain .{0,20}IT.{0,20} was not searched/,
+    );
   });
 
   test("bad requests are refused in the words of the protocol", async () => {

@@ -71,6 +71,10 @@ Read more about our shop`;
     ]);
   });
 
+  test("control characters are none of it", () => {
+    assert.deepEqual(textsOf("The door is\u001b[31m red\u0007 today."), ["The door is [31m red today."]);
+  });
+
   test("sentences do not end after an abbreviation, or the number of a day", () => {
     assert.deepEqual(textsOf("Das gilt z. B. Montags bis zum 31. März. Danach nicht mehr lange."), [
       "Das gilt z. B. Montags bis zum 31. März.",

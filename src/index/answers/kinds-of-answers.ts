@@ -28,7 +28,7 @@ const MONEY = kind(
 );
 const DURATION = kind(`(?:\\d|${B}(?:${NUMBER_WORDS})${E})[^.]{0,16}?(?<!\\p{L})(?:${UNIT_OF_TIME})${E}`);
 const TIME = kind(
-  `\\d{1,2}[:.]\\d\\d${E}|\\d{4}|\\d{1,2}\\.\\s?(?:\\d|${MONTHS})|${B}(?:${MONTHS}|${DAYS})${E}|\\d\\s?(?:uhr|am|pm|a\\.m\\.|p\\.m\\.|o['’]clock)|${B}(?:before|after|within|until|by|daily|weekly|monthly|quarterly|annual(?:ly)?|yearly|every|noon|midnight|immediately|once|when|as soon as|vor|nach|innerhalb|binnen|bis|täglich|wöchentlich|monatlich|jährlich|quartal|sofort|sobald|wenn|spätestens|frühestens|mittag|mitternacht|anfang|ende)${E}|${B}(?:end|start|beginning) of`,
+  `\\d{1,2}[:.]\\d\\d${E}|${B}(?:1[5-9]|20)\\d\\d${E}|\\d{1,2}\\.\\s?(?:\\d|${MONTHS})|${B}(?:${MONTHS}|${DAYS})${E}|\\d\\s?(?:uhr|am|pm|a\\.m\\.|p\\.m\\.|o['’]clock)|${B}(?:before|after|within|until|daily|weekly|monthly|quarterly|annual(?:ly)?|yearly|every|noon|midnight|immediately|as soon as|vor|nach|innerhalb|binnen|bis|täglich|wöchentlich|monatlich|jährlich|quartal|sofort|sobald|spätestens|frühestens|mittag|mitternacht|anfang|ende)${E}|${B}(?:end|start|beginning) of`,
 );
 /** Names: people are mostly called by a role, or by two words with capitals. */
 const PERSON = kind(

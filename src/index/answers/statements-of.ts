@@ -278,13 +278,13 @@ function namedCells(columns: readonly string[], cells: readonly string[]): strin
     .join("; ");
 }
 
-/** Returns a line without Markdown of emphasis and links. */
+/** Returns a line without Markdown of emphasis and links, and without what a terminal would obey. */
 export function withoutMarks(line: string): string {
   return line
     .replaceAll(/!?\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
     .replaceAll(/\*\*|__|`|\\$/g, "")
     .replaceAll(/<br\s*\/?>/gi, " ")
-    .replaceAll(/\s+/g, " ")
+    .replaceAll(/[\s\p{Cc}]+/gu, " ")
     .trim();
 }
 

@@ -72,6 +72,7 @@ export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Sour
       );
     },
     leftOut: () => scan.leftOut,
+    sayLeftOut: async (path, signal) => await tools.tree.sayLeftOut?.(path, signal),
     conclude: (outcome) => scan.conclude(outcome),
     async close() {
       await tools.tree.close?.();

@@ -43,7 +43,8 @@ export async function searchInContext(
     ({ fileId, text }) => `${fileId}\n${text}`,
   );
   // The longest text has the words of all of them.
-  return { passages: joined.slice(0, PASSAGES), words: lists.at(-1)?.words };
+  const notes = [...new Set(lists.flatMap((list) => list.notes))];
+  return { passages: joined.slice(0, PASSAGES), words: lists.at(-1)?.words, notes };
 }
 
 /** Answers a chat with what its domain has. `model` is the name as the list of models has it. */
@@ -64,13 +65,14 @@ export async function answerInChat(
     includeUsage: streamOptions["include_usage"] === true,
     maxTokens: readLimit(fields),
   };
-  const { passages, words } = await searchInContext(parts.models, model, questions, call);
+  const found = await searchInContext(parts.models, model, questions, call);
+  const { passages, notes } = found;
   const writer = parts.model();
   // Without a passage there is nothing to write from; but tools of the client may know more.
   if (!writer || (passages.length === 0 && !hasTools(fields))) {
     const search = async (text: string): Promise<FoundPassages> =>
       parts.models.search(model, { text, limit: PASSAGES }, call);
-    return quoteInChat(head, questions.toReversed(), { passages, words }, search);
+    return quoteInChat(head, questions.toReversed(), found, search);
   }
   const { body, shown } = toModelRequest(fields, messages, passages, writer);
   const request = new Request("http://model.invalid/chat/completions", {
@@ -81,7 +83,7 @@ export async function answerInChat(
   });
   const response = await writer.complete(request);
   if (!response.ok) throw await toModelError(response);
-  const reader = new ChatAnswer(shown, { numbered: !wantsJson(fields) });
+  const reader = new ChatAnswer(shown, { numbered: !wantsJson(fields), notes });
   return head.stream ? eventStream(chunksOfModel(head, response, reader)) : whole(head, response, reader);
 }
 
@@ -156,7 +158,7 @@ class ChatAnswer {
   readonly #reader: ReturnType<typeof createCitationReader>;
   readonly #inert = createInertStream();
 
-  constructor(passages: readonly FoundPassage[], options: { readonly numbered: boolean }) {
+  constructor(passages: readonly FoundPassage[], options: ConstructorParameters<typeof CitedText>[1]) {
     this.#cited = new CitedText(passages, options);
     this.#reader = createCitationReader(passages);
   }
@@ -198,7 +200,7 @@ async function quoteInChat(
   const quoted = await searchAnswer(questions, found, search);
   const { parts, finish } = fit(toParts(quoted), head.maxTokens);
   const passages = quoted.map(({ passage }) => passage);
-  const cited = new CitedText(passages);
+  const cited = new CitedText(passages, { notes: found.notes });
   const texts = parts.map((part) => [...cited.add(part)].map(({ text }) => text).join(""));
   texts.push([...cited.end()].map(({ text }) => text).join(""));
   const content = texts.join("").trimEnd();
