@@ -2,7 +2,7 @@ import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { HeldDraft, Preview } from "../contracts/search-index.ts";
+import type { Preview } from "../contracts/search-index.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
@@ -84,7 +84,7 @@ async function crawlAndCommit(
   }
   noteMissingSources(sources, crawl, parts);
   const isComplete = crawled.every(({ isUnknown }) => !isUnknown);
-  if (target) await concludeTarget(target, { heldDraft, isComplete }, crawl, parts);
+  if (target) await concludeTarget(target, isComplete, crawl, parts);
   return { sources, ...(questions && { questions }) };
 }
 
@@ -147,19 +147,21 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
   // The time makes the name unique: job numbers start again when all jobs are deleted.
   const name = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
   const target = opened && { ...opened, crawl: name };
-  return target && { ...target, ...(await openTogether(target, crawl, parts)) };
+  // If the store cannot be read, each source says so when it comes to it.
+  const earlierDrafts = (await target?.index.crawlDrafts?.listOpen().catch(() => [])) ?? [];
+  return target && { ...target, earlierDrafts, ...(await openTogether(target, crawl, parts)) };
 }
 
 /** Finishes a swap and refreshes the vectors, when all sources are indexed. */
 async function concludeTarget(
   target: IndexTarget,
-  { heldDraft, isComplete }: { readonly heldDraft: HeldDraft | undefined; readonly isComplete: boolean },
+  isComplete: boolean,
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<void> {
   const { job, problems } = crawl;
   if (target.swap && (await finishSwap(target, crawl, parts))) await takeOver(target, crawl, parts);
-  if (isComplete) await sweepDeadDrafts(target, heldDraft, crawl, parts);
+  if (isComplete) await sweepDeadDrafts(target, crawl, parts);
   const mayAnswer = (preview: Preview): Promise<boolean> => askBeforeVectors(crawl, target, preview, parts);
   try {
     await target.index.refreshVectors?.((line) => job.log(line), job.signal, mayAnswer);
