@@ -71,7 +71,6 @@ async function answering(world: World, word: string): Promise<string[]> {
 
 const moments: [title: string, line: RegExp][] = [
   ["while downloading", /\[ 7 \/ 26 \] Downloaded/],
-  ["late in the download", /\[ 22 \/ 26 \] Downloaded/],
   ["while embedding", /\[ 9 \/ 26 \] Indexing/],
   ["at the end of embedding", /\[ 26 \/ 26 \] Indexing/],
 ];

@@ -43,6 +43,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/audit-document.ts",
     "index/erase-documents.ts",
     "ledger/erased-traces.ts",
+    "http/pages/plain-passage.ts",
     "http/pages/rendered-markdown.ts",
     "index/embedded-draft.ts",
     "index/embedding/http-embedder.ts",

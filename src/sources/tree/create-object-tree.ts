@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,6 +5,7 @@ import { BadInputError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { FileTree, SkippedFile, TreeFile, TreePage } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import type { Unreadable } from "../../contracts/source.ts";
+import { sha256Of } from "../../lib/hash.ts";
 import { asSentence, capital, limitBytes, plural } from "../../lib/text.ts";
 import { createTreeRules } from "./tree-rules.ts";
 
@@ -250,7 +250,7 @@ class ReadSpool {
   }
 
   async *#spool(key: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
-    const file = join(this.#folder, createHash("sha256").update(key).digest("hex"));
+    const file = join(this.#folder, sha256Of(key));
     let copy = await open(file, "w").catch(() => undefined);
     let size = 0;
     let isWhole = false;
