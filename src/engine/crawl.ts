@@ -65,14 +65,22 @@ async function crawlAndCommit(
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<Pick<CrawlResult, "sources" | "questions">> {
-  const { target, problems } = crawl;
+  const { target, problems, job } = crawl;
+  const sayUnseen = (error: unknown): never => {
+    if (target?.together && job.signal.aborted && !job.dryRun)
+      job.log("Nothing of this crawl is searchable: it ended before its commit, and the next one goes on from here.");
+    throw error;
+  };
   const crawled: CrawledSource[] = [];
-  for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+  const crawlAll = async (): Promise<void> => {
+    for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+  };
+  await crawlAll().catch(sayUnseen);
   crawled.push(...(await retireLeftInStore(crawl, parts)));
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
   const asked = await askQuestions(crawl, unreadable, parts);
   const heldDraft = asked?.verdict === "held" ? await target?.together?.hold() : undefined;
-  const { failures, generation } = await commitTogether(crawled, crawl);
+  const { failures, generation } = await commitTogether(crawled, crawl).catch(sayUnseen);
   const questions = asked && (await concludeQuestions(asked, { generation, heldDraft }, crawl, parts));
   const sources: SourceResult[] = [];
   // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
