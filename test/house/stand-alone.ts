@@ -96,7 +96,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "http/inventory/files.ts",
     "http/inventory/responses.ts",
     "http/mcp/document-changes.ts",
-    "http/mcp/mcp-resources.ts",
     "http/mcp/mcp-server.ts",
     "http/routing/confirm-first.ts",
   ],
