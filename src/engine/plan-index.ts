@@ -9,6 +9,7 @@ import type { IndexedRef } from "../contracts/search-index.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { fileTypeOf, withFileType } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { plural } from "../lib/text.ts";
 import { TimeSlice } from "../lib/time-slice.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
@@ -127,8 +128,8 @@ async function findChanged(
   if (known !== indexed) return undefined;
   let compared = 0;
   const all = [...items];
-  for (let from = 0; from < all.length; from += PAGE) {
-    for (const entry of await ledger.getMany(all.slice(from, from + PAGE))) if (entry?.mirrored?.file) compared += 1;
+  for (const slice of slicesOf(all, PAGE)) {
+    for (const entry of await ledger.getMany(slice)) if (entry?.mirrored?.file) compared += 1;
   }
   return { held, items: all, holdings, unchanged: files - compared };
 }
@@ -187,7 +188,9 @@ async function compareAll(
     }
   }
   if (failed > 0)
-    job.log(`${plural(failed, "file waits", "files wait")} in 03_failed for a change; vectorstore_map.csv says why.`);
+    job.log(
+      `${plural(failed, "file waits", "files wait")} in 03_failed for a change; the list of what failed says why.`,
+    );
   if (waiting > 0) {
     planned.counts.skipped += waiting;
     job.log(
@@ -280,8 +283,8 @@ function preview(
 const PAGE = 1000;
 
 async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenerator<readonly LedgerEntry[]> {
-  for (let from = 0; from < items.length; from += PAGE) {
-    const entries = await ledger.getMany(items.slice(from, from + PAGE));
+  for (const slice of slicesOf(items, PAGE)) {
+    const entries = await ledger.getMany(slice);
     yield entries.filter((entry) => entry !== undefined);
   }
 }

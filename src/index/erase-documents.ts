@@ -1,5 +1,6 @@
 import type { ItemId, SourceId } from "../contracts/ids.ts";
 import type { CopyOfDocument, ErasedDocuments, ItemTraces } from "../contracts/search-index.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { isListed, listOf, type Sql } from "../lib/sql/sql.ts";
 import type { DocumentRow, SourceKey } from "./documents.ts";
 import { keptGenerations, visibleAt } from "./generations.ts";
@@ -23,8 +24,8 @@ export async function eraseItems(
   const rows = await rowsOf(store.db, source, items);
   const generations = await shownBy(store.db, source, items);
   if (dryRun) return { documents: rows.length, generations };
-  for (let at = 0; at < rows.length; at += DOCUMENTS_AT_ONCE) {
-    await writeLocked(store.db, (sql) => eraseRows(sql, store, rows.slice(at, at + DOCUMENTS_AT_ONCE)));
+  for (const slice of slicesOf(rows, DOCUMENTS_AT_ONCE)) {
+    await writeLocked(store.db, (sql) => eraseRows(sql, store, slice));
   }
   await writeLocked(store.db, (sql) => releaseItems(sql, source, items));
   await dropLooseBodies(store);

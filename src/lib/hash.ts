@@ -24,9 +24,14 @@ export async function hashFile(path: string): Promise<string> {
   }
 }
 
+/** Returns the SHA-256 of the content, 64 lower-case hex digits. */
+export function sha256Of(content: Uint8Array | string): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
 /** Returns `sha256:…`, in hexadecimal. */
 export function contentDigest(content: Uint8Array | string): string {
-  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
+  return `sha256:${sha256Of(content)}`;
 }
 
 /** The same for a text, ignoring how white space breaks it. */

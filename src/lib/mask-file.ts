@@ -15,7 +15,7 @@ export class WordFinder {
   constructor(words: Iterable<string>, { within = false }: { readonly within?: boolean } = {}) {
     this.#within = within;
     const spellings = new Set([...words].filter((word) => word !== "").flatMap(spellingsOf));
-    // Of two that begin at the same byte the longer one is found.
+    // Longest first: if two begin at the same byte, the longer one is found.
     this.#needles = [...spellings].map((text) => Buffer.from(text)).sort((a, b) => b.length - a.length);
     this.#longest = this.#needles[0]?.length ?? 0;
   }

@@ -272,7 +272,7 @@ async function eraseUploads(item: LeavingItem, { stores, parts, job }: PlaceCont
   return { removed: files.size };
 }
 
-/** Of sources that were uploaded to us, the file itself: there is no other source; and what came of uploads that did not end. */
+/** Deletes an uploaded file itself, since there is no other source, and what is left of unfinished uploads. */
 async function eraseUploaded({ run, itemId }: LeavingItem, { parts }: PlaceContext): Promise<PlaceResult> {
   const { uploads } = run.config.kind;
   if (!uploads?.holds(run.config)) return { removed: 0 };

@@ -7,7 +7,7 @@ export interface WithoutSlots {
 }
 
 interface Slot {
-  /** Of a parameter without a value: `?`. */
+  /** `?` for a parameter without a value. */
   readonly name: string;
   readonly value: string;
   /** Between which characters of the path it is; undefined: a parameter of the query. */
@@ -82,7 +82,7 @@ const MIN_DIGITS = 8;
 const LONGER_THAN_WORDS = 20;
 const DATE = /^(?:19|20)\d\d-?[01]\d-?[0-3]\d/;
 
-/** A value that nobody would choose: with digits or longer than words are, and no date. */
+/** A value that looks generated: with digits or longer than words are, and no date. */
 function looksLikeSession(value: string): boolean {
   if (value.length < MIN_CHARACTERS || !/^[\w.!~%:,+=$@/{} -]+$/.test(value) || DATE.test(value)) return false;
   if (/^\d+$/.test(value)) return value.length >= MIN_DIGITS;

@@ -5,7 +5,7 @@ import { explain } from "../../../contracts/errors.ts";
 import type { ReadList } from "../../../contracts/site-memory.ts";
 import type { Tell, WebClient, WebResponse, WebResult } from "../../../contracts/web.ts";
 import { decodeEntities } from "../../../lib/html-entities.ts";
-import { isJsonObject } from "../../../lib/json-object.ts";
+import { isJsonObject, parseJsonObject } from "../../../lib/json-object.ts";
 import { later } from "../../../lib/later.ts";
 import { followRedirects, MAX_REDIRECTS } from "../follow-redirects.ts";
 
@@ -248,11 +248,7 @@ function rssLink(item: Record<string, unknown>): string[] {
 }
 
 function jsonFeedLinks(text: string): string[] | undefined {
-  try {
-    const feed: unknown = JSON.parse(text);
-    if (!isJsonObject(feed) || !String(feed["version"]).startsWith("https://jsonfeed.org/")) return undefined;
-    return entries(feed, "items").flatMap(({ url }) => (typeof url === "string" ? [url] : []));
-  } catch {
-    return undefined;
-  }
+  const feed = parseJsonObject(text);
+  if (!feed || !String(feed["version"]).startsWith("https://jsonfeed.org/")) return undefined;
+  return entries(feed, "items").flatMap(({ url }) => (typeof url === "string" ? [url] : []));
 }
