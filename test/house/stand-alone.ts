@@ -97,6 +97,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "http/inventory/responses.ts",
     "http/mcp/document-changes.ts",
     "http/mcp/mcp-server.ts",
+    "http/mcp/mcp-tools.ts",
     "http/routing/confirm-first.ts",
   ],
   "a command of the command line": ["cli/sandbox.ts", "cli/serve.ts"],
