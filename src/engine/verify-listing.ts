@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash as hashOf } from "node:crypto";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
@@ -158,5 +158,5 @@ export class VerifiedListing {
 export function fingerprintHash({ fingerprint }: Sighting): string {
   const { size, modifiedAt, etag, contentVersion } = fingerprint;
   const text = JSON.stringify([size, modifiedAt, etag, contentVersion]);
-  return `fingerprint:${createHash("sha256").update(text).digest("hex")}`;
+  return `fingerprint:${hashOf("sha256", text, "hex")}`;
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash as hashOf } from "node:crypto";
 import { lstatSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -389,7 +389,7 @@ async function discard(folder: string): Promise<void> {
 }
 
 function hashText(text: string | Uint8Array): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hashOf("sha256", text, "hex");
 }
 
 /** Does not split the text, which may have tens of megabytes. */
