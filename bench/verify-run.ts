@@ -1,6 +1,6 @@
 import { verifyJob } from "../src/app/verify-job.ts";
 import type { JobContext } from "../src/contracts/job.ts";
-import type { VerifyResult } from "../src/engine/verify-domain.ts";
+import type { VerifyResult } from "../src/engine/verify/verify-domain.ts";
 import { BENCH_DOMAIN, crawlFolder, openFolderApp } from "./folder-app.ts";
 import { report } from "./measure.ts";
 

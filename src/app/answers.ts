@@ -50,7 +50,7 @@ export function createAnswers({ query, noteNothing, writer, take, write }: Answe
     async find(request, asking) {
       const limit = Math.max(request.limit, LEAST_CONSIDERED);
       const found = await query({ ...request, limit, counted: true }, asking);
-      // In the name of nobody: the question in other words is ours, and no question of theirs to note.
+      // Without an owner: the rephrased question is ours, and is not noted as a reader's.
       const again = (text: string): Promise<QueryAnswer> =>
         query({ ...request, limit, text }, { signal: asking?.signal });
       const taken = await take(request.text, found, again);

@@ -41,8 +41,8 @@ export function createDomainModels({ domains, query, describeHits }: DomainModel
         counted: true as const,
         ...(!domainId && { everywhere: true as const }),
       };
-      const { sources, words } = await query(asked, { principal: by, signal });
-      return { passages: sources.map((source) => toPassage(source, origin)), words };
+      const { sources, words, notes = [] } = await query(asked, { principal: by, signal });
+      return { passages: sources.map((source) => toPassage(source, origin)), words, notes };
     },
     async describe(storeId, hits, origin) {
       const sources = await describeHits(

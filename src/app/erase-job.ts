@@ -18,7 +18,8 @@ export async function eraseJob(
       action: "erase",
       object: domainId,
       dryRun,
-      ...(!dryRun && { endpoint: `erase ${domainId}` }),
+      // What was asked names the document; so may the text of a search, which a dry run only looks for.
+      endpoint: `erase ${domainId}`,
     },
     async work(job) {
       const data = await app.erase(request, job);

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DomainStore } from "../domains/domain-store.ts";
 import type { ErasingParts } from "../engine/engine-parts.ts";
-import { findJobFiles } from "../jobs/job-file.ts";
+import { type FoundJobFile, findJobFiles } from "../jobs/job-file.ts";
 import { namesIn } from "../lib/file-system.ts";
 import { isInFile, maskInFile, WordFinder } from "../lib/mask-file.ts";
 import { vacuumPostgres } from "../lib/sql/postgres-database.ts";
@@ -28,9 +28,11 @@ export function openErasing({ storagePath, database }: Config, domains: Pick<Dom
     async maskLogs(which, domainId, words, { dryRun }) {
       const finder = new WordFinder(words);
       const others = await otherDomains(domainId);
+      // A dry run of erasing names copies in other domains.
+      const isConcerned = ({ object, action }: FoundJobFile): boolean => !others.has(object) || action === "erase";
       const paths =
         which === "jobs"
-          ? (await findJobFiles(folder("jobs"))).filter(({ object }) => !others.has(object)).map(({ path }) => path)
+          ? (await findJobFiles(folder("jobs"))).filter(isConcerned).map(({ path }) => path)
           : (await namesIn(folder("audit"))).map((name) => join(folder("audit"), name));
       let masked = 0;
       for (const path of paths) {

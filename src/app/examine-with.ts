@@ -7,6 +7,7 @@ import type { DomainId } from "../contracts/ids.ts";
 import type { SourceOptions, SourceRun } from "../contracts/source-kind.ts";
 import { examine, examineOneSource, type PlacedFinding } from "../engine/doctor.ts";
 import type { EngineParts } from "../engine/engine-parts.ts";
+import { errorCode } from "../lib/explain-network.ts";
 import type { Config } from "./config.ts";
 import { examineIndex, type IndexFacts } from "./examine-index.ts";
 import { openSharePoint } from "./open-sharepoint.ts";
@@ -133,7 +134,7 @@ async function examineStorage(path: string): Promise<Finding> {
     const enough = bavail * bsize >= LEAST_FREE_BYTES;
     return { subject, outcome: enough ? "ok" : "problem", detail, remedy: enough ? "" : remedy };
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    const reason = errorCode(error) || String(error);
     return { subject, outcome: "problem", detail: `It cannot be written to (${reason}).`, remedy };
   } finally {
     await rm(probe, { force: true }).catch(() => undefined);

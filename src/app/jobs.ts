@@ -35,6 +35,7 @@ export async function planFileJob(
   request: CrawlRequest,
   path: string,
 ): Promise<JobWork> {
+  if (path === "") throw new BadInputError("Name the file that is to hold the plan.");
   if (await pathExists(path)) throw new BadInputError(`'${path}' exists. Name another file, or delete it.`);
   if (!(await pathExists(dirname(path)))) throw new BadInputError(`'${path}': there is no folder '${dirname(path)}'.`);
   const planId = newPlanId();

@@ -4,7 +4,7 @@ import { BadInputError } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
-import { isJsonObject } from "../lib/json-object.ts";
+import { parseJsonObject } from "../lib/json-object.ts";
 import type { Access } from "../security/access.ts";
 import { isFolderSource } from "../sources/folder/folder-kind.ts";
 import { type AllowedRoots, isWithin } from "../sources/folder/folder-root.ts";
@@ -92,11 +92,6 @@ async function readEarlier({ folder, roots, domains, readOnly }: FolderRootsOpti
     await writeFileAtomic(path, `${JSON.stringify({ version: 1, roots: found }, null, 2)}\n`, { mode: 0o600 });
     return found;
   }
-  try {
-    const content: unknown = JSON.parse(bytes.toString("utf8"));
-    const listed = isJsonObject(content) && Array.isArray(content["roots"]) ? content["roots"] : [];
-    return listed.filter((root) => typeof root === "string");
-  } catch {
-    return [];
-  }
+  const listed = parseJsonObject(bytes.toString("utf8"))?.["roots"];
+  return Array.isArray(listed) ? listed.filter((root) => typeof root === "string") : [];
 }

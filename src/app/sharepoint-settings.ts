@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import type forge from "node-forge";
 import { BadInputError } from "../contracts/errors.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import { errorCode } from "../lib/explain-network.ts";
 import { later } from "../lib/later.ts";
 import { Secret, type SettingReader } from "./setting-reader.ts";
 
@@ -104,8 +105,7 @@ function readFromEither(file: string, storagePath: string): { path: string; byte
       return { path, bytes: readFileSync(path) };
     } catch (error) {
       if (isErrno(error, "ENOENT", "ENOTDIR")) continue;
-      const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
-      throw new BadInputError(`${path} cannot be read (${code}).`);
+      throw new BadInputError(`${path} cannot be read (${errorCode(error) || "unknown error"}).`);
     }
   }
   throw new BadInputError(`there is no such file (looked for ${candidates.join(" and ")}).`);

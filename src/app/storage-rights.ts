@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { BadInputError } from "../contracts/errors.ts";
 import type { Finding } from "../contracts/finding.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import { errorCode } from "../lib/explain-network.ts";
 import { plural } from "../lib/text.ts";
 import type { Config } from "./config.ts";
 
@@ -95,7 +96,7 @@ export async function prepareStorage(path: string): Promise<void> {
     if (!(await stat(path)).isDirectory()) throw new BadInputError(`${path} is not a folder`);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    const reason = error instanceof Error && "code" in error ? String(error.code) : "it is not a folder";
+    const reason = errorCode(error) || "it is not a folder";
     throw new BadInputError(
       `PERSISTENT_STORAGE_PATH cannot be used: ${path} (${reason}). Name a folder that lockstep may write to.`,
       { cause: error },

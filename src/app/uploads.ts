@@ -107,7 +107,7 @@ export function createUploads(parts: Parts, app: () => Pick<App, "crawl" | "chec
       await removeEmptyFolders(dirname(file), holder.folder);
     },
     async bringIn(domainId) {
-      // Whoever removes an upload means it: the guard is for sources that lost something by themselves.
+      // The user asked for the removal: the guard is for sources that lose something by themselves.
       const request = crawlRequest(domainId, {
         scope: "folders",
         sourceId: SOURCE,

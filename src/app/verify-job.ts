@@ -1,6 +1,6 @@
 import { BadInputError } from "../contracts/errors.ts";
-import type { SourceVerification, VerifyRequest } from "../engine/verification.ts";
-import type { VerifyResult } from "../engine/verify-domain.ts";
+import type { SourceVerification, VerifyRequest } from "../engine/verify/verification.ts";
+import type { VerifyResult } from "../engine/verify/verify-domain.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
 import { plural } from "../lib/text.ts";
 import type { App } from "./app.ts";

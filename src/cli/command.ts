@@ -21,7 +21,7 @@ export interface Command {
   run(call: Call): Promise<number>;
 }
 
-/** Of a domain, or a certificate, that is older than its `max_age` allows, where nothing else is wrong. */
+/** The domain or certificate is older than its `max_age` allows, and nothing else is wrong. */
 export const LATE_EXIT_CODE = 4;
 
 export interface Call {

@@ -9,7 +9,7 @@ import { BadInputError, NotFoundError, RemoteError } from "../contracts/errors.t
 import { parseDomainId } from "../contracts/ids.ts";
 import { parseDomain } from "../domains/domain-codec.ts";
 import { formatSource } from "../domains/source-codec.ts";
-import type { VerifyResult } from "../engine/verify-domain.ts";
+import type { VerifyResult } from "../engine/verify/verify-domain.ts";
 import { type RunningServer, serveHttp } from "../http/serve-http.ts";
 import { isLoopbackHost } from "../lib/loopback.ts";
 import { plural } from "../lib/text.ts";

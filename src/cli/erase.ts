@@ -18,7 +18,7 @@ export const eraseCommand: Command = {
       help: "The document: its path below its source, name, address, document id or file id.",
     },
     item: { value: "id", help: "An item by its id: also one that only earlier generations have." },
-    search: { value: "text", help: "All documents in whose text or name this occurs, in any generation." },
+    search: { value: "text", help: "All documents in whose text, title or name this occurs, in any generation." },
     source: { value: "id", help: "Its source; needed only where several have such a document." },
     copies: { help: "Also erases documents with the same content, in whatever domain, and attached files." },
     reason: { value: "text", help: "For the list of erased items and the receipt. It must not name the document." },

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { App } from "../app/app.ts";
-import { BadInputError } from "../contracts/errors.ts";
+import { BadInputError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId, parseSourceId } from "../contracts/ids.ts";
 import type { Question } from "../contracts/questions.ts";
 import { decodeQuestionsFrom, encodeQuestions } from "../domains/question-store.ts";
@@ -99,7 +99,7 @@ async function readJson(file: string): Promise<unknown> {
   try {
     return parseJsonBytes(await readFile(file));
   } catch (error) {
-    if (error instanceof SyntaxError) throw new BadInputError(`'${file}' is no valid JSON: ${error.message}`);
+    if (error instanceof BadInputError) throw new BadInputError(`'${file}' cannot be read: ${explain(error)}.`);
     if (isErrno(error, "ENOENT") || isErrno(error, "EISDIR")) throw new BadInputError(`There is no file '${file}'.`);
     throw error;
   }

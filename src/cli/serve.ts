@@ -35,7 +35,7 @@ interface ServerOptions {
   /** How long to wait for another server on the same storage to end. */
   readonly waitMs: number;
   readonly stopped: Promise<unknown>;
-  /** Called when the server listens; the server ends with `stopped`, or when this resolves to "end". */
+  /** Called when the server listens; the server ends with `stopped`, or when this resolves to "end". It resolves soon after `stopped`. */
   readonly onListening?: (server: RunningServer) => Promise<"serve" | "end">;
 }
 
@@ -62,8 +62,7 @@ export async function runServer(app: App, { waitMs, stopped, onListening }: Serv
   await Promise.race([renames, stopped, setTimeout(RENAMES_WITHIN_MS, undefined, { ref: false })]);
   const schedule = app.schedule.start(say);
   try {
-    const next = await Promise.race([stopped, onListening?.(server)]);
-    if (next !== "end") await stopped;
+    if ((await onListening?.(server)) !== "end") await stopped;
   } finally {
     removal.stop();
     schedule.stop();

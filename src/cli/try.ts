@@ -16,7 +16,7 @@ import { plainText, plural } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Command } from "./command.ts";
 import { followJob, showJob } from "./job-view.ts";
-import { openApp, untilStopped } from "./open-app.ts";
+import { exitCodeOf, openApp, type StopSignal, untilStopped } from "./open-app.ts";
 import { runServer } from "./serve.ts";
 
 export const tryCommand: Command = {
@@ -37,22 +37,25 @@ export const tryCommand: Command = {
       await app.close();
       throw error;
     });
-    const stopped = untilStopped();
-    void stopped.then(() => app.runner.stop("Stopped by a signal."));
+    let stoppedBy: StopSignal | undefined;
+    const stopped = untilStopped().then((signal) => {
+      stoppedBy = signal;
+      return app.runner.stop("Stopped by a signal.");
+    });
     let failed = false;
     const code = await runServer(app, {
       waitMs: 0,
       stopped,
       async onListening({ url }) {
-        const documents = await crawlNow(app, domain.domainId);
-        failed = documents === 0;
+        failed = (await crawlNow(app, domain.domainId)) === 0;
         if (failed || call.flag("once")) return "end";
         showAddresses(url, domain.domainId);
         if (!call.flag("no-open")) openPage(pageOf(url, domain.domainId));
         return "serve";
       },
     });
-    return failed ? 1 : code;
+    if (!failed) return code;
+    return stoppedBy ? exitCodeOf(stoppedBy) : 1;
   },
 };
 
@@ -63,9 +66,10 @@ interface Place {
 }
 
 async function readPlace(text: string): Promise<Place> {
-  if (/^https?:\/\//i.test(text)) {
+  if (text.trim() === "") throw new BadInputError("Name a folder or a web address: lockstep try FOLDER|URL");
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
     const url = URL.parse(text);
-    if (!url)
+    if (!url?.protocol.startsWith("http"))
       throw new BadInputError(
         `'${plainText(text)}' is no web address. One looks like https://docs.example.com/guide/.`,
       );
@@ -81,7 +85,12 @@ async function readPlace(text: string): Promise<Place> {
     }
     return { name: basename(root) || "root", source: { folder_sources: [{ source_id: "files", root }] } };
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR")) throw new BadInputError(`There is no folder '${plainText(path)}'.`);
+    if (isErrno(error, "ENOENT", "ENOTDIR")) {
+      const web = /^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}(?:[:/]|$)/i.test(text)
+        ? ` A web site begins with its scheme: https://${plainText(text)}`
+        : "";
+      throw new BadInputError(`There is no folder '${plainText(path)}'.${web}`);
+    }
     if (!isErrno(error, "EACCES", "ELOOP", "ENAMETOOLONG")) throw error;
     throw new BadInputError(`read folder '${plainText(path)}': ${explain(error)}`);
   }
@@ -112,6 +121,7 @@ async function makeDomain(app: App, { name, source }: Place, wanted: string | un
 function idFrom(name: string): string {
   const id = name
     .normalize("NFKD")
+    .replaceAll(/\p{M}/gu, "")
     .toUpperCase()
     .replaceAll(/[^A-Z0-9]+/g, "_")
     .replaceAll(/^_+|_+$/g, "")
@@ -119,15 +129,19 @@ function idFrom(name: string): string {
   return id === "" || id === "ALL" ? "MY_FILES" : id;
 }
 
-/** Crawls, showing the job; returns how many documents can be found then. */
+/** Crawls, showing the job; returns how many documents can be found then, 0 if it was cancelled. */
 async function crawlNow(app: App, domainId: DomainId): Promise<number> {
   const request = crawlRequest(domainId, { steps: STEPS, mode: "incremental" });
   await app.checkCrawl(request);
   const { start, work } = crawlJob(app, request, { dryRun: false });
   const job = await app.runner.start({ ...start, endpoint: `lockstep try (${domainId})` }, work);
   await showJob(followJob(app, job.jobId));
-  const { result } = await job.done;
+  const { result, state } = await job.done;
   if (!result?.ok) process.stderr.write(`lockstep: ${result?.error ?? "the crawl did not end"}\n`);
+  if (state === "cancelled") {
+    process.stdout.write("\nThe same command goes on from here.\n");
+    return 0;
+  }
   const { documents } = await app.standing(await app.domains.get(domainId));
   const found = documents ?? 0;
   process.stdout.write(

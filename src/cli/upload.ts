@@ -82,7 +82,7 @@ async function uploadAll({ uploads }: App, domain: DomainId, named: readonly str
 
 interface LocalFile {
   readonly file: string;
-  /** Of a folder, with its name. */
+  /** Below the folder, whose name it begins with. */
   readonly path: string;
   readonly bytes: number;
 }

@@ -3,10 +3,10 @@ import { verifyJob } from "../app/verify-job.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import type { JobRecord } from "../contracts/job.ts";
-import { type CheckedCertificate, checkCertificate, formatCertificate } from "../engine/certificate.ts";
 import { type CheckedReceipt, checkReceipt } from "../engine/erase/receipt.ts";
-import type { SourceVerification, Verdict } from "../engine/verification.ts";
-import type { VerifyResult } from "../engine/verify-domain.ts";
+import { type CheckedCertificate, checkCertificate, formatCertificate } from "../engine/verify/certificate.ts";
+import type { SourceVerification, Verdict } from "../engine/verify/verification.ts";
+import type { VerifyResult } from "../engine/verify/verify-domain.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { plural } from "../lib/text.ts";
 import { type Call, type Command, LATE_EXIT_CODE } from "./command.ts";
@@ -164,6 +164,6 @@ function sayChecked({ outcome, reason, fingerprint, statement, proofs, isLate }:
   for (const { item_id, source_id, layer, content_hash } of proofs) {
     lines.push(`Proved: item '${item_id}' of source '${source_id}' in the ${layer}, ${content_hash}.`);
   }
-  // Whoever wrote the file chose what it says.
+  // The content of the file is not trusted.
   return lines.map((line) => `${plainLine(line)}\n`).join("");
 }

@@ -31,6 +31,8 @@ export interface FoundPassages {
   readonly passages: readonly FoundPassage[];
   /** How common the words of the query are; undefined if the backend does not know. */
   readonly words: WordCounts | undefined;
+  /** What could not be searched, one sentence each. */
+  readonly notes: readonly string[];
 }
 
 /** A passage with everything that an answer says of its source. */

@@ -14,6 +14,13 @@ export interface SourceConfig {
   readonly limits: RemovalLimits;
 }
 
+/** Names a source of a domain: sources of different types may have the same id. */
+export type SourceRef = Pick<SourceConfig, "sourceType" | "sourceId">;
+
+export function isSameSource(a: SourceRef, b: SourceRef): boolean {
+  return a.sourceType === b.sourceType && a.sourceId === b.sourceId;
+}
+
 /** How much may be removed in one run without confirmation. */
 export interface RemovalLimits {
   readonly maxRemovals: number;

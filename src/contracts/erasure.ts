@@ -12,7 +12,7 @@ export interface ErasedItem {
   readonly item: ErasedKey;
   /** SHA-256 of the bytes of its versions. */
   readonly contentHashes: readonly string[];
-  /** Of files without ids: hashes of the paths at which it was met. */
+  /** For files without ids: hashes of the paths at which it was found. */
   readonly pathHashes: readonly string[];
   readonly reason: string;
   /** `key:0123456789ab`, `terminal:anna` */

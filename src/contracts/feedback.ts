@@ -1,8 +1,8 @@
 import type { DomainId, FileId } from "./ids.ts";
 
-/** What somebody asked in vain, or thought of an answer. */
+/** A question that was asked in vain, or a vote on an answer. */
 export interface FeedbackRow {
-  /** Of domain, question, answer and person, none of which can be told from it. */
+  /** Hash of domain, question, answer and person, none of which can be told from it. */
   readonly id: string;
   /** 0: nothing was found. */
   readonly vote: 1 | 0 | -1;

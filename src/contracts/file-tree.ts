@@ -26,7 +26,7 @@ export interface TreePage {
   readonly files: readonly TreeFile[];
   /** Entries that could not be read. */
   readonly unreadable: readonly UnreadableEntry[];
-  /** Left out by a rule (too large, a link out of the root), with the reason. Not gone: explain reports the reason. */
+  /** Left out by a rule (too large, a link out of the root), with the reason. Not gone. */
   readonly skipped: readonly SkippedFile[];
   /** Present if this page is the whole folder. */
   readonly whole?: WholeFolder;
@@ -72,6 +72,8 @@ export interface FileTree {
   localPath?(path: string): string;
   /** Returns the URL that a user can open, percent-encoded, and the same not encoded. */
   addressOf(path: string): { readonly url: string; readonly rawUrl: string };
+  /** As Source.sayLeftOut. */
+  sayLeftOut?(path: string, signal: AbortSignal): Promise<string | undefined>;
   /** Removes its temporary files. */
   close?(): Promise<void>;
   /** As Source.diagnose. `isTaken`: whether a file can become a document by its type. */

@@ -1,4 +1,4 @@
-import type { SourceConfig } from "./domain.ts";
+import type { SourceRef } from "./domain.ts";
 import type { DomainId } from "./ids.ts";
 
 export interface LeaseOptions {
@@ -31,9 +31,6 @@ export interface Leases {
 }
 
 /** Returns the lease name for this work on a source. */
-export function sourceLease(
-  { sourceType, sourceId }: Pick<SourceConfig, "sourceType" | "sourceId">,
-  work: "download" | "embed" | "watch",
-): string {
+export function sourceLease({ sourceType, sourceId }: SourceRef, work: "download" | "embed" | "watch"): string {
   return `${sourceType}/${sourceId}/${work}`;
 }

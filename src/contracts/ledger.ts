@@ -62,7 +62,7 @@ export interface Indexed {
   readonly sourceError: string;
   readonly processingError: string;
   readonly embeddingError: string;
-  /** Of the bytes that were embedded; "" when unknown. */
+  /** Hash of the bytes that were embedded; "" if unknown. */
   readonly sha256: string;
 }
 
@@ -182,12 +182,12 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
-/** A failure that somebody knows of, as it was then. */
+/** An acknowledged failure, as it was then. */
 export interface AcknowledgedFailure {
   readonly itemId: ItemId;
   readonly step: "download" | "process" | "embed";
   readonly reason: string;
-  /** Of the content that failed: its hash, or size and time as listed. */
+  /** Identifies the content that failed: its hash, or size and time as listed. */
   readonly content: string;
   readonly at: string;
 }

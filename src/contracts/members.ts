@@ -35,13 +35,13 @@ export type MemberKey = Pick<Member, "domainId" | "sourceId" | "itemId">;
 export interface Members {
   /** In all domains. */
   of(item: ItemId): Promise<readonly Member[]>;
-  /** Of many items; items in no domain are left out. */
+  /** Returns the members of many items; items without members are left out. */
   ofMany(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, readonly Member[]>>;
   /** In pages. */
   in(domain: DomainId, source: SourceId): AsyncIterable<readonly Member[]>;
   /** false: the ledger may have been lost, and no crawl has restored its members yet. */
   isWhole(domain: DomainId, source: SourceId): Promise<boolean>;
-  /** Of all sources of the domain. */
+  /** Returns the items of all sources of the domain. */
   idsIn(domain: DomainId): Promise<ReadonlySet<ItemId>>;
   /**
    * Replaces each member by the result of `change`; undefined deletes it, the same object writes nothing. Users

@@ -1,4 +1,5 @@
 import type { ChangeKind, ListedChange } from "./change.ts";
+import type { SourceRef } from "./domain.ts";
 import type { DomainId, ItemId, SourceId } from "./ids.ts";
 import type { Sighting } from "./source.ts";
 
@@ -92,7 +93,7 @@ export interface PlannedSource {
 export interface PlanFilter {
   readonly step: PlanStep;
   readonly change?: PlannedItem["change"] | undefined;
-  readonly source?: Pick<PlannedSource, "sourceType" | "sourceId"> | undefined;
+  readonly source?: SourceRef | undefined;
   /** Below the source's root, not what is below it; "" is the root. */
   readonly folder?: string | undefined;
   /** Occurs in path or reason, in whatever case. */
@@ -100,7 +101,7 @@ export interface PlanFilter {
 }
 
 /** Items with the same change, source and folder. */
-export interface PlanGroup extends PlanCounts, Pick<PlannedSource, "sourceType" | "sourceId"> {
+export interface PlanGroup extends PlanCounts, SourceRef {
   readonly change: PlannedItem["change"];
   readonly folder: string;
 }
@@ -113,13 +114,13 @@ export interface PlanCounts {
   readonly unsized: number;
 }
 
-export interface PlanTotal extends PlanCounts, Pick<PlannedSource, "sourceType" | "sourceId"> {
+export interface PlanTotal extends PlanCounts, SourceRef {
   readonly step: PlanStep;
   readonly change: PlannedItem["change"];
 }
 
 export interface ShownItem extends Pick<PlannedItem, "itemId" | "step" | "change" | "bytes" | "tokens">, PlannedWords {
-  readonly source: Pick<PlannedSource, "sourceType" | "sourceId">;
+  readonly source: SourceRef;
   readonly folder: string;
 }
 

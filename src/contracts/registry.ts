@@ -219,7 +219,7 @@ export interface Registry {
     readonly watched?: boolean;
   }): AsyncIterable<readonly RegisteredItem[]>;
   list(query: ItemQuery): Promise<ItemPage>;
-  /** Of all items, or only of `among`. */
+  /** Counts all items, or only those in `among`. */
   summary(at: string, among?: ReadonlySet<ItemId>): Promise<RegistrySummary>;
   readonly earlierMembers: EarlierMembers;
   close(): Promise<void>;

@@ -32,6 +32,7 @@ export interface Label {
   readonly name: string;
   /** Below the source's root, `/`-separated. */
   readonly path: string;
+  /** "" when unknown: a document keeps the one that it has. */
   readonly url: string;
   readonly fileType: string;
   /** ISO 8601 UTC, as the source tells it; "" when unknown. */
@@ -76,7 +77,7 @@ export interface SearchQuery {
   readonly scope?: SearchScope;
   /** As of this generation instead of the one that is shown; only where commits are atomic. */
   readonly generation?: number;
-  /** As readers would find it after a change that nobody sees yet; only where commits are atomic. */
+  /** As readers would find it after a change that is not visible yet; only where commits are atomic. */
   readonly preview?: Preview;
   /** Search by words, by vectors, or (undefined) by both. */
   readonly using?: "text" | "vectors";
@@ -191,7 +192,7 @@ export interface TextPart {
 
 export interface CitedPassage {
   readonly text: string;
-  /** Of a paged document; 0 when unknown. */
+  /** Page number; 0 if unknown or the document has no pages. */
   readonly page: number;
 }
 

@@ -40,7 +40,7 @@ export interface KindWords {
   /** In a count: "2 libraries". */
   readonly noun: string;
   readonly nouns: string;
-  /** What it is or where it lies, in a few words, for whoever chooses a kind. */
+  /** What it is or where it lies, in a few words, for the choice of a kind. */
   readonly place: string;
   /** Name of the scope that crawls only this kind: "Files". */
   readonly scope: string;

@@ -89,7 +89,7 @@ export type Fetched =
 
 /** How many files of a source are no documents, by reason. */
 export interface LeftOut {
-  /** Of a type that is not accepted. */
+  /** Their type is not accepted. */
   readonly type: number;
   /** Larger than the source takes. */
   readonly size: number;
@@ -118,6 +118,8 @@ export interface Source {
    * undefined if it did not look everywhere.
    */
   readonly leftOut?: () => LeftOut | undefined;
+  /** Says why the file of that path, which is there, is not listed. undefined: it is listed, or not there. */
+  readonly sayLeftOut?: (path: string, signal: AbortSignal) => Promise<string | undefined>;
   /** For sources with a change feed. */
   readonly feed?: ChangeFeed;
   /**

@@ -2,7 +2,7 @@ import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId, type VectorStoreId } from "../contracts/ids.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
-import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../lib/json-object.ts";
 import { checkTogether, maxAgeIn, parseSources, readSchedule } from "./domain-codec.ts";
 import { sourceFields } from "./source-codec.ts";
 
@@ -144,12 +144,4 @@ function readText(body: JsonObject, key: string, problems: string[]): string | u
   if (typeof value === "string") return value;
   problems.push(`'${key}' must be text.`);
   return "";
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

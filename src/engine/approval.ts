@@ -1,9 +1,9 @@
-import type { Domain, SourceConfig } from "../contracts/domain.ts";
+import { type Domain, isSameSource, type SourceConfig } from "../contracts/domain.ts";
 import { ConflictError, NotFoundError } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger, LedgerEntry, Ledgers } from "../contracts/ledger.ts";
-import type { Plan, PlanDraft, PlannedItem, PlannedSource, PlanStep, StoredPlan } from "../contracts/plan.ts";
+import type { Plan, PlanDraft, PlannedItem, PlanStep, StoredPlan } from "../contracts/plan.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { retiredConfig } from "../domains/source-codec.ts";
 import { plural } from "../lib/text.ts";
@@ -81,11 +81,6 @@ export async function findCompletePlan(planId: string, ledgers: Pick<Ledgers, "p
   );
 }
 
-const isOf = ({ sourceType, sourceId }: Pick<PlannedSource, "sourceType" | "sourceId">) => {
-  return (other: Pick<PlannedSource, "sourceType" | "sourceId">): boolean =>
-    other.sourceType === sourceType && other.sourceId === sourceId;
-};
-
 /**
  * Returns the sources to crawl: with an approved plan, those that it has and whose settings are the same. What the plan
  * says of others was judged by other rules, or is nothing.
@@ -97,7 +92,7 @@ export function sourcesInPlan(
 ): readonly SourceConfig[] {
   if (!approved) return configs;
   return configs.filter((config) => {
-    const planned = approved.sources.find(isOf(config));
+    const planned = approved.sources.find((one) => isSameSource(one, config));
     if (!planned) job.log(`Source '${config.sourceId}' is not in the plan, so it is left alone.`);
     else if (planned.policy === digestPolicy(config, parts)) return true;
     else if (domain.sources.includes(config)) problems.push(sayEdited(config));
@@ -118,7 +113,7 @@ export function noteMissingSources(
   for (const planned of approved?.sources ?? []) {
     const { sourceType, sourceId, policy } = planned;
     const isCrawled = crawled.some((one) => one.source_type === sourceType && one.source_id === sourceId);
-    if (isCrawled || domain.sources.some(isOf(planned))) continue;
+    if (isCrawled || domain.sources.some((one) => isSameSource(one, planned))) continue;
     const kind = parts.domains.kinds.find(sourceType);
     if (kind && digestPolicy(retiredConfig(kind, sourceId), parts) === policy) continue;
     problems.push(`Source '${sourceId}' is not in the domain any more, so nothing of it was done. Make a new plan.`);

@@ -17,6 +17,7 @@ import type {
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { plural } from "../lib/text.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
@@ -117,7 +118,7 @@ export async function stagePlan(
     for (const entry of await ledger.getMany(failed.map(({ itemId }) => itemId))) {
       if (entry?.mirrored && isDoubtful(entry.mirrored, entry.indexed)) doubtful.add(entry.itemId);
     }
-    // Of the others, the index tells what it has. A crawl may put more documents than fit into memory.
+    // Only of failures: what was committed is read from the index. A crawl may put more documents than fit into memory.
     const putVersions = new Map(failed.map(({ itemId }) => [itemId, versions.get(itemId) ?? ""]));
     return {
       failed: [...lost, ...failed],
@@ -161,7 +162,10 @@ async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: Reco
   const heldBy = async (items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, HeldDocument>> => {
     return new Map((await draft.held(items)).map((held) => [held.itemId, held]));
   };
-  for (const items of pagesOf([...plan.put.keys(), ...plan.adopt.keys(), ...plan.relabel].filter(isMeant))) {
+  for (const items of slicesOf(
+    [...plan.put.keys(), ...plan.adopt.keys(), ...plan.relabel].filter(isMeant),
+    ROWS_PER_FLUSH,
+  )) {
     const held = await heldBy(items);
     for (const entry of await ledger.getMany(items)) {
       if (!entry?.mirrored) continue;
@@ -177,7 +181,7 @@ async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: Reco
     }
     await ledger.flush();
   }
-  for (const items of pagesOf(plan.remove.filter(isMeant))) {
+  for (const items of slicesOf(plan.remove.filter(isMeant), ROWS_PER_FLUSH)) {
     const held = await heldBy(items);
     for (const itemId of items) {
       if (held.has(itemId)) isWhole = false;
@@ -196,7 +200,10 @@ async function keptThoughUnreadable(
 ): Promise<readonly FailedRef[]> {
   const final = failed.filter(({ permanent }) => permanent);
   const kept: FailedRef[] = [];
-  for (const items of pagesOf(final.map(({ itemId }) => itemId))) {
+  for (const items of slicesOf(
+    final.map(({ itemId }) => itemId),
+    ROWS_PER_FLUSH,
+  )) {
     const held = new Set((await draft.held(items)).map(({ itemId }) => itemId));
     const names = new Map((await ledger.getMany(items)).map((entry) => [entry?.itemId, entry?.mirrored?.file]));
     for (const failure of final.filter(({ itemId }) => held.has(itemId))) {
@@ -214,10 +221,6 @@ function isHeldAs(held: HeldDocument, { sha256, label }: DocumentFile): boolean 
     (key) => held.label[key] === label[key],
   );
   return isSameLabel && (sha256 === "" || held.sha256 === sha256);
-}
-
-function* pagesOf(items: readonly ItemId[]): Generator<readonly ItemId[]> {
-  for (let from = 0; from < items.length; from += ROWS_PER_FLUSH) yield items.slice(from, from + ROWS_PER_FLUSH);
 }
 
 function onlyFor(plan: IndexPlan, isMeant: (itemId: ItemId) => boolean): IndexPlan {
@@ -328,8 +331,8 @@ async function fillDraft(
 
 async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenerator<LedgerEntry> {
   await ledger.flush();
-  for (let from = 0; from < items.length; from += PAGE) {
-    for (const entry of await ledger.getMany(items.slice(from, from + PAGE))) if (entry) yield entry;
+  for (const slice of slicesOf(items, PAGE)) {
+    for (const entry of await ledger.getMany(slice)) if (entry) yield entry;
   }
 }
 
@@ -410,8 +413,8 @@ export async function recordCommit(outcome: CommitOutcome, step: RecordStep, par
   const { plan, failed } = outcome;
   const { ledger } = step;
   const failedItems = new Set(failed.map(({ itemId }) => itemId));
-  for (let from = 0; from < outcome.ready.length; from += ROWS_PER_FLUSH) {
-    const refs = outcome.ready.slice(from, from + ROWS_PER_FLUSH).filter(({ itemId }) => plan.put.has(itemId));
+  for (const slice of slicesOf(outcome.ready, ROWS_PER_FLUSH)) {
+    const refs = slice.filter(({ itemId }) => plan.put.has(itemId));
     const entries = await entriesAsPut(
       refs.map(({ itemId }) => itemId),
       outcome,
@@ -425,8 +428,8 @@ export async function recordCommit(outcome: CommitOutcome, step: RecordStep, par
     await ledger.flush();
   }
   const labelled = [...plan.adopt.keys(), ...plan.relabel].filter((itemId) => !failedItems.has(itemId));
-  for (let from = 0; from < labelled.length; from += ROWS_PER_FLUSH) {
-    const entries = await entriesAsPut(labelled.slice(from, from + ROWS_PER_FLUSH), outcome, step);
+  for (const slice of slicesOf(labelled, ROWS_PER_FLUSH)) {
+    const entries = await entriesAsPut(slice, outcome, step);
     for (const [itemId, entry] of entries) {
       const held = plan.adopt.get(itemId);
       if (held) ledger.putEmbedded(entry, rowOf(entry, step, held));

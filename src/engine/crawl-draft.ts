@@ -1,7 +1,8 @@
-import { CancelledError, explain } from "../contracts/errors.ts";
+import { CancelledError, ConflictError, explain } from "../contracts/errors.ts";
 import type { Lease } from "../contracts/lease.ts";
 import type { CrawlDrafts, HeldDraft, Index } from "../contracts/search-index.ts";
 import { isInScope } from "./check-crawl.ts";
+import type { CrawledSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { countAsked } from "./questions.ts";
@@ -55,9 +56,45 @@ export async function openTogether(
   return { together, lease: await waitForLease(parts, domain.domainId, draftLease(together.generationId), job) };
 }
 
+export interface Committed {
+  /** Sources that keep what they had, and why: those that would leave nothing of the domain although they put files, or all. */
+  readonly failures: ReadonlyMap<CrawledSource, unknown>;
+  /** null: nothing became visible. */
+  readonly generation: number | null;
+}
+
+/** Makes what all sources staged visible in one moment. */
+export async function commitTogether(
+  crawled: readonly CrawledSource[],
+  { target, job }: DomainCrawl,
+): Promise<Committed> {
+  const failures = new Map<CrawledSource, unknown>();
+  let staged = crawled.filter((source) => source.staged !== undefined);
+  if (!target?.together) return { failures, generation: null };
+  await job.checkpoint();
+  for (;;) {
+    try {
+      const allowEmpty = staged.every((source) => source.staged?.allowEmpty);
+      const generation = await target.together.commit(job.signal, { allowEmpty });
+      if (generation !== null && staged.length > 1) {
+        job.log(`Index: what changed in ${staged.length} sources is visible now, as generation ${generation}.`);
+      }
+      return { failures, generation };
+    } catch (error) {
+      if (job.signal.aborted) throw new CancelledError("committing the crawl stopped", { cause: error });
+      const emptying = staged.filter((source) => source.staged?.allowEmpty === false);
+      const isRefused = error instanceof ConflictError && emptying.length > 0;
+      for (const source of isRefused ? emptying : staged) failures.set(source, error);
+      if (!isRefused) return { failures, generation: null };
+      for (const source of emptying) await source.staged?.discard();
+      staged = staged.filter((source) => !emptying.includes(source));
+    }
+  }
+}
+
 /**
  * Deletes drafts of crawls that were killed or cancelled, and what an earlier crawl held: it is in this crawl, or gone. Only when a crawl
- * of all sources is done: it has reused their texts and vectors by then.
+ * of all sources is done, and none of them failed: it has reused their texts and vectors by then.
  */
 export async function sweepDeadDrafts(
   { index, together }: IndexTarget,

@@ -126,7 +126,7 @@ export interface SourceResult {
   readonly planned?: readonly PlannedChange[];
   /** How many were cut off. */
   readonly planned_more?: number;
-  /** Of a run that keeps to a plan. */
+  /** Present if the run kept to a plan. */
   readonly kept_to_plan?: KeptToPlan;
 }
 

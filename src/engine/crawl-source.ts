@@ -14,7 +14,7 @@ import { type Downloaded, download } from "./download.ts";
 import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { extractTexts } from "./extract-texts.ts";
-import { acknowledgedIn, countFailures, stepOfItemProblem } from "./failures.ts";
+import { acknowledgedIn, countFailures } from "./failures.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/registered-addresses.ts";
 import { planResult } from "./planned-changes.ts";
@@ -34,6 +34,8 @@ type OpenSource = (ledger: Ledger) => Source;
 export interface CrawledSource {
   /** undefined: nothing of it becomes visible with the crawl. */
   readonly staged?: StagedPlan | undefined;
+  /** Its embed step did not come to its end: what the index should have of it is not known. */
+  readonly isUnknown?: boolean;
   /** Items that are there, but have nothing to be indexed by any more. */
   readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
   /** Call it when all sources are in, and what is staged is visible. */
@@ -44,7 +46,7 @@ export interface CrawledSource {
 interface CommitOfSource {
   /** Why it cannot become visible. */
   readonly failure?: unknown;
-  /** Of what it staged, only removals became visible. */
+  /** Only removals became visible; the rest is held. */
   readonly isHeld?: boolean;
 }
 
@@ -77,6 +79,7 @@ export async function crawlSource(
     results.planned = await planResult(plan, job);
     return {
       staged: embedded?.staged,
+      isUnknown: target !== undefined && embedded === undefined,
       unreadable: [run.config.sourceId, unreadableOf(embedded)],
       finish: (commit = {}) => finishSource(crawl, { listing, embedded, results, commit }, parts),
     };
@@ -207,7 +210,7 @@ async function finishSource(
   await results.attempt(async () => {
     if (!target || !embedded || !isUnfinished(embedded)) return;
     if (commit.failure !== undefined && embedded.staged) {
-      results.note("embed", { counts: noCounts(), problems: [] });
+      results.note("embed", { counts: noCounts(), problems: [], itemProblem: "" });
       throw commit.failure;
     }
     const isHeld = commit.isHeld === true;
@@ -236,21 +239,16 @@ async function finishSource(
   return results.sum();
 }
 
-/** What somebody knows of is no problem of the crawl. */
+/** Acknowledged failures are no problems of the crawl. */
 async function leaveAcknowledged(run: SourceRun, results: StepResults, parts: EngineParts): Promise<void> {
   if (failedIn(results.counts) === 0 || (await acknowledgedIn(run, parts)).size === 0) return;
   const { download, process, embed } = await countFailures(run, parts);
   const later = { fresh: process.fresh + embed.fresh, acknowledged: process.acknowledged + embed.acknowledged };
   results.acknowledged = download.acknowledged + later.acknowledged;
-  results.problems.splice(
-    0,
-    results.problems.length,
-    ...results.problems.flatMap((problem) => {
-      const step = stepOfItemProblem(problem);
-      const { fresh, acknowledged } = step === "download" ? download : later;
-      return step !== undefined && fresh === 0 && acknowledged > 0 ? [] : [problem];
-    }),
-  );
+  for (const [sentence, step] of results.itemProblems) {
+    const { fresh, acknowledged } = step === "download" ? download : later;
+    if (fresh === 0 && acknowledged > 0) results.problems = results.problems.filter((one) => one !== sentence);
+  }
 }
 
 function failedIn({ download, process, embed }: Readonly<Record<Step, StepCounts>>): number {
@@ -271,18 +269,22 @@ async function concludeTree(crawl: SourceCrawl, results: StepResults, parts: Eng
   }
 }
 
-/** What one step did. `problems` has one sentence per problem. */
 export interface StepResult {
   readonly counts: StepCounts;
+  /** One sentence per problem. */
   readonly problems: readonly string[];
+  /** The sentence about failed items, which are listed one by one; "" for none. */
+  readonly itemProblem: string;
 }
 
 /** Collects the results of the steps of one source. */
 class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
-  readonly problems: string[] = [];
+  problems: string[] = [];
+  /** Those of `problems` that are about failed items. */
+  readonly itemProblems = new Map<string, Step>();
   planned: Awaited<ReturnType<typeof planResult>> = {};
-  /** Failures that somebody knows of. */
+  /** Acknowledged failures. */
   acknowledged = 0;
   readonly #crawl: SourceCrawl;
   #listing: Pick<ListingResult, "complete" | "hiddenRows" | "leftOut"> = {
@@ -298,6 +300,10 @@ class StepResults {
   note(step: Step, result: StepResult, listing?: ListingResult): void {
     this.counts[step] = result.counts;
     this.problems.push(...result.problems);
+    if (result.itemProblem !== "") {
+      this.problems.push(result.itemProblem);
+      this.itemProblems.set(result.itemProblem, step);
+    }
     if (listing) this.#listing = listing;
   }
 

@@ -1,5 +1,5 @@
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
-import { CancelledError, ConflictError, explain, NotFoundError } from "../contracts/errors.ts";
+import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { HeldDraft, Preview } from "../contracts/search-index.ts";
@@ -9,23 +9,14 @@ import { nowUtcMicros } from "../lib/time.ts";
 import { noteMissingSources, preparePlan, requestOf, sourcesInPlan } from "./approval.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { isInScope, selectSources } from "./check-crawl.ts";
-import { openTogether, sweepDeadDrafts } from "./crawl-draft.ts";
-import type { CrawlRequest, CrawlResult, QuestionsResult, SourceResult } from "./crawl-request.ts";
+import { commitTogether, openTogether, sweepDeadDrafts } from "./crawl-draft.ts";
+import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import { partsFor } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { finishErasures } from "./erase/erase.ts";
 import { CLEAR_STORE, type IndexTarget, openIndexTarget } from "./index-target.ts";
-import {
-  askBeforeCommit,
-  askBeforeSwap,
-  askBeforeVectors,
-  NAMED_QUESTIONS,
-  noteRun,
-  type QuestionOutcome,
-  sayHeld,
-  sayNotSwapped,
-} from "./questions.ts";
+import { askBeforeVectors, askQuestions, concludeQuestions } from "./questions.ts";
 import { readDomain } from "./read-domain.ts";
 import { finishRenames, waitingJob } from "./rename-domain.ts";
 import { retireLeftInStore, retireSource } from "./retire-source.ts";
@@ -55,31 +46,10 @@ export async function crawl(asked: CrawlRequest, all: EngineParts, job: JobConte
   const problems: string[] = [];
   const target = await openTarget({ domain, request, job, problems }, parts);
   const crawl: DomainCrawl = { domain, request, job, target, problems, approved };
-  const crawled: CrawledSource[] = [];
-  const sources: SourceResult[] = [];
-  let questions: QuestionsResult | undefined;
-  try {
-    for await (const source of crawlSources(crawl, parts)) crawled.push(source);
-    crawled.push(...(await retireLeftInStore(crawl, parts)));
-    const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
-    const ask = target?.swap ? askBeforeSwap : askBeforeCommit;
-    const asked = target && (await ask(crawl, target, unreadable, parts));
-    const heldDraft = asked?.verdict === "held" ? await target?.together?.hold() : undefined;
-    const { failures, generation } = await commitTogether(crawled, crawl);
-    if (asked) questions = await concludeQuestions(asked, { generation, heldDraft }, crawl, parts);
-    // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
-    for (const source of crawled) {
-      sources.push(await source.finish({ failure: failures.get(source), isHeld: heldDraft !== undefined }));
-    }
-    for (const { source_id, error } of sources) {
-      if (error) problems.push(`Source '${source_id}': ${/[.?!]$/.test(error) ? error : `${error}.`}`);
-    }
-    noteMissingSources(sources, crawl, parts);
-    if (target) await concludeTarget(target, heldDraft, crawl, parts);
-  } finally {
+  const { sources, questions } = await crawlAndCommit(crawl, parts).finally(async () => {
     await target?.swap?.lease.release();
     await target?.lease?.release();
-  }
+  });
   if (await isGone(domain, parts)) problems.push(`Domain '${domain.domainId}' was removed while it was crawled.`);
   if (request.storePlan !== undefined) await completePlan(request.storePlan, domain, sources, parts, job);
   const { domainId: domain_id, mode, scope, steps } = request;
@@ -89,6 +59,33 @@ export async function crawl(asked: CrawlRequest, all: EngineParts, job: JobConte
   const outcome = { sources, problems, ...(questions && { questions }), ...planned };
   const result = { domain_id, mode, scope, steps, dry_run: job.dryRun, vector_store_id, ...outcome };
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
+}
+
+async function crawlAndCommit(
+  crawl: DomainCrawl,
+  parts: EngineParts,
+): Promise<Pick<CrawlResult, "sources" | "questions">> {
+  const { target, problems } = crawl;
+  const crawled: CrawledSource[] = [];
+  for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+  crawled.push(...(await retireLeftInStore(crawl, parts)));
+  const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
+  const asked = await askQuestions(crawl, unreadable, parts);
+  const heldDraft = asked?.verdict === "held" ? await target?.together?.hold() : undefined;
+  const { failures, generation } = await commitTogether(crawled, crawl);
+  const questions = asked && (await concludeQuestions(asked, { generation, heldDraft }, crawl, parts));
+  const sources: SourceResult[] = [];
+  // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
+  for (const source of crawled) {
+    sources.push(await source.finish({ failure: failures.get(source), isHeld: heldDraft !== undefined }));
+  }
+  for (const { source_id, error } of sources) {
+    if (error) problems.push(`Source '${source_id}': ${/[.?!]$/.test(error) ? error : `${error}.`}`);
+  }
+  noteMissingSources(sources, crawl, parts);
+  const isComplete = crawled.every(({ isUnknown }) => !isUnknown);
+  if (target) await concludeTarget(target, { heldDraft, isComplete }, crawl, parts);
+  return { sources, ...(questions && { questions }) };
 }
 
 /**
@@ -153,69 +150,16 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
   return target && { ...target, ...(await openTogether(target, crawl, parts)) };
 }
 
-interface Committed {
-  /** Sources that keep what they had, and why: those that would leave nothing of the domain although they put files, or all. */
-  readonly failures: ReadonlyMap<CrawledSource, unknown>;
-  /** null: nothing became visible. */
-  readonly generation: number | null;
-}
-
-/** Makes what all sources staged visible in one moment. */
-async function commitTogether(crawled: readonly CrawledSource[], { target, job }: DomainCrawl): Promise<Committed> {
-  const failures = new Map<CrawledSource, unknown>();
-  let staged = crawled.filter((source) => source.staged !== undefined);
-  if (!target?.together) return { failures, generation: null };
-  await job.checkpoint();
-  for (;;) {
-    try {
-      const allowEmpty = staged.every((source) => source.staged?.allowEmpty);
-      const generation = await target.together.commit(job.signal, { allowEmpty });
-      if (generation !== null && staged.length > 1) {
-        job.log(`Index: what changed in ${staged.length} sources is visible now, as generation ${generation}.`);
-      }
-      return { failures, generation };
-    } catch (error) {
-      if (job.signal.aborted) throw new CancelledError("committing the crawl stopped", { cause: error });
-      const emptying = staged.filter((source) => source.staged?.allowEmpty === false);
-      const isRefused = error instanceof ConflictError && emptying.length > 0;
-      for (const source of isRefused ? emptying : staged) failures.set(source, error);
-      if (!isRefused) return { failures, generation: null };
-      for (const source of emptying) await source.staged?.discard();
-      staged = staged.filter((source) => !emptying.includes(source));
-    }
-  }
-}
-
-/** Tells and notes how the questions of the domain were answered. */
-async function concludeQuestions(
-  asked: QuestionOutcome,
-  { generation, heldDraft }: Pick<Committed, "generation"> & { readonly heldDraft: HeldDraft | undefined },
-  { domain, target, problems, job }: DomainCrawl,
-  parts: EngineParts,
-): Promise<QuestionsResult> {
-  const held = heldDraft?.documents ?? 0;
-  const generationId = generation === null ? "" : (target?.together?.generationId ?? "");
-  const outcome = { generationId, held, heldDraft: heldDraft?.generationId ?? "" };
-  await noteRun(domain.domainId, asked, outcome, parts, job);
-  if (asked.verdict === "held" && target?.swap) target.swap.shortfalls.push(sayNotSwapped(asked));
-  else if (asked.verdict === "held") {
-    problems.push(sayHeld(asked, held));
-    job.log(`WARNING: ${problems.at(-1)}`);
-  }
-  const { about: _, lost, ...counts } = asked;
-  return { ...counts, held, lost: lost.slice(0, NAMED_QUESTIONS) };
-}
-
 /** Finishes a swap and refreshes the vectors, when all sources are indexed. */
 async function concludeTarget(
   target: IndexTarget,
-  heldDraft: HeldDraft | undefined,
+  { heldDraft, isComplete }: { readonly heldDraft: HeldDraft | undefined; readonly isComplete: boolean },
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<void> {
   const { job, problems } = crawl;
   if (target.swap && (await finishSwap(target, crawl, parts))) await takeOver(target, crawl, parts);
-  await sweepDeadDrafts(target, heldDraft, crawl, parts);
+  if (isComplete) await sweepDeadDrafts(target, heldDraft, crawl, parts);
   const mayAnswer = (preview: Preview): Promise<boolean> => askBeforeVectors(crawl, target, preview, parts);
   try {
     await target.index.refreshVectors?.((line) => job.log(line), job.signal, mayAnswer);

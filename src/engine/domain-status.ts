@@ -16,7 +16,7 @@ import { describeMissingStore } from "./index-target.ts";
 export interface DomainStatus {
   /** Documents that a search can find, over all sources; null if the index does not answer. */
   readonly documents: number | null;
-  /** Items that wait in `03_failed/`, or could not be downloaded, processed or embedded, and of which nobody knows yet. */
+  /** Items that wait in `03_failed/`, or could not be downloaded, processed or embedded, and were not acknowledged. */
   readonly failed: number;
   /** Such items that were acknowledged. */
   readonly acknowledged: number;
@@ -145,7 +145,7 @@ class AnswerCache {
 }
 
 interface CachedTally {
-  /** Of the map files; "" while a run has changes that are not in them yet. */
+  /** The version of the map files; "" while a run has changes that are not in them yet. */
   readonly version: string;
   readonly readAtMs: number;
   readonly tally: Promise<Tally>;

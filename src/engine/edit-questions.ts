@@ -7,7 +7,7 @@ import type { Index, IndexedRef } from "../contracts/search-index.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { openIndexOf } from "./generations.ts";
 import { type AskedQuestion, askNow, findHeld } from "./questions.ts";
-import { pickSentence } from "./verify-search.ts";
+import { pickSentence } from "./verify/verify-search.ts";
 
 /** A question as a user writes it. */
 export interface NewQuestion extends Pick<Question, "question" | "document" | "words"> {
@@ -41,9 +41,9 @@ export interface Questions {
 }
 
 export const MOST_MADE = 200;
-/** Of a document, this much is read to make a question of it. */
+/** Characters of a document that are read to make a question. */
 const READ = 20_000;
-/** Nobody asks by fewer words. */
+/** Shorter questions are not realistic. */
 const FEWEST_WORDS = 3;
 
 type Parts = Pick<EngineParts, "domains" | "questions"> & { readonly backend: Pick<Backend, "openIndex"> };
@@ -102,7 +102,7 @@ export function createQuestions(parts: Parts): Questions {
   };
 }
 
-/** Only the embedded index can be asked about what nobody sees yet. */
+/** Only the embedded index can be asked about an uncommitted draft. */
 async function openAsked(domainId: DomainId, parts: Parts): Promise<{ domain: Domain; index: Index }> {
   const opened = await openIndexOf(domainId, parts);
   if (opened.index.shown) return opened;
@@ -152,7 +152,7 @@ interface Making {
 async function makeQuestions(domain: Domain, index: Index, { known, count, signal }: Making): Promise<Question[]> {
   const has = new Set(known.map(({ sourceId, itemId }) => `${sourceId} ${itemId}`));
   const made: Question[] = [];
-  for (const { sourceId, ref } of spread(await documentsOf(domain, index), count * 3)) {
+  for (const { sourceId, ref } of spread(await documentsOf(domain, index), count)) {
     if (made.length >= count) break;
     signal.throwIfAborted();
     if (has.has(`${sourceId} ${ref.itemId}`)) continue;
@@ -188,10 +188,11 @@ async function documentsOf({ sources }: Domain, index: Index): Promise<SourceDoc
   return all;
 }
 
-/** Returns up to `count`, from everywhere in the list. */
+/** Returns up to three times `count`: the first `count` are from everywhere in the list, and so are the others, for those that are no use. */
 function spread<T>(list: readonly T[], count: number): T[] {
-  if (list.length <= count) return [...list];
-  return Array.from({ length: count }, (_, at) => list[Math.floor((at * list.length) / count)] as T);
+  const tries = Math.min(list.length, count * 3);
+  const some = Array.from({ length: tries }, (_, at) => list[Math.floor((at * list.length) / tries)] as T);
+  return [0, 1, 2].flatMap((first) => some.filter((_, at) => at % 3 === first));
 }
 
 /** Leaves out headings, tables, links and lists of short items: a sentence of the text says what the document is about. */

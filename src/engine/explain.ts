@@ -1,14 +1,15 @@
 import { isEmptyReason } from "../contracts/document.ts";
-import type { Domain, SourceConfig } from "../contracts/domain.ts";
-import { BadInputError, DamagedError, explain } from "../contracts/errors.ts";
+import { type Domain, isSameSource, type SourceConfig } from "../contracts/domain.ts";
+import { BadInputError, DamagedError, explain, RemoteError } from "../contracts/errors.ts";
 import type { DomainId, ItemId } from "../contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { LineageEvent, Manifest, ManifestEntry } from "../contracts/manifest.ts";
 import type { IngestItem, RegisteredItem } from "../contracts/registry.ts";
 import type { AttributeFilter, DocumentVersion, Index, SearchHit } from "../contracts/search-index.ts";
+import { isErrno } from "../lib/atomic-file.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { nearestNames } from "../lib/nearest-names.ts";
-import { plural } from "../lib/text.ts";
+import { asSentence, plural } from "../lib/text.ts";
 import { TimeSlice } from "../lib/time-slice.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
@@ -77,6 +78,7 @@ type ExplainParts = TreeParts &
     | "maxFileBytes"
     | "retention"
     | "itemRepository"
+    | "openSource"
   >;
 
 /** The context of an explanation. */
@@ -121,9 +123,7 @@ export async function explainDocument(request: ExplainRequest, parts: ExplainPar
 async function explainEntry(found: FoundEntry, context: ExplainContext, calledNow = ""): Promise<ExplainedDocument> {
   const { domain, opened, parts } = context;
   const { entry, source } = found;
-  const isRetired = !domain.sources.some(
-    ({ sourceId, sourceType }) => sourceId === source.config.sourceId && sourceType === source.config.sourceType,
-  );
+  const isRetired = !domain.sources.some((one) => isSameSource(one, source.config));
   const listed = sourceStage(found, isRetired);
   const isRegistered = source.config.kind.abilities.registersAddresses && !isRetired;
   const atSource = isRegistered ? await withRecord(listed, entry.itemId, parts) : await withLineage(listed, found);
@@ -242,13 +242,14 @@ function explainAbsent({ config, entry, detail }: AbsentFile): ExplainedDocument
   return { sourceId: config.sourceId, itemId, name, path, url: "", ...NO_PLACE, stages, verdict: verdictOf(stages) };
 }
 
-async function explainUnknown(called: string, { domain, sources, parts }: ExplainContext): Promise<ExplainedDocument> {
+async function explainUnknown(called: string, context: ExplainContext): Promise<ExplainedDocument> {
+  const { domain, sources, parts } = context;
   const { names, items } = await closeNames(called, sources);
   const where = sources.map(({ config }) => `'${config.sourceId}'`).join(", ");
   const looked = where
     ? `Nothing of that name, path, address or id is among the ${plural(items, "item")} that the sources ${where} listed.`
     : `Domain '${domain.domainId}' has no sources.`;
-  const leftOut = sayLeftOut(called, sources, parts);
+  const leftOut = sayLeftOut(called, sources, parts) ?? (await askSources(called, context));
   const near = names.length > 0 ? ` Close to it: ${names.map((name) => `'${name}'`).join(", ")}.` : "";
   const needsSignIn = sources.some(({ config }) => config.kind.abilities.needsSignIn);
   const allowed = needsSignIn ? ", is the app allowed to see it," : "";
@@ -269,7 +270,7 @@ async function explainUnknown(called: string, { domain, sources, parts }: Explai
   return { sourceId: "", itemId: "", name: called, path: "", url: "", ...NO_PLACE, stages, verdict: verdictOf(stages) };
 }
 
-/** Of what never came into the index. */
+/** For a document that is not in the index. */
 const NO_PLACE = { place: null, score: null } as const;
 
 function notReached(name: Stage["name"]): Stage {
@@ -332,7 +333,7 @@ async function withRecord(stage: Stage, id: ItemId, parts: Parts): Promise<Stage
 async function sayRecord(item: IngestItem, parts: Parts): Promise<string> {
   const { lastChecked, errorMessage, nextCrawlAt } = item.scheduling;
   const found = `as the look at it ${shown(lastChecked)} found`;
-  const why = sentence(errorMessage);
+  const why = errorMessage === "" ? "The registry does not say why." : asSentence(errorMessage);
   if (item.aliasOf !== "") {
     const target = await readRecord(item.aliasOf, parts);
     return `It is another address of '${target?.displaySource ?? item.aliasOf}', and is found under that one.`;
@@ -353,12 +354,6 @@ async function sayRecord(item: IngestItem, parts: Parts): Promise<string> {
       return lastChecked ? `The look at it ${shown(lastChecked)} failed. ${why}${again}` : why + again;
     }
   }
-}
-
-function sentence(text: string): string {
-  if (text === "") return "The registry does not say why.";
-  const begun = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 }
 
 const NOT_SEARCHED: SearchedStage = { stage: notReached("search"), ...NO_PLACE };
@@ -548,6 +543,28 @@ function sayLeftOut(
   if (leaving.length === 0) return undefined;
   const names = leaving.map(({ config }) => `'${config.sourceId}'`).join(" and ");
   return `The rules of ${names} (include, exclude, hidden) leave out a file of that name.`;
+}
+
+/** Asks the sources that reach such a file whether they leave it out for something else: its size, a link. One that cannot be asked says nothing. */
+async function askSources(
+  called: string,
+  { domain: { domainId }, sources, parts, signal = new AbortController().signal }: ExplainContext,
+): Promise<string | undefined> {
+  for (const { config, ledger } of sources) {
+    const path = config.kind.locate?.(config, called)?.path;
+    if (path === undefined) continue;
+    try {
+      const usage = { log: () => undefined, ledger: async () => ledger, dryRun: true, force: false, checksum: false };
+      const source = parts.openSource({ domainId, config }, usage);
+      const reason = await source.sayLeftOut?.(path, signal);
+      await source.close?.();
+      if (reason) return `'${config.sourceId}' leaves it out: ${reason}`;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof BadInputError || error instanceof RemoteError || isErrno(error))) throw error;
+    }
+  }
+  return undefined;
 }
 
 async function findCalled(called: string, config: SourceConfig, manifest: Manifest): Promise<ManifestEntry[]> {

@@ -11,6 +11,7 @@ import { forEachConcurrent } from "../lib/concurrency.ts";
 import { pathExists } from "../lib/file-system.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { plural } from "../lib/text.ts";
 import { toUtcMicros } from "../lib/time.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
@@ -53,18 +54,15 @@ export async function extractTexts(
   const isSame = ledger.textsBy === revision && (await pathExists(join(mirror.folder, "knowledge_base")));
   const judgeAll = !isSame || request.mode === "full" || request.retryFailed;
   const tasks = await findTasks(await findCandidates(listing, judgeAll, step, parts), step, parts);
-  if (job.dryRun) return { counts: countPlanned(tasks, job), problems: [] };
+  if (job.dryRun) return { counts: countPlanned(tasks, job), problems: [], itemProblem: "" };
   const { counts, retries } = await extractAll(tasks, step, parts);
   if (retries === 0) ledger.noteTexts(revision);
-  return { counts, problems: problemsOf(counts, retries) };
-}
-
-function problemsOf({ failed }: StepCounts, retries: number): readonly string[] {
-  const problems: string[] = [];
-  const unreadable = failed - retries;
-  if (unreadable > 0) problems.push(ITEM_PROBLEMS.text(plural(unreadable, "file")));
-  if (retries > 0) problems.push(`${plural(retries, "text")} could not be kept; the next run tries again`);
-  return problems;
+  const unreadable = counts.failed - retries;
+  return {
+    counts,
+    problems: retries > 0 ? [`${plural(retries, "text")} could not be kept; the next run tries again`] : [],
+    itemProblem: unreadable > 0 ? ITEM_PROBLEMS.text(plural(unreadable, "file")) : "",
+  };
 }
 
 /**
@@ -94,8 +92,7 @@ async function findTasks(
   parts: TextParts,
 ): Promise<readonly TextTask[]> {
   const tasks: TextTask[] = [];
-  for (let from = 0; from < candidates.length; from += JUDGED_AT_ONCE) {
-    const page = candidates.slice(from, from + JUDGED_AT_ONCE);
+  for (const page of slicesOf(candidates, JUDGED_AT_ONCE)) {
     const known = await step.ledger.manifest.find(page);
     for (const docId of page) {
       await step.job.checkpoint();
@@ -150,8 +147,7 @@ async function extractAll(
   if (tasks.length === 0) return { counts, retries };
   const progress = new Progress(job, tasks.length);
   job.log(`Texts to be kept: ${plural(tasks.length, "document")}.`);
-  for (let from = 0; from < tasks.length; from += BATCH) {
-    const batch = tasks.slice(from, from + BATCH);
+  for (const batch of slicesOf(tasks, BATCH)) {
     const docIds = batch.map(({ docId }) => docId);
     const known = await ledger.getMany(docIds);
     const entries = await ledger.manifest.find(docIds);

@@ -21,7 +21,7 @@ export interface ItemFailure {
   readonly url: string;
   readonly step: Step;
   readonly reason: string;
-  /** Of the content that failed: its hash, or size and time as listed. */
+  /** Identifies the content that failed: its hash, or size and time as listed. */
   readonly content: string;
   /** It is searchable as it was before. */
   readonly isSearchable: boolean;
@@ -30,7 +30,7 @@ export interface ItemFailure {
 export interface ListedFailure extends ItemFailure {
   readonly sourceId: SourceId;
   readonly sourceType: string;
-  /** "" if nobody knows of it yet, or if reason or content have changed since. */
+  /** "" if it was not acknowledged, or if reason or content have changed since. */
   readonly acknowledgedAt: string;
 }
 
@@ -42,7 +42,7 @@ export interface FailureGroup {
   readonly reason: string;
   /** What to do, in a sentence. */
   readonly remedy: string;
-  /** Of the new ones first. */
+  /** New ones first. */
   readonly failures: readonly ListedFailure[];
 }
 
@@ -232,7 +232,7 @@ export async function countFailures(
   return counts;
 }
 
-/** Returns what is unreadable and was not acknowledged as it is: of a folder, nobody can know. */
+/** Returns what is unreadable and not acknowledged. A folder cannot be acknowledged: its content is unknown. */
 export async function notAcknowledged(
   unreadable: readonly Unreadable[],
   { run, ledger }: { readonly run: SourceRun; readonly ledger: Ledger },
@@ -391,25 +391,16 @@ export const ITEM_PROBLEMS = {
   embed: (files: string) => `${files} could not be embedded`,
 } as const;
 
-/** No sentence has characters that mean something in a pattern. */
-const ITEM_PATTERNS = Object.entries(ITEM_PROBLEMS).map(([step, say]): readonly [string, string] => {
-  // Results of earlier releases name where to look.
-  return [
-    step,
+/** No sentence has characters that mean something in a pattern. Results of earlier releases name where to look. */
+const ITEM_PATTERNS = Object.values(ITEM_PROBLEMS).map(
+  (say) =>
     `${say("[\\d,]+ (?:items?|files?)")}(?:; files_map.csv says why|; the job's log and vectorstore_map.csv tell more)?`,
-  ];
-});
-
-/** undefined: it is about something else. */
-export function stepOfItemProblem(problem: string): keyof typeof ITEM_PROBLEMS | undefined {
-  const found = ITEM_PATTERNS.find(([, pattern]) => new RegExp(`^${pattern}$`).test(problem));
-  return found?.[0] as keyof typeof ITEM_PROBLEMS | undefined;
-}
+);
 
 /** Takes the sentences about failed items out of what a crawl said of a source. */
 export function withoutItemProblems(error: string): string {
   let left = error;
-  for (const [, pattern] of ITEM_PATTERNS) {
+  for (const pattern of ITEM_PATTERNS) {
     left = left.replaceAll(new RegExp(`(?:^|; )${pattern}`, "g"), "");
   }
   return left.replace(/^; /, "");

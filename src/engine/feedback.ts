@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { FeedbackRow } from "../contracts/feedback.ts";
 import type { DomainId, FileId } from "../contracts/ids.ts";
+import { sha256Of } from "../lib/hash.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { Failures, ListedFailure } from "./failures.ts";
 
@@ -12,7 +12,7 @@ export interface Vote {
   readonly answer: string;
   readonly vote: "up" | "down" | "none";
   readonly fileIds: readonly FileId[];
-  /** Whoever votes; not stored. */
+  /** The voter; not stored. */
   readonly by: string;
 }
 
@@ -27,7 +27,7 @@ export interface OpenQuestion {
   /** Votes on answers to it. */
   readonly up: number;
   readonly down: number;
-  /** Answers that somebody voted down. */
+  /** Answers that were voted down. */
   readonly answers: readonly string[];
   /** What failed and may have the answer, by its name. */
   readonly candidates: readonly Pick<ListedFailure, "sourceId" | "itemId" | "path" | "reason">[];
@@ -83,7 +83,7 @@ export function createFeedback(parts: FeedbackParts): Feedback {
       if (question === "") return;
       for (const domainId of domains) {
         const id = idOf([domainId, by, keyOf(question), ""]);
-        // A search must not fail, or wait for a crawl that writes, because nobody could note it.
+        // A search must not fail, or wait for a crawl that writes, because it could not be noted.
         const noted = put(domainId, { id, vote: 0, question, answer: "", fileIds: [] }).catch(() => undefined);
         pending.add(noted);
         void noted.then(() => pending.delete(noted));
@@ -140,7 +140,7 @@ function describe(rows: readonly FeedbackRow[], failures: readonly ListedFailure
   const candidates = candidatesFor(question, failures);
   return {
     question,
-    // A person may have asked in vain and voted: which of these are the same nobody can tell.
+    // The same person may have asked in vain and voted; that cannot be told apart.
     people: Math.max(nothing.length, rows.length - nothing.length),
     times: rows.reduce((sum, { times }) => sum + times, 0),
     at: newest?.at ?? "",
@@ -213,5 +213,5 @@ function shortened(text: string, most: number): string {
 }
 
 function idOf(parts: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+  return sha256Of(JSON.stringify(parts));
 }

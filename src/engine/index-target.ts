@@ -18,7 +18,7 @@ export interface IndexTarget {
   readonly crawl?: string;
   /** The draft that all sources fill, so that the crawl becomes visible in one moment; undefined: each source does when it is in. */
   readonly together?: CrawlDraft;
-  /** Of that draft. */
+  /** The lease of that draft. */
   readonly lease?: Lease;
   /** Present while it is built to replace the domain's own store. */
   readonly swap?: Swap;

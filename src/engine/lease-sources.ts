@@ -3,8 +3,8 @@ import { ConflictError } from "../contracts/errors.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import { type Lease, sourceLease } from "../contracts/lease.ts";
 import type { LedgerSource } from "../contracts/ledger.ts";
+import { foldersIn } from "../lib/file-system.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { foldersIn } from "./retired-sources.ts";
 
 /**
  * Takes the leases of all sources of the domain, because a job whose process seems to be gone may still write. Does not

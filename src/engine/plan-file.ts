@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { SourceRef } from "../contracts/domain.ts";
 import { BadInputError, explain } from "../contracts/errors.ts";
 import {
   type DomainId,
@@ -34,9 +35,7 @@ const VERSION = 1;
 /** A line of a plan file, in their order. */
 export type PlanLine =
   | { readonly kind: "head"; readonly head: PlanHead }
-  | { readonly kind: "item"; readonly source: SourceName; readonly item: PlannedItem };
-
-type SourceName = Pick<PlannedSource, "sourceType" | "sourceId">;
+  | { readonly kind: "item"; readonly source: SourceRef; readonly item: PlannedItem };
 
 export interface PlanHead extends Pick<StoredPlan, "planId" | "domainId" | "madeAt" | "request"> {
   readonly sources: readonly PlannedSource[];
@@ -93,8 +92,8 @@ export function decodePlanRequest(domainId: DomainId, json: Readonly<JsonObject>
 /** Encodes a plan. `estimate` and `covers` are for people: reading skips them. */
 export async function* formatPlan(
   head: PlanHead,
-  items: AsyncIterable<readonly (SourceName & { readonly item: PlannedItem })[]>,
-  told: { readonly lockstep: string; readonly estimate: JsonObject; covers(source: SourceName): string },
+  items: AsyncIterable<readonly (SourceRef & { readonly item: PlannedItem })[]>,
+  told: { readonly lockstep: string; readonly estimate: JsonObject; covers(source: SourceRef): string },
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256");
   const encode = (...lines: readonly JsonObject[]): Buffer => {
@@ -122,7 +121,7 @@ export async function* formatPlan(
   yield encode({ end: true, items: count, sha256: hash.digest("hex") });
 }
 
-function encodeItem({ sourceType, sourceId }: SourceName, item: PlannedItem): JsonObject {
+function encodeItem({ sourceType, sourceId }: SourceRef, item: PlannedItem): JsonObject {
   const { step, change, itemId, reason, told, sighting, anomaly, stillListed, strayedTo, bytes, tokens } = item;
   return {
     source_type: sourceType,
@@ -202,7 +201,7 @@ export async function* readPlanFile(bytes: AsyncIterable<Uint8Array>, name: stri
     throw new BadInputError(`Plan '${name}' is cut off after line ${lines}. Copy it again, or make a new one.`);
 }
 
-function keyOf({ sourceType, sourceId }: SourceName): string {
+function keyOf({ sourceType, sourceId }: SourceRef): string {
   return `${sourceType}/${sourceId}`;
 }
 
@@ -261,7 +260,7 @@ function decodeHead(json: JsonObject): PlanHead {
   };
 }
 
-function decodeSource(json: JsonObject): SourceName & { readonly sourceId: SourceId } {
+function decodeSource(json: JsonObject): SourceRef & { readonly sourceId: SourceId } {
   const sourceType = text(json, "source_type");
   if (!/^[a-z0-9_]{1,64}$/.test(sourceType)) throw new BadInputError("'source_type' is no kind of source");
   return { sourceType, sourceId: parseSourceId(text(json, "source_id")) };

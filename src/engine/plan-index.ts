@@ -9,6 +9,7 @@ import type { IndexedRef } from "../contracts/search-index.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { fileTypeOf, withFileType } from "../lib/file-type.ts";
 import { hashFile } from "../lib/hash.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { plural } from "../lib/text.ts";
 import { TimeSlice } from "../lib/time-slice.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
@@ -198,7 +199,9 @@ async function compareAll(
     }
   }
   if (failed > 0)
-    job.log(`${plural(failed, "file waits", "files wait")} in 03_failed for a change; vectorstore_map.csv says why.`);
+    job.log(
+      `${plural(failed, "file waits", "files wait")} in 03_failed for a change; the list of what failed says why.`,
+    );
   if (waiting > 0) {
     planned.counts.skipped += waiting;
     job.log(
@@ -291,8 +294,8 @@ function preview(
 const PAGE = 1000;
 
 async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenerator<readonly LedgerEntry[]> {
-  for (let from = 0; from < items.length; from += PAGE) {
-    const entries = await ledger.getMany(items.slice(from, from + PAGE));
+  for (const slice of slicesOf(items, PAGE)) {
+    const entries = await ledger.getMany(slice);
     yield entries.filter((entry) => entry !== undefined);
   }
 }

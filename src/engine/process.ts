@@ -2,7 +2,7 @@ import type { Converted, Converter, OriginalItem } from "../contracts/converter.
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
 import type { LedgerEntry, Mirrored } from "../contracts/ledger.ts";
-import { plural } from "../lib/text.ts";
+import { oneChunk, plural } from "../lib/text.ts";
 import type { FileOnDisk } from "../mirror/scan-files.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
@@ -43,8 +43,8 @@ export async function processOriginals(step: ProcessStep): Promise<StepResult> {
   }
   counts.failed += waiting.length;
   logDone(job, `Processed: ${sumUp(counts)}.`);
-  const problems = counts.failed > 0 ? [ITEM_PROBLEMS.process(plural(counts.failed, "item"))] : [];
-  return { counts, problems };
+  const itemProblem = counts.failed > 0 ? ITEM_PROBLEMS.process(plural(counts.failed, "item")) : "";
+  return { counts, problems: [], itemProblem };
 }
 
 /**
@@ -213,10 +213,6 @@ async function placeDocument(
   // An original in `03_failed/` goes back to `01_originals/`.
   if (mirror.isFailed(original)) await mirror.shift(original, mirror.originalFile(mirror.relativePath(original)));
   ledger.put(entry.itemId, { mirrored: { ...mirrored, file, observed, processingError: "" } });
-}
-
-async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }
 
 function recordProblem({ entry, mirrored }: Task, problem: string, { ledger }: ProcessStep): void {

@@ -4,6 +4,7 @@ import type { Ledger } from "../contracts/ledger.ts";
 import type { ManifestEntry } from "../contracts/manifest.ts";
 import type { Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { plural } from "../lib/text.ts";
 import type { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { asDeleted } from "../plan/lineage/manifest-entry.ts";
@@ -13,7 +14,7 @@ import { holdOn } from "./erase/holds.ts";
 import { folderOfRun, withLedger } from "./with-ledger.ts";
 
 /** At most this much is repeated after a kill. */
-const PURGED_AT_ONCE = 200;
+export const PURGED_AT_ONCE = 200;
 
 /**
  * Ends the wait for files whose grace period is over: what the index retained for their return goes, and their manifest entries become
@@ -90,7 +91,7 @@ async function expiredOf(tree: OpenTree, parts: EngineParts): Promise<ManifestEn
   return expired.filter((_, at) => !known[at]?.mirrored && !known[at]?.indexed?.fileId);
 }
 
-/** Returns a test whether a document of the tree may be purged: nobody holds it. */
+/** Returns a test whether a document of the tree may be purged: it has no hold. */
 export async function isFree(
   { run }: Pick<OpenTree, "run">,
   { erasures }: Pick<EngineParts, "erasures">,
@@ -129,7 +130,7 @@ export async function purgeMissingOf(tree: OpenTree, index: Index | undefined, p
   const entries = await expiredOf(tree, parts);
   const { manifest } = tree.ledger;
   const purged: ManifestEntry[] = [];
-  for (const slice of slices(entries)) {
+  for (const slice of slicesOf(entries, PURGED_AT_ONCE)) {
     await job.checkpoint();
     const items = slice.map(({ docId }) => docId);
     const kept = new Set(await index?.retained?.purge(run.config.sourceId, items));
@@ -140,8 +141,4 @@ export async function purgeMissingOf(tree: OpenTree, index: Index | undefined, p
     await manifest.flush();
   }
   return { purged, waiting: entries.length - purged.length };
-}
-
-export function* slices<T>(all: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < all.length; at += PURGED_AT_ONCE) yield all.slice(at, at + PURGED_AT_ONCE);
 }

@@ -17,6 +17,7 @@ import type {
   SearchHit,
   SearchScope,
 } from "../contracts/search-index.ts";
+import type { DomainListing } from "../domains/domain-files.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { identifyUrl, USUAL_RULES } from "../plan/web/item-identity.ts";
@@ -100,8 +101,14 @@ const STORES_AT_ONCE = 4;
 
 /** Searches one vector store, or those of all domains; each passage has the URL of its document. */
 export async function query(request: QueryRequest, parts: QueryParts): Promise<QueryAnswer> {
-  const { stores, vectorStoreId } = await findStores(request, parts);
-  const notes = new Set<string>();
+  const { stores, vectorStoreId, broken = [] } = await findStores(request, parts);
+  const notSearched = (domainId: string, reason: string): string => `Domain '${domainId}' was not searched: ${reason}`;
+  const notes = new Set(broken.map(({ domainId, reason }) => notSearched(domainId, reason)));
+  const wanted = request.scope?.sourceId;
+  // A store without a domain may have files of any source.
+  const hasSource = ({ domain }: Searched): boolean => !domain || domain.sources.some((one) => one.sourceId === wanted);
+  if (wanted !== undefined && !stores.some(hasSource))
+    notes.add(`No domain that was searched has a source '${wanted}'.`);
   const found: QuerySource[][] = stores.map(() => []);
   const counts: WordCounts[] = [];
   const isOne = vectorStoreId !== "";
@@ -113,7 +120,7 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
     } catch (error) {
       if (isOne || error instanceof CancelledError || error instanceof BadInputError) throw error;
       failures.push(error);
-      notes.add(`Domain '${searched.domain?.domainId}' was not searched: ${explain(error)}`);
+      notes.add(notSearched(searched.domain?.domainId ?? "", explain(error)));
     }
   });
   // One domain that does not answer hides no other; if none does, that is no empty answer.
@@ -238,14 +245,19 @@ async function findMetadata(
 async function findStores(
   request: QueryRequest,
   { domains, defaultVectorStoreId }: QueryParts,
-): Promise<{ readonly stores: readonly Searched[]; readonly vectorStoreId: VectorStoreId | "" }> {
+): Promise<{
+  readonly stores: readonly Searched[];
+  readonly vectorStoreId: VectorStoreId | "";
+  /** Belong to what is searched, and cannot be read. */
+  readonly broken?: DomainListing["broken"];
+}> {
   if (request.domainId) {
     const domain = await domains.get(request.domainId);
     const { vectorStoreId: store } = domain;
     if (store) return { stores: [{ store, domain }], vectorStoreId: store };
     throw new NotFoundError(`Domain '${domain.domainId}' has no vector store yet. Crawl it first.`);
   }
-  const all = (await domains.list()).domains;
+  const { domains: all, broken } = await domains.list();
   const wanted = request.vectorStoreId ?? (request.everywhere ? "" : defaultVectorStoreId);
   if (wanted) {
     const store = wanted as VectorStoreId;
@@ -262,7 +274,7 @@ async function findStores(
   if (others.length > 0 && request.generation !== undefined) {
     throw new BadInputError("Generations are counted in each domain: say which domain to search as of one.");
   }
-  return { stores, vectorStoreId: others.length === 0 ? only.store : "" };
+  return { stores, vectorStoreId: others.length === 0 ? only.store : "", broken };
 }
 
 /**

@@ -2,9 +2,10 @@ import { explain, UnreadableError } from "../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { LostQuestion, Question, QuestionRun, QuestionSet } from "../contracts/questions.ts";
-import type { Index, IndexedRef, Preview, SearchQuery } from "../contracts/search-index.ts";
+import type { HeldDraft, Index, IndexedRef, Preview, SearchQuery } from "../contracts/search-index.ts";
 import { plural } from "../lib/text.ts";
 import { nowUtcMicros } from "../lib/time.ts";
+import type { QuestionsResult } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { IndexTarget } from "./index-target.ts";
 import type { DomainCrawl } from "./run-context.ts";
@@ -14,7 +15,7 @@ export const FEWEST_QUESTIONS = 10;
 /** A question is answered if its document is among so many results. */
 export const WITHIN = 5;
 /** Lost questions that are named in logs and results. */
-export const NAMED_QUESTIONS = 20;
+const NAMED_QUESTIONS = 20;
 
 type Parts = Pick<EngineParts, "questions">;
 
@@ -34,24 +35,32 @@ export interface AskedQuestion {
 }
 
 /** What a crawl asked, and what is to be done. */
-export interface QuestionOutcome extends Omit<QuestionRun, "at" | keyof RunOutcome> {}
+interface QuestionOutcome extends Omit<QuestionRun, "at" | keyof RunOutcome> {}
 
 /** What came of a run: `generationId` is "" if nothing was committed. */
 type RunOutcome = Pick<QuestionRun, "generationId" | "held" | "heldDraft">;
 
 /** By source: items that the crawl found, but which have nothing to be indexed by any more. */
-export type UnreadableItems = ReadonlyMap<SourceId, ReadonlySet<ItemId>>;
+type UnreadableItems = ReadonlyMap<SourceId, ReadonlySet<ItemId>>;
 
 /**
- * Asks the questions of the domain against what the crawl is about to commit. undefined: there is nothing to ask, and the draft may be
- * committed.
+ * Asks the questions of the domain against what the crawl is about to commit, or against the store that is to take the place of another.
+ * undefined: there is nothing to ask, and readers may have it.
  */
-export async function askBeforeCommit(
+export async function askQuestions(
   crawl: DomainCrawl,
-  { index, together }: IndexTarget,
   unreadable: UnreadableItems,
   parts: Parts,
 ): Promise<QuestionOutcome | undefined> {
+  const { index, together, swap } = crawl.target ?? {};
+  if (!index) return undefined;
+  if (swap) {
+    if (swap.shortfalls.length > 0 || !index.shown) return undefined;
+    const after = { index, preview: {}, unreadable };
+    return await askUnlessUnreadable(crawl, parts, (set) =>
+      compare({ about: "crawl", set, before: swap.index, after, crawl }, parts),
+    );
+  }
   if (!together) return undefined;
   return await askUnlessUnreadable(crawl, parts, async (set) => {
     const { brought, removed } = await together.changes();
@@ -61,21 +70,7 @@ export async function askBeforeCommit(
   });
 }
 
-/** Asks them of a store that is to take the place of another. undefined: it may. */
-export async function askBeforeSwap(
-  crawl: DomainCrawl,
-  { index, swap }: IndexTarget,
-  unreadable: UnreadableItems,
-  parts: Parts,
-): Promise<QuestionOutcome | undefined> {
-  if (!swap || swap.shortfalls.length > 0 || !index.shown) return undefined;
-  const after = { index, preview: {}, unreadable };
-  return await askUnlessUnreadable(crawl, parts, (set) =>
-    compare({ about: "crawl", set, before: swap.index, after, crawl }, parts),
-  );
-}
-
-/** `ask` is called if there are enough. If they cannot be read, nobody knows whether readers would still be answered. */
+/** Calls `ask` if there are enough questions. If they cannot be read, the draft is held: it may answer worse. */
 async function askUnlessUnreadable(
   { domain, request, job, problems }: DomainCrawl,
   parts: Parts,
@@ -199,7 +194,7 @@ async function compare({ about, set, before, after, crawl }: Asking, parts: Part
     if (!question) continue;
     const earlier = then.get(keyOf(question));
     const later = soon.get(keyOf(question)) ?? (await successorOf(question, after));
-    // It left: nobody can be answered by it any more. What merely lost its text is a loss.
+    // The document left, so the question is retired. A document that lost its text counts as lost.
     if (!later && !(earlier && unreadable.get(question.sourceId)?.has(question.itemId))) continue;
     const query: SearchQuery = {
       text: question.question,
@@ -347,7 +342,27 @@ function foldText(text: string): string {
   return text.normalize("NFKC").toLowerCase().replaceAll(/\s+/g, " ");
 }
 
-export async function noteRun(
+/** Notes how the questions were answered, and says what is held. */
+export async function concludeQuestions(
+  asked: QuestionOutcome,
+  { generation, heldDraft }: { readonly generation: number | null; readonly heldDraft: HeldDraft | undefined },
+  { domain, target, problems, job }: DomainCrawl,
+  parts: Parts,
+): Promise<QuestionsResult> {
+  const held = heldDraft?.documents ?? 0;
+  const generationId = generation === null ? "" : (target?.together?.generationId ?? "");
+  const outcome = { generationId, held, heldDraft: heldDraft?.generationId ?? "" };
+  await noteRun(domain.domainId, asked, outcome, parts, job);
+  if (asked.verdict === "held" && target?.swap) target.swap.shortfalls.push(sayNotSwapped(asked));
+  else if (asked.verdict === "held") {
+    problems.push(sayHeld(asked, held));
+    job.log(`WARNING: ${problems.at(-1)}`);
+  }
+  const { about: _, lost, ...counts } = asked;
+  return { ...counts, held, lost: lost.slice(0, NAMED_QUESTIONS) };
+}
+
+async function noteRun(
   domainId: DomainId,
   asked: QuestionOutcome,
   outcome: RunOutcome,
@@ -376,12 +391,12 @@ function sayOutcome({ about, asked, before, after, retired }: QuestionOutcome): 
 }
 
 /** The sentence for people who read the result of a crawl. */
-export function sayHeld(outcome: QuestionOutcome, documents: number): string {
+function sayHeld(outcome: QuestionOutcome, documents: number): string {
   return `${sayOutcome(outcome)} So ${plural(documents, "addition or change is", "additions and changes are")} held; removals were made.${sayLost(outcome)} ${HOW_TO_CONFIRM_WORSE}`;
 }
 
 /** The same for a store that was to take the place of another. */
-export function sayNotSwapped(outcome: QuestionOutcome): string {
+function sayNotSwapped(outcome: QuestionOutcome): string {
   return `${sayOutcome(outcome)}${sayLost(outcome)} If that is right, swap again with confirm_worse=true. A crawl without a swap makes the removals`;
 }
 

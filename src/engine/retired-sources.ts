@@ -1,4 +1,3 @@
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend } from "../contracts/backend.ts";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
@@ -8,7 +7,7 @@ import type { Listing, Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import type { DomainStore } from "../domains/domain-store.ts";
 import { retiredConfig } from "../domains/source-codec.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import { foldersIn } from "../lib/file-system.ts";
 import type { EngineParts } from "./engine-parts.ts";
 
 interface RetiredParts {
@@ -68,17 +67,6 @@ export function retiredSource(config: SourceConfig): Source {
     fetch: async () => ({ status: "gone" }),
     diagnose: async function* () {},
   };
-}
-
-/** Returns the subfolders; none if the folder does not exist. */
-export async function foldersIn(path: string): Promise<string[]> {
-  try {
-    const entries = await readdir(path, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  }
 }
 
 /** Ends the grace periods of a removed tree; kept generations show its documents until they expire. Repeatable. */

@@ -4,6 +4,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { ItemState, Ledger, ListingCheckpoint } from "../contracts/ledger.ts";
 import type { ChangesSince, Completeness, Listed, Listing, Sighting, Source } from "../contracts/source.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { startEarly } from "../lib/start-early.ts";
 import { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { FileOnDisk } from "../mirror/scan-files.ts";
@@ -226,9 +227,9 @@ export async function* recallListing(
   suspects: readonly ItemId[],
   ledger: Ledger,
 ): Listing {
-  for (let from = 0; from < suspects.length; from += PAGE) {
+  for (const slice of slicesOf(suspects, PAGE)) {
     const page: Sighting[] = [];
-    for (const entry of await ledger.getMany(suspects.slice(from, from + PAGE))) {
+    for (const entry of await ledger.getMany(slice)) {
       if (!entry?.seen) continue;
       const { itemId, seen, mirrored } = entry;
       const { size, modifiedAt } = seen;

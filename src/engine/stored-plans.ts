@@ -40,9 +40,9 @@ export interface PlanView {
 
 type Part = Parameters<StoredPlans["groups"]>[2];
 
-/** Stored plans, for whoever approves them. Everything but `list` and `discard` throws NotFoundError if there is none of this id. */
+/** Stored plans, for review and approval. Everything but `list` and `discard` throws NotFoundError for an unknown id. */
 export interface Plans {
-  /** Of one domain, or of all; the newest first. */
+  /** Lists the plans of a domain, or of all, newest first. */
   list(domainId?: DomainId): Promise<readonly StoredPlan[]>;
   view(planId: string): Promise<PlanView>;
   groups(planId: string, filter: PlanFilter, part: Part): Promise<{ rows: readonly PlanGroup[]; total: number }>;

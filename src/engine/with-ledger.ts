@@ -172,7 +172,7 @@ export async function waitForLease(
   }
 }
 
-/** Returns undefined if somebody else holds it. */
+/** Returns undefined if another job holds it. */
 export async function leaseUnlessHeld(
   { ledgers }: { readonly ledgers: { readonly leases: Leases } },
   domainId: DomainId,

@@ -5,7 +5,7 @@ const SAMPLE_LENGTH = 6000;
 const SCANNED_LENGTH = 4 * SAMPLE_LENGTH;
 const MIN_LETTERS = 40;
 const MIN_WORDS = 10;
-/** Of all words; prose has four to six times as many. Lists of names and numbers have fewer. */
+/** Share of all words; prose has four to six times as many, lists of names and numbers have fewer. */
 const MIN_SHARE = 0.06;
 /** How far the best must be ahead of the next; two languages in one text come closer. */
 const MIN_LEAD = 1.4;

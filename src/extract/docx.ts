@@ -265,7 +265,7 @@ interface WordParagraph {
 /** Blocks of Markdown of a document, a note or a cell, as they come. */
 class WordBlocks {
   readonly #blocks: string[] = [];
-  /** Of the list that is being written: widths of the marks above, and how far each level has counted. */
+  /** The list that is being written: widths of the enclosing marks, and the count of each level. */
   #indents: number[] = [];
   readonly #counts = new Map<string, number>();
   #inList = false;
@@ -369,7 +369,7 @@ interface WordStyle {
   /** 1 to 6, 0 for text. */
   readonly heading: number;
   readonly isQuote: boolean;
-  /** Of the list its paragraphs belong to, "" for none. */
+  /** The list of its paragraphs; "" for none. */
   readonly numberingId: string;
 }
 

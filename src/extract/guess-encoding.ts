@@ -156,7 +156,7 @@ const SHARE_OF_PAIRS = 0.6;
 const USUAL_PUNCTUATION = new Set("«»„“”‚‘’–—…•·€§°№£×½´¡¿ªº\u00a0");
 const EAST_PUNCTUATION = new Set("、。，．！？：；・ー「」『』（）【】〜～…　“”‘’—《》〈〉％＋－／￥");
 
-/** Of a language that is written with letters. */
+/** For a language that is written with letters. */
 function lettersOf(language: string): Surprise {
   const pairs = pairsIn(sampleOf(language).toLowerCase());
   const isLatin = pairs.letters.has("e");
@@ -266,7 +266,7 @@ interface EastAsian {
   readonly taught: ReadonlySet<string>;
 }
 
-/** Of a language with thousands of characters. */
+/** For a language with thousands of characters. */
 function charactersOf({ language, taught }: EastAsian): Surprise {
   const common = new Map<string, number>();
   for (const character of COMMON_CHARACTERS[language === "ja" ? "han" : language]) {

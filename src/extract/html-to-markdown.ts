@@ -203,7 +203,7 @@ function collapse(text: string): string {
 const MAX_COLUMNS = 100;
 /** A longer cell is not repeated in the rows it spans: its text would be multiplied. */
 const MAX_REPEATED_LENGTH = 200;
-/** Of one table. A hundred short cells that span a thousand rows would make a book. */
+/** Characters for one table: a hundred short cells that span a thousand rows would make a book. */
 const MAX_REPEATED_TOTAL = 200_000;
 
 interface Row {

@@ -10,9 +10,9 @@ export interface ExtractLimits {
   readonly maxTextBytes: number;
   /** For zipped formats, of the parts that are unpacked. */
   readonly maxUnpackedBytes: number;
-  /** Of a PDF; the rest is left out with a note. */
+  /** Pages of a PDF; the rest is left out with a note. */
   readonly maxPages: number;
-  /** Of one sheet or one file of separated values; the rest is left out with a note. */
+  /** Rows of a sheet or a csv file; the rest is left out with a note. */
   readonly maxRows: number;
 }
 

@@ -3,7 +3,7 @@ import type { ReadText } from "./formats.ts";
 
 const MAX_FRONT_MATTER_LENGTH = 64 * 1024;
 const MAX_VALUE_LENGTH = 2000;
-/** A heading further down is nobody's title. */
+/** A heading further down is no title. */
 const TITLE_WITHIN_LENGTH = 1_000_000;
 
 /** Markdown as it is; of its front matter, title and description are text. A title there wins over the first heading. */

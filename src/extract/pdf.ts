@@ -38,7 +38,7 @@ interface PdfText {
   readonly leftOut: number;
 }
 
-/** Warnings of the library would go to the console; nobody reads them there. */
+/** Warnings of the library would go to the console. */
 const ERRORS_ONLY = 0;
 
 async function readPdf(bytes: Buffer, maxPages: number): Promise<PdfText> {

@@ -38,7 +38,7 @@ export function revealOpenable(root: HtmlElement): void {
 }
 
 interface Around {
-  /** Inside of what is left out: nobody sees a control there. */
+  /** Inside of what is left out: a control there is not visible. */
   readonly inNoise: boolean;
 }
 

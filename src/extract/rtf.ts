@@ -201,7 +201,7 @@ interface RtfVisitor {
   /** A control word with its number, if it has one; `*` marks a group that readers may leave out. */
   control(word: string, parameter: number | undefined): void;
   text(text: string): void;
-  /** Of the font in use: what bytes beyond ASCII mean. */
+  /** What bytes beyond ASCII mean in the current font. */
   codePage(): number;
   /** How many characters stand behind a Unicode one for readers that do not know it. */
   fallbackLength(): number;

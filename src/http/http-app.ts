@@ -53,7 +53,7 @@ export interface HttpOptions {
   readonly keepAliveMs?: number;
   /** Aborted when the server stops: streams that are ended in words get their last ones. */
   readonly closing?: AbortSignal;
-  /** How often changes of documents are looked for while somebody subscribes to them. */
+  /** How often documents are checked for changes while there are subscriptions. */
   readonly lookEveryMs?: number;
   /** Receives failures of the server, one line each, with the stack if they were unexpected. Default: standard error. */
   readonly log?: (line: string) => void;

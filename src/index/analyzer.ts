@@ -50,7 +50,7 @@ let known = new Map<string, readonly string[]>();
 let knownBefore = new Map<string, readonly string[]>();
 const MAX_KNOWN = 60_000;
 const MAX_CACHED_LENGTH = 40;
-/** Nobody searches for longer words, and databases have limits. */
+/** Longer words are not searched for, and databases have limits. */
 const MAX_WORD = 64;
 
 const PLAIN_WORD = /^[a-z]+$/;
@@ -132,7 +132,7 @@ function stem(word: string): string {
 interface LabelText {
   readonly name: string;
   readonly path: string;
-  /** Of its body; "" when it has none. */
+  /** The title in its text; "" if it has none. */
   readonly title: string;
 }
 

@@ -7,7 +7,7 @@ import { isListed, listOf, type Sql } from "../lib/sql/sql.ts";
 import { plural } from "../lib/text.ts";
 import { type SectionRow, sectionsOfBody } from "./bodies.ts";
 import { parseChunkingKey } from "./chunk-sections.ts";
-import { DOCUMENT_COLUMNS, type DocumentRow, type SourceKey } from "./documents.ts";
+import { DOCUMENT_COLUMNS, type DocumentRow, parseAttributes, type SourceKey } from "./documents.ts";
 import { activeSpace } from "./embedding/spaces.ts";
 import { checksumOf, scaleOf } from "./embedding/vectors.ts";
 import { NEWEST, visibleAt } from "./generations.ts";
@@ -58,7 +58,7 @@ async function auditRows(
   if (!row) return onlyDifference("document", "the index does not have it");
   if (row.bodyId === null) return onlyDifference("document", `it has no text in the index (${row.status})`);
   const differences = [...compareDocument(row, file), ...compareLabel(row, file)];
-  // Of other bytes nothing can be the same.
+  // For other bytes, everything differs.
   if (row.sha256 !== file.sha256) return { audit: { differences, chunks: 0, vectors: 0, unsummed: 0 } };
   const body = await readBody(store.db, row.bodyId);
   if (!body) return { audit: { differences: [...differences, missingText()], chunks: 0, vectors: 0, unsummed: 0 } };
@@ -102,13 +102,15 @@ function bodySource({ chunking }: DocumentRow, { path, sha256, label, cachedText
 
 function compareDocument(row: DocumentRow, file: DocumentFile): IndexDifference[] {
   if (row.sha256 !== file.sha256) return [{ part: "document", detail: "it was made of other bytes" }];
-  if (row.status !== "completed") return [{ part: "document", detail: `its status is ${row.status}` }];
+  if (row.status !== "completed") return [{ part: "text", detail: `its status is ${row.status}` }];
   return [];
 }
 
 function compareLabel(row: DocumentRow, { label }: DocumentFile): IndexDifference[] {
-  const stored = JSON.parse(row.attributes) as Record<string, unknown>;
-  const wrong = (["name", "path", "url", "fileType", "modifiedAt"] as const).filter((key) => row[key] !== label[key]);
+  const stored = parseAttributes(row.attributes);
+  const wrong = (["name", "path", "url", "fileType", "modifiedAt"] as const).filter(
+    (key) => row[key] !== label[key] && !(key === "url" && label.url === ""),
+  );
   // Others may have added attributes of their own over the wire.
   const attributes = Object.keys(label.attributes).filter(
     (key) => key !== "content_hash" && stored[key] !== label.attributes[key],
@@ -181,9 +183,10 @@ async function auditVectors(
 ): Promise<{ differences: IndexDifference[]; count: number; unsummed: number }> {
   const space = await activeSpace(sql);
   if (!space || chunks.length === 0) return { differences: [], count: 0, unsummed: 0 };
-  const rows = await sql.all<{ chunkId: number; vector: Uint8Array; checksum: number | null }>(
-    `SELECT chunk_id AS "chunkId", vector, checksum FROM vectors
-     WHERE space_id = $1 AND ${isListed(sql, "chunk_id", "$2", "integer")}`,
+  const rows = await sql.all<{ chunkId: number; vector: Uint8Array; checksum: number | null; isOwn: number }>(
+    `SELECT v.chunk_id AS "chunkId", v.vector, v.checksum, CASE WHEN v.body_id = c.body_id THEN 1 ELSE 0 END AS "isOwn"
+     FROM vectors v JOIN chunks c ON c.id = v.chunk_id
+     WHERE v.space_id = $1 AND ${isListed(sql, "v.chunk_id", "$2", "integer")}`,
     [space.id, listOf(chunks.map(({ id }) => id))],
   );
   const byChunk = new Map(rows.map((row) => [row.chunkId, row]));
@@ -192,6 +195,7 @@ async function auditVectors(
     const row = byChunk.get(id);
     const where = `of passage ${position + 1}`;
     if (!row) wrong.push(`the vector ${where} is missing`);
+    else if (row.isOwn === 0) wrong.push(`the vector ${where} is that of another text`);
     else if (row.vector.byteLength !== space.dimensions + 4 || !Number.isFinite(scaleOf(row.vector))) {
       wrong.push(`the vector ${where} is none of its space`);
     } else if (row.checksum !== null && row.checksum !== checksumOf(space.id, id, row.vector)) {

@@ -233,7 +233,7 @@ export async function readBodyText(sql: Sql, bodyId: number, { offset, passage, 
   const wanted = blocks.filter((block) => block.start < end && block.end > from);
   const [first, last] = [wanted[0], wanted.at(-1)];
   if (!first || !last) return { text: "", offset: from, total, ...cited };
-  // Of the first section only what lies in the part; of the others at most as much as the part has.
+  // Reads the first section from the beginning of the part, and of the others at most as much as the part has.
   const skipped = Math.max(0, from - first.contentAt);
   const rows = await sql.all<{ content: string }>(
     `SELECT substr(content, CASE WHEN position = $2 THEN $4 ELSE 1 END, $5) AS content FROM sections

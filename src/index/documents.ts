@@ -204,6 +204,15 @@ export interface DraftedRow extends DocumentRow {
   readonly title: string;
 }
 
+/** None if they are damaged: a search that comes across them must not fail. Verifications tell. */
+export function parseAttributes(text: string): Attributes {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
 /** Returns the documents of these items as the draft would leave them, at most one per item. */
 export async function draftedDocuments(
   sql: Sql,
@@ -388,7 +397,7 @@ async function changeRows(
     ROWS_AT_ONCE,
   ]);
   for (const { id, attributes, file } of rows) {
-    const changed = { ...(JSON.parse(attributes) as object), domain_id: to };
+    const changed = { ...parseAttributes(attributes), domain_id: to };
     const path = file.startsWith(folders.from) ? folders.to + file.slice(folders.from.length) : file;
     await sql.run("UPDATE documents SET domain_id = $2, attributes = $3, file = $4 WHERE id = $1", [
       id,

@@ -501,9 +501,9 @@ async function applyOperations(
   const changing = operations.filter((operation) => operation.kind !== "fail" || operation.failed.permanent);
   await takeFromOtherDrafts(sql, store, source, [...new Set(changing.map(itemOf))], target.generation ?? 0);
   const rows = await draftedDocuments(sql, source, ids, target.generation ?? 0);
-  const befores = new Map(rows.map((row) => [row.itemId, row]));
+  const befores = Map.groupBy(rows, ({ itemId }) => itemId);
   const context = { store, source, nowSeconds, known };
-  const items = new Map(ids.map((id) => [id, new DraftedItem(befores.get(id), context)]));
+  const items = new Map(ids.map((id) => [id, new DraftedItem(befores.get(id) ?? [], context)]));
   const isRenewed = (name: string): boolean => renewed.has(name) || target.renewed.has(name);
   const outcome = { ...fold(operations, items, known, isRenewed), renewed };
   const changed = [...items.values()].filter((item) => item.changed);
@@ -598,7 +598,7 @@ interface BatchWrite extends Target {
 async function writeItems(sql: Sql, store: Store, items: readonly DraftedItem[], writing: BatchWrite): Promise<void> {
   const { generation } = writing;
   const versions = items.flatMap(({ now }) => (now ? [now] : []));
-  const befores = items.flatMap(({ before }) => (before ? [before] : []));
+  const befores = items.flatMap((item) => item.befores);
   // Rows of this draft are deleted; visible rows are ended, which takes effect at the commit.
   const own = befores.filter((row) => row.own === 1);
   const visible = befores.filter((row) => row.own === 0);
@@ -681,13 +681,17 @@ interface BatchContext {
 /** State of one item before a batch, and after its last operation. */
 class DraftedItem {
   readonly before: DraftedRow | undefined;
+  /** All that the store shows of it: one, unless it is damaged. */
+  readonly befores: readonly DraftedRow[];
   #now: Version | undefined;
   #changed = false;
   #mayReturn = false;
   readonly #context: BatchContext;
 
-  constructor(before: DraftedRow | undefined, context: BatchContext) {
+  constructor(befores: readonly DraftedRow[], context: BatchContext) {
+    const before = befores.at(-1);
     this.before = before;
+    this.befores = befores;
     this.#context = context;
     this.#now = before && { row: before, body: { id: before.bodyId ?? 0, title: before.title } };
   }
@@ -710,9 +714,10 @@ class DraftedItem {
     const { store, source, nowSeconds, known } = this.#context;
     const name = nameOfKey(key);
     const body = known.get(name) ?? { name };
-    const columns = { ...labelColumns(file.label), file: storedPath(store, file.path) };
+    const columns = { ...this.#labelled(file.label), file: storedPath(store, file.path) };
     // A body made anew keeps its documents, but not one that says it is of other bytes.
-    const isUnchanged = this.#now && isSame(this.#now.body, body) && this.#now.row.sha256 === file.sha256;
+    const isSound = this.befores.length < 2 && this.#now?.row.status === "completed";
+    const isUnchanged = isSound && this.#now && isSame(this.#now.body, body) && this.#now.row.sha256 === file.sha256;
     if (this.#now && isUnchanged) return this.#relabelTo(this.#now, columns);
     const row: Version["row"] = {
       ...columns,
@@ -734,7 +739,7 @@ class DraftedItem {
   /** Returns false if there is nothing to relabel. */
   relabel(label: Label): boolean {
     if (!this.#now) return false;
-    this.#relabelTo(this.#now, { ...labelColumns(label), file: movedFile(this.#now.row, label.path) });
+    this.#relabelTo(this.#now, { ...this.#labelled(label), file: movedFile(this.#now.row, label.path) });
     return true;
   }
 
@@ -743,6 +748,11 @@ class DraftedItem {
     this.#now = undefined;
     this.#changed = true;
     this.#mayReturn = mayReturn;
+  }
+
+  #labelled({ name, path, url, fileType, modifiedAt, attributes }: Label): LabelColumns {
+    const known = url || (this.#now?.row.url ?? "");
+    return { name, path, url: known, fileType, modifiedAt, attributes: JSON.stringify(attributes) };
   }
 
   /** A new label makes a new row with the same file id, so that earlier generations keep the old one. */
@@ -766,10 +776,6 @@ function isSame(a: Version["body"], b: Version["body"]): boolean {
 
 type LabelColumns = Pick<DocumentRow, "name" | "path" | "url" | "fileType" | "modifiedAt" | "attributes">;
 type LabelAndFile = LabelColumns & Pick<DocumentRow, "file">;
-
-function labelColumns({ name, path, url, fileType, modifiedAt, attributes }: DocumentFile["label"]): LabelColumns {
-  return { name, path, url, fileType, modifiedAt, attributes: JSON.stringify(attributes) };
-}
 
 /** Returns the path of the bytes after a move. The mirror has the layout of the source, so only the end of the path changes. */
 function movedFile(current: Pick<DocumentRow, "file" | "path">, path: string): string {

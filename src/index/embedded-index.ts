@@ -194,7 +194,7 @@ export class EmbeddedIndex implements Index {
   ): Promise<IndexedRef[]> {
     const source = sourceKey(this.#options.domain, sourceId);
     return (await this.#options.store()).db.read(async (sql) => {
-      // Of a draft that is not open any more, the newest generation has what it brought.
+      // If the draft is not open any more, the newest generation has its content.
       const draft = generationId === undefined ? undefined : await draftCalled(sql, generationId);
       const rows =
         draft === undefined

@@ -1,5 +1,6 @@
 import type { ItemId, SourceId } from "../contracts/ids.ts";
 import type { CopyOfDocument, ErasedDocuments, ItemTraces } from "../contracts/search-index.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { isListed, listOf, type Sql } from "../lib/sql/sql.ts";
 import type { DocumentRow, SourceKey } from "./documents.ts";
 import { keptGenerations, visibleAt } from "./generations.ts";
@@ -23,8 +24,8 @@ export async function eraseItems(
   const rows = await rowsOf(store.db, source, items);
   const generations = await shownBy(store.db, source, items);
   if (dryRun) return { documents: rows.length, generations };
-  for (let at = 0; at < rows.length; at += DOCUMENTS_AT_ONCE) {
-    await writeLocked(store.db, (sql) => eraseRows(sql, store, rows.slice(at, at + DOCUMENTS_AT_ONCE)));
+  for (const slice of slicesOf(rows, DOCUMENTS_AT_ONCE)) {
+    await writeLocked(store.db, (sql) => eraseRows(sql, store, slice));
   }
   await writeLocked(store.db, (sql) => releaseItems(sql, source, items));
   await dropLooseBodies(store);
@@ -108,19 +109,22 @@ export async function* itemsWithText(
   domainId: string,
   text: string,
 ): AsyncGenerator<readonly { readonly sourceId: SourceId; readonly itemId: ItemId }[], void> {
-  // SQLite folds only ASCII letters.
+  // SQLite folds only ASCII letters, so it gets the others as people write them.
+  const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase();
+  const written = [text, text.toLowerCase(), text.toUpperCase(), text.replaceAll(/\p{L}+/gu, capital)];
+  const spellings = sql.dialect === "sqlite" ? [...new Set(written)] : [text];
+  const find = sql.dialect === "sqlite" ? "instr(lower(@), lower($))" : "position(lower($) in lower(@))";
   const has = (column: string): string =>
-    sql.dialect === "sqlite"
-      ? `(instr(${column}, $2) > 0 OR instr(lower(${column}), lower($2)) > 0)`
-      : `position(lower($2) in lower(${column})) > 0`;
+    `(${spellings.map((_, at) => `${find.replace("@", column).replace("$", `$${at + 3}`)} > 0`).join(" OR ")})`;
   for (let after = 0; ; ) {
     const page = await sql.all<{ id: number; sourceId: SourceId; itemId: ItemId }>(
       `SELECT d.id, d.source_id AS "sourceId", d.item_id AS "itemId" FROM documents d
-       WHERE d.domain_id = $1 AND d.id > $3 AND (${has("d.name")} OR ${has("d.path")}
+       WHERE d.domain_id = $1 AND d.id > $2 AND (${has("d.name")} OR ${has("d.path")}
+         OR EXISTS (SELECT 1 FROM bodies b WHERE b.id = d.body_id AND ${has("b.title")})
          OR EXISTS (SELECT 1 FROM sections s WHERE s.body_id = d.body_id AND (${has("s.content")} OR ${has("s.heading")}))
          OR EXISTS (SELECT 1 FROM chunks c WHERE c.body_id = d.body_id AND ${has("c.text")}))
        ORDER BY d.id LIMIT ${MENTIONS_AT_ONCE}`,
-      [domainId, text, after],
+      [domainId, after, ...spellings],
     );
     if (page.length > 0) yield page.map(({ sourceId, itemId }) => ({ sourceId, itemId }));
     if (page.length < MENTIONS_AT_ONCE) return;

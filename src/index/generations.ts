@@ -133,8 +133,13 @@ export async function countReplaced(sql: Sql, draft: number): Promise<number> {
 /** Returns how many documents an open draft brings, or takes away without another instead; 0 if it is not open any more. */
 export async function countDraft(sql: Sql, generationId: string): Promise<number> {
   const id = await draftCalled(sql, generationId);
-  const draft = id === undefined ? undefined : await findDraft(sql, id);
-  return id === undefined || !draft ? 0 : draft.added + draft.removed - (await countReplaced(sql, id));
+  if (id === undefined) return 0;
+  // The rows themselves: some may be erased since the draft counted them.
+  const row = await sql.get<{ n: number }>(
+    "SELECT (SELECT count(*) FROM documents WHERE born = $1) + (SELECT count(*) FROM documents WHERE died = $1) AS n",
+    [id],
+  );
+  return Number(row?.n ?? 0) - (await countReplaced(sql, id));
 }
 
 /** Returns the id of an open draft; undefined if it is not open any more. */

@@ -1,6 +1,6 @@
 /** How far into a line markers are looked for. Lines of many megabytes exist; nothing below reads them twice. */
 const PREFIX_LENGTH = 200;
-/** Of a table with so many columns that nobody can read it. */
+/** Longer rules come from tables with too many columns to read. */
 const MAX_RULE_LENGTH = 20_000;
 
 export interface Fence {

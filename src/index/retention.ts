@@ -1,6 +1,7 @@
 import { setImmediate as nextRound } from "node:timers/promises";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Reclaimed } from "../contracts/search-index.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { isListed, listOf, type Sql, type SqlDatabase, type Values } from "../lib/sql/sql.ts";
 import {
   abandonStaleBodies,
@@ -237,9 +238,9 @@ export async function moveBrought(
   let moved = 0;
   for (const [sourceId, items] of unreadable) {
     const all = [...items];
-    for (let at = 0; at < all.length; at += SLICE_HELD) {
+    for (const slice of slicesOf(all, SLICE_HELD)) {
       const some = `d.source_id = $3 AND ${isListed(store.db, "d.item_id", "$4", "text")}`;
-      moved += await move("died", some, [sourceId, listOf(all.slice(at, at + SLICE_HELD))]);
+      moved += await move("died", some, [sourceId, listOf(slice)]);
     }
   }
   const replaces = `EXISTS (SELECT 1 FROM documents o WHERE ${ofItem("o")} AND +o.died = $2)`;
@@ -512,8 +513,8 @@ async function inItemSlices(
   work: (sql: Sql, some: readonly ItemId[]) => Promise<ItemId[]>,
 ): Promise<ItemId[]> {
   const results: ItemId[] = [];
-  for (let at = 0; at < items.length; at += ITEMS_AT_ONCE) {
-    results.push(...(await writeLocked(store.db, (sql) => work(sql, items.slice(at, at + ITEMS_AT_ONCE)))));
+  for (const slice of slicesOf(items, ITEMS_AT_ONCE)) {
+    results.push(...(await writeLocked(store.db, (sql) => work(sql, slice))));
     await nextRound();
   }
   if (items.length === 0) return results;

@@ -10,7 +10,7 @@ export const FINER: Readonly<Record<Grain, Grain | undefined>> = {
   characters: undefined,
 };
 
-/** Of Latin, Arabic, Urdu, Hindi, Armenian, Burmese, Ethiopic and Khmer text. */
+/** In Latin, Arabic, Urdu, Hindi, Armenian, Burmese, Ethiopic and Khmer text. */
 const ENDS_SENTENCE = new Set([".", "!", "?", "…", "؟", "۔", "।", "॥", "։", "။", "።", "។"]);
 const ENDS_WIDE_SENTENCE = new Set(["。", "！", "？", "｡"]);
 const CLOSES = new Set(['"', "'", ")", "]", "»", "”", "’", "」", "』", "）", "〉", "》", "*", "_"]);

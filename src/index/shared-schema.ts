@@ -31,7 +31,7 @@ CREATE INDEX kept_documents_body ON kept_documents (body_id);
 `;
 }
 
-/** Of each vector, as checksumOf makes it; NULL for those of earlier releases. Added to tables that may be there already. */
+/** Adds the checksum of each vector, as checksumOf makes it; NULL for vectors of earlier releases. */
 export function checksumColumn(integer: string): string {
   return `
 ALTER TABLE vectors ADD COLUMN checksum ${integer};

@@ -83,7 +83,7 @@ export interface TextIndex {
 export interface ChunkVector {
   readonly chunkId: number;
   readonly bodyId: number;
-  /** Of length 1, or 0 for text without any feature. */
+  /** Its length is 1, or 0 for a text without features. */
   readonly vector: Float32Array;
 }
 

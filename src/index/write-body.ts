@@ -1,4 +1,5 @@
 import type { Extractor } from "../contracts/document.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import type { Sql } from "../lib/sql/sql.ts";
 import {
   abandonBodies,
@@ -132,10 +133,6 @@ async function writeSlice(
 /** If this fails, cleanup finds the bodies stale later. */
 export async function abandon(store: Pick<Store, "db">, ids: readonly number[]): Promise<void> {
   if (ids.length > 0) await writeLocked(store.db, (sql) => abandonBodies(sql, ids)).catch(() => undefined);
-}
-
-function* slicesOf<T>(all: readonly T[], size: number): Generator<readonly T[]> {
-  for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size);
 }
 
 /** Passages per call of the embedder. Yields to the event loop in between. */

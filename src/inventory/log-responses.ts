@@ -1,6 +1,6 @@
 import { ownerOf } from "../contracts/access.ts";
 import type { Wire } from "../contracts/backend.ts";
-import { isJsonObject } from "../lib/json-object.ts";
+import { isJsonObject, parseJson } from "../lib/json-object.ts";
 import { parseSseEvents } from "../lib/sse.ts";
 import type { LoggedResponse, ResponseLog } from "./response-log.ts";
 
@@ -114,12 +114,12 @@ function outermost(): (piece: string) => string {
 function findInEvents(text: string): LoggedResponse | null | undefined {
   const [first] = parseSseEvents(text);
   if (!first) return undefined;
-  const event = parse(first.data);
+  const event = parseJson(first.data);
   return isJsonObject(event) ? toEntry(event["response"] ?? event) : null;
 }
 
 function findInJson(text: string, over: boolean): LoggedResponse | null | undefined {
-  return over ? toEntry(parse(text)) : undefined;
+  return over ? toEntry(parseJson(text)) : undefined;
 }
 
 /** null if it is no response, or one that the backend does not store. */
@@ -131,14 +131,6 @@ function toEntry(value: unknown): LoggedResponse | null {
   const entry = { id, created_at: Number(created_at ?? 0), model: String(model ?? "") };
   if (typeof object === "string" && CONVERSATIONS.has(object)) return { ...entry, model: "", kind: "conversation" };
   return object === "response" ? entry : null;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function decode(id: string): string {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
 import { fileStamp } from "../lib/file-system.ts";
-import { isJsonObject } from "../lib/json-object.ts";
+import { parseJsonObject } from "../lib/json-object.ts";
 
 /** A model response or a conversation. */
 export interface LoggedResponse {
@@ -125,14 +125,8 @@ function apply(entries: Entries, line: Line): Entries {
 
 /** undefined for a line that a crash cut short. */
 function parseLine(text: string): Line | undefined {
-  let value: unknown;
-  try {
-    value = text === "" ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(value) || typeof value["id"] !== "string") return undefined;
-  const { id, created_at, model, deleted, owner, kind } = value;
+  const { id, created_at, model, deleted, owner, kind } = parseJsonObject(text) ?? {};
+  if (typeof id !== "string") return undefined;
   if (deleted === true) return { id, deleted };
   return {
     id,

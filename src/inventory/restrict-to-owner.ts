@@ -1,6 +1,6 @@
 import { type Asker, askerOf, maySee, mayWrite, NOT_YOURS_TO_ORDER } from "../contracts/access.ts";
 import type { Wire } from "../contracts/backend.ts";
-import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../lib/json-object.ts";
 import type { LoggedResponse, ResponseLog } from "./response-log.ts";
 
 /** Large enough for a question with pictures. */
@@ -156,13 +156,8 @@ async function readFields(request: Request): Promise<JsonObject> {
     parts.push(part);
   }
   const text = Buffer.concat(parts).toString("utf8");
-  let value: unknown;
-  try {
-    value = text.trim() === "" ? {} : JSON.parse(text);
-  } catch {
-    value = undefined;
-  }
-  if (!isJsonObject(value)) throw new Refusal(400, "We could not parse the JSON body of your request.");
+  const value = text.trim() === "" ? {} : parseJsonObject(text);
+  if (!value) throw new Refusal(400, "We could not parse the JSON body of your request.");
   return value;
 }
 

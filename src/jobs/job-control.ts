@@ -5,6 +5,7 @@ import type { JobId } from "../contracts/ids.ts";
 import type { ControlAction, JobRecord } from "../contracts/job.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
+import { capital } from "../lib/text.ts";
 import { nowUtcMicros, sleep, toFileStamp } from "../lib/time.ts";
 import {
   encodeEnd,
@@ -42,7 +43,7 @@ export async function requestControl(
     await rm(path, { force: true });
     if (!hasFollowed(now, action)) checkAllowed(now, action);
   }
-  const message = `${action[0]?.toUpperCase()}${action.slice(1)} requested for job '${jobId}'.`;
+  const message = `${capital(action)} requested for job '${jobId}'.`;
   return now.stalled ? `${message} It sends no heartbeat; cancel it with force=true to end it now.` : message;
 }
 

@@ -4,6 +4,7 @@ import { NotFoundError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import { type ControlAction, JOB_STATES, type JobRecord, type JobState, type Result } from "../contracts/job.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import { parseJsonObject } from "../lib/json-object.ts";
 import { isProcessGone, type ProcessIdentity } from "../lib/process-identity.ts";
 import { encodeSseEvent, parseSseEvents, type SseEvent } from "../lib/sse.ts";
 import { logLine } from "../lib/text.ts";
@@ -391,7 +392,7 @@ export function encodeEnd(eventId: number, facts: JobFacts): string {
 
 /** Decodes a `start_json` or `end_json` as far as possible; undefined if it is no JSON object. */
 function decodeFacts(event: SseEvent): Partial<JobFacts> | undefined {
-  const json = parseObject(event.data);
+  const json = parseJsonObject(event.data);
   if (!json) return undefined;
   return {
     endpoint: text(json["endpoint"]),
@@ -418,17 +419,6 @@ function decodeProcess(json: Record<string, unknown>): ProcessIdentity | null {
   const { pid, host, birth } = json;
   if (typeof pid !== "number" || !Number.isInteger(pid) || pid <= 0 || typeof host !== "string") return null;
   return { pid, host, birth: text(birth) };
-}
-
-function parseObject(json: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function text(value: unknown): string {

@@ -215,7 +215,7 @@ export async function rowsByFile(
   return new Map((await rowsWhere(sql, source, "file_id", fileIds)).map((row) => [keyOf(row), row]));
 }
 
-/** Of each list of ids, the newest last. */
+/** Reads the rows of each list of ids, newest last. */
 async function rowsWhere(
   sql: Sql,
   source: number,

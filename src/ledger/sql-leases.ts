@@ -35,7 +35,7 @@ export function createLeases(databases: LedgerDatabases): Leases {
         if (!db) throw gone(`The ledger of domain '${domainId}'`);
         const holder = await findHolder(db, domainId, name);
         if (!holder || holder.is_over === 1 || left.has(holder.nonce) || isProcessGone(holder)) {
-          // Of several that found the same holder, or none, the first to write gets it.
+          // If several processes found the same holder, or none, the first to write gets the lease.
           const taken = await db.run(
             `INSERT INTO lease (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, ${nowMs(db)} + $8)
              ON CONFLICT (domain_id, name) DO UPDATE SET owner = excluded.owner, nonce = excluded.nonce, host = excluded.host,

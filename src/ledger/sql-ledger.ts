@@ -1,6 +1,7 @@
 import { ConflictError } from "../contracts/errors.ts";
 import type { ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
 import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingCheckpoint } from "../contracts/ledger.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import {
   isListed,
   listOf,
@@ -489,8 +490,7 @@ export class SqlLedger implements Ledger {
   async #select(sql: Sql, items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, EntryRow>> {
     const text = `${SELECT_ENTRIES} AND ${isListed(sql, "i.item_id", "$3", "text")}`;
     const found = new Map<ItemId, EntryRow>();
-    for (let from = 0; from < items.length; from += PAGE) {
-      const page = items.slice(from, from + PAGE);
+    for (const page of slicesOf(items, PAGE)) {
       for (const row of await this.#selectRange(sql, page)) found.set(row.item_id, row);
       const others = page.filter((item) => !found.has(item));
       for (const list of listsOf(others)) {

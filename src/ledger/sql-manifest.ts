@@ -11,6 +11,7 @@ import type {
   ScanRecord,
   TrackedFile,
 } from "../contracts/manifest.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { isListed, listOf, listsOf, readPages, replacing, type Sql, type SqlValue } from "../lib/sql/sql.ts";
 import { folderOf, nameOf } from "../lib/tree-path.ts";
 import { ITEM_INTO, numbersOf, seenValues } from "./entry-rows.ts";
@@ -415,8 +416,8 @@ export class SqlManifest implements Manifest {
     const dropped: ItemId[] = [];
     const entries: ManifestEntry[] = [];
     for (const [docId, entry] of this.#writing) entry ? entries.push(entry) : dropped.push(docId);
-    for (let from = 0; from < entries.length; from += PAGE) {
-      await writeEntries(sql, source_no, rev, entries.slice(from, from + PAGE));
+    for (const slice of slicesOf(entries, PAGE)) {
+      await writeEntries(sql, source_no, rev, slice);
     }
     for (const list of listsOf(dropped)) {
       const numbers = `SELECT item_no FROM item WHERE source_no = $1 AND ${isListed(sql, "item_id", "$2", "text")}`;
@@ -497,8 +498,8 @@ export class SqlManifest implements Manifest {
     const text = `${select} FROM ${list} CROSS JOIN tracked t JOIN item i ON i.item_no = t.item_no
       WHERE t.source_no = $1 AND t.${a} = ${first} AND t.${b} = ${second} AND ${condition}`;
     const rows: Row[] = [];
-    for (let from = 0; from < pairs.length; from += PAGE) {
-      const json = JSON.stringify(pairs.slice(from, from + PAGE).map((pair) => JSON.parse(listOf(pair)) as unknown));
+    for (const slice of slicesOf(pairs, PAGE)) {
+      const json = JSON.stringify(slice.map((pair) => JSON.parse(listOf(pair)) as unknown));
       rows.push(...(await this.#all<Row>(text, [json])));
     }
     return rows;
@@ -716,7 +717,7 @@ function toListed([, docId, folder, name, size, modifiedAt, contentHash]: Active
   return { docId, path: pathOf(folder, name), size, modifiedAt, contentHash };
 }
 
-/** Of the cells that SELECT selects. */
+/** Takes the cells in the order of SELECT. */
 function toRow(cells: readonly SqlValue[]): TrackedRow {
   return {
     item_no: cells[0] as number,

@@ -6,6 +6,7 @@ import type { Ledger, LedgerSource } from "../contracts/ledger.ts";
 import { type EarlierMembers, MEMBERS_OF, type Member, type MemberKey, type Members } from "../contracts/members.ts";
 import { namesIn } from "../lib/file-system.ts";
 import { openOnce } from "../lib/once.ts";
+import { slicesOf } from "../lib/slices-of.ts";
 import { isListed, listOf, listsOf, replacing, type Sql, type SqlDatabase, type Values } from "../lib/sql/sql.ts";
 import type { LedgerDatabases } from "./ledger-databases.ts";
 import { migrateMembers } from "./migrate/migrate-earlier-files.ts";
@@ -51,8 +52,8 @@ export function createMembers({ databases, crawlerFolder, earlier }: MembersOpti
       if (!isThere(domainId)) continue;
       const db = await databases.open(domainId);
       const unique = [...new Map(group.map((key) => [placeOf(key), key])).values()];
-      for (let from = 0; from < unique.length; from += ROWS_AT_ONCE) {
-        await db.write((sql) => changeSome(sql, unique.slice(from, from + ROWS_AT_ONCE), make));
+      for (const slice of slicesOf(unique, ROWS_AT_ONCE)) {
+        await db.write((sql) => changeSome(sql, slice, make));
       }
     }
   };

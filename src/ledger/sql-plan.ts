@@ -1,3 +1,4 @@
+import { isSameSource, type SourceRef } from "../contracts/domain.ts";
 import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type {
   Plan,
@@ -442,7 +443,7 @@ interface PlanPart {
   readonly source_id: SourceId;
 }
 
-function sourceOf({ kind, source_id }: Omit<PlanPart, "plan_no">): Pick<PlannedSource, "sourceType" | "sourceId"> {
+function sourceOf({ kind, source_id }: Omit<PlanPart, "plan_no">): SourceRef {
   return { sourceType: kind, sourceId: source_id };
 }
 
@@ -471,7 +472,7 @@ function gather(rows: readonly HeadRow[]): StoredPlan[] {
 /** The items of one change and source: each is read by an index, in its order, so that a page of many items is cheap. */
 interface Segment {
   readonly change: PlannedItem["change"];
-  readonly source: Pick<PlannedSource, "sourceType" | "sourceId">;
+  readonly source: SourceRef;
   readonly where: string;
   readonly values: readonly SqlValue[];
   readonly count: number;
@@ -485,7 +486,7 @@ async function segmentsOf(
   counted: string,
 ): Promise<readonly Segment[]> {
   const wanted = parts
-    .filter(({ kind, source_id }) => !source || (source.sourceType === kind && source.sourceId === source_id))
+    .filter(({ kind, source_id }) => !source || isSameSource(source, { sourceType: kind, sourceId: source_id }))
     .sort((a, b) => compareText(`${a.source_id} ${a.kind}`, `${b.source_id} ${b.kind}`));
   const segments: Segment[] = [];
   for (const { plan_no, ...own } of wanted) {

@@ -15,7 +15,7 @@ const MAX_CAUSES = 4;
 /** An error for another thread or process: a structured clone would lose its class. */
 export interface PackedError {
   readonly kind: keyof typeof KINDS | "DamagedError" | "Error";
-  /** Of a DamagedError, the problem alone. */
+  /** The message; for a DamagedError only the problem. */
   readonly message: string;
   readonly remedy?: string;
   readonly stack?: string | undefined;

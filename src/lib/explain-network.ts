@@ -28,6 +28,12 @@ const REASONS: Readonly<Record<string, string>> = {
 
 const CERTIFICATE = /^(CERT_|ERR_TLS_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_)/;
 
+/** Returns the code of a system or network error, "" if it has none; if several addresses of a host were tried, that of the first. */
+export function errorCode(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return errorCode(error.errors[0]);
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
 /** Returns why there was no response, for people, by error code; undefined for codes of services. */
 export function explainNetwork(code: string): string | undefined {
   if (Object.hasOwn(REASONS, code)) return REASONS[code];

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import type { Lease, LeaseOptions } from "../contracts/lease.ts";
 import { isErrno } from "./atomic-file.ts";
 import { createKeyedMutex } from "./concurrency.ts";
+import { parseJsonObject } from "./json-object.ts";
 import { claimNumber, highestClaim } from "./numbered-claim.ts";
 import { isProcessGone, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 import { sleep } from "./time.ts";
@@ -89,11 +90,7 @@ async function readHolder(file: string, staleMs: number): Promise<{ readonly own
 }
 
 function parseHolder(text: string): (ProcessIdentity & { readonly owner: string }) | undefined {
-  try {
-    const { owner, pid, host, birth } = JSON.parse(text) as Record<string, unknown>;
-    if (typeof owner !== "string" || typeof pid !== "number") return undefined;
-    return { owner, pid, host: String(host), birth: String(birth) };
-  } catch {
-    return undefined;
-  }
+  const { owner, pid, host, birth } = parseJsonObject(text) ?? {};
+  if (typeof owner !== "string" || typeof pid !== "number") return undefined;
+  return { owner, pid, host: String(host), birth: String(birth) };
 }

@@ -56,3 +56,14 @@ export async function removeEmptyFolders(from: string, top: string): Promise<voi
     if (!isEmpty) return;
   }
 }
+
+/** Returns the names of the subfolders; none if the folder does not exist. */
+export async function foldersIn(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return [];
+    throw error;
+  }
+}

@@ -9,7 +9,7 @@ const PIECE_BYTES = 256 * 1024;
 export async function hashFile(path: string): Promise<string> {
   await yieldIfDue();
   const small = readSmallFile(path);
-  if (small) return hashOf("sha256", small, "hex");
+  if (small) return sha256Of(small);
   const hash = createHash("sha256");
   const file = await open(path);
   try {
@@ -24,9 +24,14 @@ export async function hashFile(path: string): Promise<string> {
   }
 }
 
+/** Returns the SHA-256 of the content, 64 lower-case hex digits. */
+export function sha256Of(content: Uint8Array | string): string {
+  return hashOf("sha256", content, "hex");
+}
+
 /** Returns `sha256:…`, in hexadecimal. */
 export function contentDigest(content: Uint8Array | string): string {
-  return `sha256:${hashOf("sha256", content, "hex")}`;
+  return `sha256:${sha256Of(content)}`;
 }
 
 /** The same for a text, ignoring how white space breaks it. */

@@ -334,7 +334,7 @@ param progress script search select source style svg template textarea track vid
 );
 const NOISE_ROLES = new Set(["navigation", "banner", "contentinfo", "search", "menu", "menubar", "dialog"]);
 
-/** What nobody reads, or what every page of a site repeats: not content. */
+/** Not content: invisible, or repeated on every page of a site. */
 export function isNoise(element: HtmlElement): boolean {
   const { tag, attributes } = element;
   if (NOISE_TAGS.has(tag)) return true;

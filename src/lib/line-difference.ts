@@ -26,7 +26,7 @@ export function lineDifference(before: string, after: string): readonly Hunk[] {
   let tail = 0;
   const room = Math.min(from.length, to.length) - head;
   while (tail < room && from[from.length - 1 - tail] === to[to.length - 1 - tail]) tail += 1;
-  // Of the common beginning and end, only the context lines are needed.
+  // The common beginning and end are cut down to the context lines.
   const first = Math.max(0, head - CONTEXT);
   const isShort = from.length + to.length - 2 * (head + tail) <= MAX_LINES;
   const limits = { context: CONTEXT, maxEditLength: MAX_EDITS };

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { isErrno } from "./atomic-file.ts";
+import { logLine } from "./text.ts";
 
 const PIECE_BYTES = 1024 * 1024;
 const MASK = 0x2a;
@@ -14,7 +15,7 @@ export class WordFinder {
   constructor(words: Iterable<string>, { within = false }: { readonly within?: boolean } = {}) {
     this.#within = within;
     const spellings = new Set([...words].filter((word) => word !== "").flatMap(spellingsOf));
-    // Of two that begin at the same byte the longer one is found.
+    // Longest first: if two begin at the same byte, the longer one is found.
     this.#needles = [...spellings].map((text) => Buffer.from(text)).sort((a, b) => b.length - a.length);
     this.#longest = this.#needles[0]?.length ?? 0;
   }
@@ -69,10 +70,10 @@ function isLetter(byte: number | undefined): boolean {
   return byte >= 0x80 || (byte >= 48 && byte <= 57) || (byte >= 65 && byte <= 90) || (byte >= 97 && byte <= 122);
 }
 
-/** As it is, in JSON, in JSON within JSON, percent-encoded in both ways, and with backslashes, as map files have paths. */
+/** As it is, as logs have it, in JSON, in JSON within JSON, percent-encoded in both ways, and with backslashes, as map files have paths. */
 function spellingsOf(word: string): string[] {
   const encode = (text: string): string => JSON.stringify(text).slice(1, -1);
-  const plain = [word, word.replaceAll("/", "\\")];
+  const plain = [word, word.replaceAll("/", "\\")].flatMap((text) => [text, logLine(text)]);
   const inAddresses = [encodeURI(word.toWellFormed()), encodeURIComponent(word.toWellFormed())];
   const forms = new URLSearchParams({ x: word }).toString().slice(2);
   return [...plain, ...plain.map(encode), ...plain.map((text) => encode(encode(text))), ...inAddresses, forms];

@@ -5,6 +5,16 @@ export function plural(count: number, noun: string, nouns = `${noun}s`): string 
   return `${count} ${count === 1 ? noun : nouns}`;
 }
 
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Begins with a capital and ends with a full stop, unless it ends a sentence already. */
+export function asSentence(text: string): string {
+  const begun = capital(text);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}
+
 /** Returns 1.5 MB. */
 export function sayBytes(bytes: number): string {
   if (bytes < 1024) return `${bytes} bytes`;
@@ -18,6 +28,11 @@ export function trimEnd(text: string, characters: string): string {
   let end = text.length;
   while (end > 0 && characters.includes(text[end - 1] ?? "")) end -= 1;
   return text.slice(0, end);
+}
+
+/** A stream of bytes that are in memory. */
+export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  yield bytes;
 }
 
 /** Passes the bytes on; throws if there are more than `maxBytes`, whatever the declared size. */

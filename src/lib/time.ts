@@ -12,8 +12,8 @@ export function msToUtcMicros(timeMs: number): string {
   return `${date.toISOString().slice(0, -1)}${String(micros).padStart(3, "0")}Z`;
 }
 
-/** Parses a header such as `Last-Modified`; "" if it is no time. */
-export function httpDateToUtc(text: string): string {
+/** Parses a time of any format, as in `Last-Modified`; "" if it is none. */
+export function toInstant(text: string): string {
   const date = new Date(text);
   return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);
 }

@@ -8,7 +8,7 @@ import { isExpired } from "./lineage/manifest-entry.ts";
  * erases documents and deletes domains, and a successor replaces what was before it.
  */
 
-/** What is removed, and what is not although nobody needs it. */
+/** What is removed, and what stays although it may go. */
 export interface Removals<T> {
   readonly go: readonly T[];
   readonly stay: readonly T[];
@@ -43,7 +43,7 @@ export function leave<T>(
 interface Wait {
   readonly retention: { readonly graceRuns: number; readonly graceMs: number; readonly deletedMs: number };
   readonly now: Date;
-  /** Whether nobody holds it. */
+  /** Whether it has no hold. */
   readonly isFree: (entry: Pick<ManifestEntry, "docId">) => boolean;
 }
 

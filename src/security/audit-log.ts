@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ROLES } from "../contracts/access.ts";
 import type { AuditEntry, AuditLog, AuditRow } from "../contracts/audit.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { isJsonObject } from "../lib/json-object.ts";
+import { isJsonObject, parseJsonObject } from "../lib/json-object.ts";
 import { linesFromEnd } from "../lib/lines-from-end.ts";
 import { secretIn } from "../lib/secret-parameters.ts";
 import { nowUtcMicros } from "../lib/time.ts";
@@ -149,13 +149,8 @@ function formatAuditLine({ id, phase, at, who, from, action, what, ok, error }: 
 
 /** Returns undefined for a line that was torn by a crash or not written by lockstep. */
 function parseAuditLine(text: string): AuditLine | undefined {
-  let line: unknown;
-  try {
-    line = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(line) || !isJsonObject(line["who"])) return undefined;
+  const line = parseJsonObject(text);
+  if (!isJsonObject(line?.["who"])) return undefined;
   const { id, utc, who, from, action, what, ok, error } = line;
   const phase = PHASES.find((one) => one === line["phase"]);
   const role = ROLES.find((one) => one === who["role"]);

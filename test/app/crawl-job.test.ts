@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import { DOMAIN, World } from "../engine/world.ts";
 
-test("two first crawls at once fill one vector store, and each is a job of its own", async () => {
+test("two first crawls at once fill one vector store, and each is a job of its own", async (t) => {
   const world = await World.open();
-  after(() => world.close());
+  t.after(() => world.close());
   await world.change("add", { path: "a.txt", text: "The axolotl budget is 12 euros." });
   const crawls = await Promise.all([world.crawl(), world.crawl()]);
 
@@ -29,9 +29,9 @@ test("two first crawls at once fill one vector store, and each is a job of its o
   ]);
 });
 
-test("a crawl with a problem ends not ok, and says which", async () => {
+test("a crawl with a problem ends not ok, and says which", async (t) => {
   const world = await World.open({ source: { sharepoint_url_part: "/Nowhere" } });
-  after(() => world.close());
+  t.after(() => world.close());
   const { job, result } = await world.crawl({ dryRun: true });
   assert.deepEqual([job.state, job.dryRun, job.result?.ok], ["completed", true, false]);
   assert.equal(job.result?.error, result.problems.join(" "));

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
-import { checkCertificate } from "../../src/engine/certificate.ts";
+import { checkCertificate } from "../../src/engine/verify/certificate.ts";
 import { type RunningServer, serveHttp } from "../../src/http/serve-http.ts";
 import { FOLDERS, FolderStage } from "../engine/folder-stage.ts";
 import { openBrowser } from "./open-browser.ts";

@@ -124,7 +124,7 @@ describe("the dashboard in a browser", () => {
     const visited = await stage.visit("/");
     const { page } = visited;
     await page.getByText("HTTP interface", { exact: true }).last().click();
-    const link = page.getByRole("region", { name: "Endpoints" }).getByRole("link", { name: "/v2/crawler/crawl" });
+    const link = page.getByRole("group", { name: "Endpoints" }).getByRole("link", { name: "/v2/crawler/crawl" });
     assert.equal(await link.getAttribute("href"), "/v2/crawler/crawl");
     await leave(visited);
   });
@@ -158,12 +158,12 @@ describe("the dashboard in a browser", () => {
     await leave(visited);
   });
 
-  it("takes a newcomer from a kind of source to the first question", async () => {
+  it("takes a newcomer from a kind of source to the first question", async (t) => {
     await stage.world.app.domains.remove(
       (await stage.world.app.domains.list()).domains[0]?.domainId ?? assert.fail("no domain"),
     );
     const folder = await mkdtemp(join(tmpdir(), "lockstep-first-"));
-    after(() => rm(folder, { recursive: true, force: true }));
+    t.after(() => rm(folder, { recursive: true, force: true }));
     const handbook = join(folder, "Staff handbook");
     await mkdir(handbook);
     await writeFile(join(handbook, "leave.md"), "# Leave\n\nEverybody has 28 days of leave.\n");

@@ -136,9 +136,9 @@ async function twoFreePorts(): Promise<[number, number]> {
   return [first ?? 0, second ?? 0];
 }
 
-test("crawl and query from the command line, plain lines in a pipe, settings from .env", async () => {
+test("crawl and query from the command line, plain lines in a pipe, settings from .env", async (t) => {
   const world = await World.open();
-  after(() => world.close());
+  t.after(() => world.close());
   await world.change("add", { path: "a.txt", text: "The axolotl budget is 12 euros." });
   await writeFile(
     join(folder, ".env"),

@@ -15,7 +15,7 @@ const world = await World.open();
 after(() => world.close());
 
 for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-  test(`${signal} to 'npm start' ends the server, and its crawl is cancelled`, { skip }, async () => {
+  test(`${signal} to 'npm start' ends the server, and its crawl is cancelled`, { skip }, async (t) => {
     await world.change("add", { path: `${signal}.txt`, text: "The quagga budget is 12 euros." });
     await world.fault({ url: "\\$value", times: "always" }, { delayMs: 600_000 });
     const [program, args] = NPM ? [process.execPath, [NPM, "start"]] : ["npm", ["start"]];
@@ -23,7 +23,7 @@ for (const signal of ["SIGTERM", "SIGKILL"] as const) {
       cwd: ROOT,
       env: { PATH: process.env["PATH"] ?? "", HOME: world.storage, ...world.settings },
     });
-    after(() => npm.kill("SIGKILL"));
+    t.after(() => npm.kill("SIGKILL"));
     let output = "";
     for (const stream of [npm.stdout, npm.stderr]) {
       stream.on("data", (bytes: Buffer) => {

@@ -14,7 +14,7 @@ const CLI = fileURLToPath(new URL("../../bin/lockstep.mjs", import.meta.url));
 const world = await World.open({ domain: { schedule: "0 2 * * *" } });
 after(() => world.close());
 
-test("a server that starts completes what was interrupted, and makes up for a crawl that was due", async () => {
+test("a server that starts completes what was interrupted, and makes up for a crawl that was due", async (t) => {
   await world.change("add", { path: "a.txt", text: "The axolotl budget is 12 euros." });
   await world.crawl();
   await world.app.close();
@@ -29,7 +29,7 @@ test("a server that starts completes what was interrupted, and makes up for a cr
 
   const env = { PATH: process.env["PATH"] ?? "", ...world.settings };
   const server = spawn(process.execPath, [CLI, "serve", "--port", "0"], { env });
-  after(() => server.kill("SIGKILL"));
+  t.after(() => server.kill("SIGKILL"));
   let output = "";
   for (const stream of [server.stdout, server.stderr]) {
     stream.on("data", (bytes: Buffer) => {

@@ -2,9 +2,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
 import { runCommand, startCommand } from "./run-command.ts";
 import { startCommands } from "./start-commands.ts";
@@ -59,10 +62,44 @@ test("it serves the page and a model of that domain, and says where", async () =
   }
 });
 
+test("a name with umlauts becomes a readable domain", async () => {
+  const place = join(folder, "Größen & Übersicht");
+  await mkdir(place);
+  await writeFile(join(place, "a.md"), "Size M is 38.\n");
+  const { out } = await runCommand(folder, ["try", place, "--once", "--port", "0"], {
+    PERSISTENT_STORAGE_PATH: join(folder, "umlauts"),
+  });
+  assert.match(out, /1 document can be found in domain GROSSEN_UBERSICHT\./);
+});
+
+test("interrupted while it crawls, it says that it goes on the next time, and fails as shells expect", async () => {
+  const site = createServer(() => child.kill("SIGINT")).listen(0, "127.0.0.1");
+  await once(site, "listening");
+  const { port } = site.address() as AddressInfo;
+  const child = startCommand(folder, ["try", `http://127.0.0.1:${port}/`, "--port", "0"], {
+    PERSISTENT_STORAGE_PATH: join(folder, "interrupted"),
+    WEB_ALLOW_PRIVATE_NETWORKS: "true",
+  });
+  const ended = once(child, "exit");
+  const out = await text(child.stdout);
+  assert.deepEqual(await ended, [130, null]);
+  assert.match(out, /The same command goes on from here/);
+  assert.doesNotMatch(out, /Nothing can be found/);
+  site.closeAllConnections();
+  site.close();
+});
+
 const wrong: readonly (readonly [name: string, args: readonly string[], sentence: RegExp])[] = [
   ["a folder that is not there", ["try", join(folder, "nope")], /There is no folder '.*nope'\./],
   ["a file", ["try", join(notes, "leave.md")], /is a file\. Name the folder that it is in/],
   ["an address that is none", ["try", "http://"], /'http:\/\/' is no web address/],
+  ["an address of another kind", ["try", "ftp://files.example.com/"], /'ftp:\/\/.*' is no web address/],
+  [
+    "an address without its scheme",
+    ["try", "docs.example.com/guide"],
+    /begins with its scheme: https:\/\/docs\.example/,
+  ],
+  ["an empty name", ["try", ""], /Name a folder or a web address/],
   ["a port that is none", ["try", notes, "--port", "x"], /PORT/],
   ["an unknown action", ["domains", "frob"], /no 'domains frob'\. Accepted: list, show, create, edit, delete\./],
   ["no domain", ["domains", "create"], /Say which domain: lockstep domains create DOMAIN/],

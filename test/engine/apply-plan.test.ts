@@ -174,6 +174,8 @@ describe("a plan file", () => {
     await writeFile(path, "precious");
     await assert.rejects(planFile(), /my\.plan\.jsonl' exists\. Name another file, or delete it\./);
     assert.equal(await readFile(path, "utf8"), "precious");
+    path = "";
+    await assert.rejects(planFile(), /Name the file that is to hold the plan/);
     path = join(stage.storage, "nowhere", "plan");
     await assert.rejects(planFile(), /there is no folder/);
     assert.deepEqual(await readdir(join(stage.storage, "jobs", "crawler")).then((names) => names.length), 1);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { PlacedFinding } from "../../src/engine/doctor.ts";
 import { openStage, type Stage } from "../stories/stage.ts";
 import { DOMAIN } from "./world.ts";
@@ -28,9 +28,9 @@ async function damage(stage: Stage, harm: (file: string) => void): Promise<strin
 }
 
 for (const [title, harm] of WAYS) {
-  test(`a ledger whose file was ${title} is named with its cure, and the cure works`, async () => {
+  test(`a ledger whose file was ${title} is named with its cure, and the cure works`, async (t) => {
     const stage = await openStage({});
-    after(() => stage.close());
+    t.after(() => stage.close());
     await stage.plant();
     const file = await damage(stage, harm);
 
@@ -60,9 +60,9 @@ for (const [title, harm] of WAYS) {
 }
 
 for (const [title, harm] of WAYS) {
-  test(`a domain whose ledger was ${title} can be deleted`, async () => {
+  test(`a domain whose ledger was ${title} can be deleted`, async (t) => {
     const stage = await openStage({});
-    after(() => stage.close());
+    t.after(() => stage.close());
     await stage.plant();
     await damage(stage, harm);
     const { apply } = await stage.world.app.planDeletion(DOMAIN, { withVectorStore: false });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { PlacedFinding } from "../../src/engine/doctor.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { openStage, type Stage } from "../stories/stage.ts";
@@ -24,9 +24,9 @@ async function damage(stage: Stage, harm: (file: string) => void): Promise<strin
 }
 
 for (const [title, harm] of WAYS) {
-  test(`a store whose file was ${title} is named with its cure by doctor, search and crawl, and the cure works`, async () => {
+  test(`a store whose file was ${title} is named with its cure by doctor, search and crawl, and the cure works`, async (t) => {
     const stage = await openStage({});
-    after(() => stage.close());
+    t.after(() => stage.close());
     await stage.plant();
     const file = await damage(stage, harm);
     const cure = /Stop lockstep, delete index\/vs_\w+\.sqlite with its -wal and -shm, start it again and crawl/;

@@ -1,9 +1,12 @@
 // Erasing one document: copies, holds, refusals, resuming after a kill, and what stays blocked.
 import assert from "node:assert/strict";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { eraseJob } from "../../src/app/erase-job.ts";
+import { crawlJob } from "../../src/app/jobs.ts";
+import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
+import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import type { EraseRequest, EraseResult } from "../../src/engine/erase/erase.ts";
 import { findMarker } from "./find-marker.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
@@ -26,7 +29,8 @@ async function erase(
 ): Promise<{ readonly ok: boolean; readonly error: string; readonly data: EraseResult }> {
   const request = { domainId: FOLDERS, copies: false, reason: "", by: "test", confirmDeletes: false, ...wishes };
   const { start, work } = await eraseJob(stage.app, request, { dryRun });
-  const { result } = await (await stage.app.runner.start({ endpoint: "test", ...start }, work)).done;
+  const endpoint = `erase ${JSON.stringify(wishes)}`;
+  const { result } = await (await stage.app.runner.start({ endpoint, ...start }, work)).done;
   assert.ok(result);
   return { ok: result.ok, error: result.error, data: result.data as EraseResult };
 }
@@ -52,6 +56,74 @@ test("a copy is named and stays; with copies it goes as well", async () => {
   const second = await erase({ itemId: copy?.item, copies: true });
   assert.equal(second.error, "");
   assert.deepEqual(await found(), []);
+});
+
+test("a name with line ends and escape sequences is erased from logs, too", async () => {
+  await stage.write(`hr/first\nline\u001b[31m ${MARKER}.txt`, "The lynx is shy.");
+  await stage.crawl();
+  assert.ok((await found()).some((place) => place.startsWith("jobs/")));
+  assert.equal((await erase({ search: MARKER })).error, "");
+  assert.deepEqual(await found(), []);
+});
+
+test("what only kept generations have of a source that was taken out is found by its text", async () => {
+  const root = join(stage.storage, "..", "second");
+  await mkdir(root);
+  await writeFile(join(root, "second.md"), "The quagga pension was seventy crowns.");
+  const second = { ...stage.config, sourceId: parseSourceId("second"), root };
+  for (const sources of [[stage.config, second], [stage.config]]) {
+    const domain = await stage.app.domains.get(FOLDERS);
+    await stage.app.domains.update({ ...domain, sources }, domain);
+    await stage.crawl({ scope: "all" });
+  }
+  assert.ok((await findMarker(stage.storage, "quagga")).length > 0);
+  const { error, data } = await erase({ search: "quagga" });
+  assert.deepEqual([error, data.items.length], ["", 1]);
+  assert.deepEqual(await findMarker(stage.storage, "quagga"), []);
+  assert.deepEqual(await findMarker(stage.storage, "second.md"), []);
+});
+
+test("a copy in another domain is not named by the log of a dry run of this one", async () => {
+  const root = join(stage.storage, "..", "other");
+  await mkdir(root);
+  await writeFile(join(root, "quagga.md"), `# Pay\n\n${SECRET}`);
+  const other = {
+    ...(await stage.app.domains.get(FOLDERS)),
+    domainId: parseDomainId("OTHER"),
+    vectorStoreId: "" as const,
+  };
+  const source = { ...stage.config, sourceId: parseSourceId("other"), root };
+  await stage.app.domains.create({ ...other, sources: [source] });
+  const { start, work } = crawlJob(stage.app, crawlRequest(other.domainId), { dryRun: false });
+  await (await stage.app.runner.start({ ...start, endpoint: "test" }, work)).done;
+  const { data } = await erase({ document: `hr/${MARKER}.md` }, true);
+  assert.deepEqual(
+    data.copies.map(({ path }) => path),
+    ["quagga.md"],
+  );
+  assert.equal((await erase({ domainId: other.domainId, document: "quagga.md" })).error, "");
+  assert.deepEqual(await findMarker(stage.storage, "quagga"), []);
+});
+
+test("a dry run that looks for a text leaves it in no log; titles are looked through, whatever their case", async () => {
+  await stage.write("hr/page.html", "<title>Ōkuninushi Quagga</title><p>The lynx is shy.</p>");
+  await stage.crawl();
+  const { error, data } = await erase({ search: "ōKUNINUSHI QUAGGA" }, true);
+  assert.deepEqual([error, data.items.map(({ path }) => path)], ["", ["hr/page.html"]]);
+  assert.match((await erase({ search: "no such text" })).error, /has no document with this text/);
+  assert.equal((await erase({ document: "hr/page.html" })).error, "");
+  assert.deepEqual(await findMarker(stage.storage, "quagga"), []);
+});
+
+test("words that an answer must have leave the audit log with their question", async () => {
+  const about = { document: `hr/${MARKER}.md`, sourceId: "", words: ["ab", "quagga crowns"] } as const;
+  await stage.app.questions.add(FOLDERS, { ...about, question: "What is the pay?" });
+  const who = { kind: "terminal", id: "anna", name: "anna", role: "admin" } as const;
+  const what = { arguments: `FOLDERS --add What is the pay? --document x --words ab;quagga crowns` };
+  await (await stage.app.audit.begin({ who, from: "", action: "lockstep questions", what }))({ ok: true, error: "" });
+  await erase({ document: `hr/${MARKER}.md` });
+  assert.deepEqual(await findMarker(stage.storage, "quagga"), []);
+  assert.ok((await findMarker(stage.storage, "words ab;")).length > 0);
 });
 
 test("a hold on the document refuses erasing, naming who set it, until it is lifted", async () => {
@@ -151,6 +223,28 @@ test("an erasing that was interrupted says so, and the next crawl finishes it", 
     await stage.crawl();
     assert.deepEqual(await search(SECRET), [`${MARKER}.md`]);
   }
+});
+
+test("an erasing that is under way is not finished by another one or a crawl: each leaves one receipt", async () => {
+  const others: Promise<unknown>[] = [];
+  const request = { domainId: FOLDERS, document: `hr/${MARKER}.md`, copies: false, reason: "", by: "test" };
+  const { start, work } = await eraseJob(stage.app, { ...request, confirmDeletes: false }, { dryRun: false });
+  const first = await stage.app.runner.start({ endpoint: "test", ...start }, (job) =>
+    work({
+      jobId: job.jobId,
+      dryRun: job.dryRun,
+      signal: job.signal,
+      checkpoint: () => job.checkpoint(),
+      log(line) {
+        if (line.startsWith("[ 1 /")) others.push(erase({ document: "hr/ibex.md" }), stage.crawl());
+        job.log(line);
+      },
+    }),
+  );
+  assert.equal((await first.done).result?.error, "");
+  assert.equal((await Promise.all(others)).length, 2);
+  assert.deepEqual(await found(), []);
+  assert.equal((await readdir(join(stage.storage, "domains", FOLDERS, "erasures"))).length, 2);
 });
 
 test("bad requests get a sentence, and change nothing", async () => {

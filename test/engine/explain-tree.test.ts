@@ -1,5 +1,6 @@
 // The explanation of a file in a folder says why a search finds it or does not.
 import assert from "node:assert/strict";
+import { symlink } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import type { ExplainedDocument } from "../../src/engine/explain.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
@@ -45,6 +46,42 @@ describe("why a file of a folder is, or is not, found", () => {
     assert.match(atSource(await explain("drafts/plan.md")), /The rules of 'docs' \(.*\) leave out a file of that name/);
     assert.match(atSource(await explain("photo.xyz")), /Files of type 'xyz' are not taken in/);
     assert.match(atSource(await explain("elsewhere.md")), /the log of a crawl says so/);
+  });
+
+  test("one that is left out for its size, as a link, or by git, says that", async () => {
+    const config = { exclude: ["drafts/**"], maxFileBytes: 2 ** 20 };
+    const other = await FolderStage.open({ source: config });
+    try {
+      await other.write("notes.md", "The kestrel hovers.");
+      await other.write("deep/large.md", "kestrel ".repeat(200_000));
+      await symlink(other.at("notes.md"), other.at("link.md"));
+      await other.crawl();
+      const sayOf = async (document: string): Promise<string> =>
+        (await other.app.explainDocument({ domainId: FOLDERS, query: "kestrel", document })).documents[0]?.verdict ??
+        "";
+      assert.match(
+        await sayOf("deep/large.md"),
+        /^'docs' leaves it out: It has 1600000 bytes; the limit is 1048576\.$/,
+      );
+      assert.match(await sayOf("link.md"), /^'docs' leaves it out: It is a link/);
+      assert.doesNotMatch(await sayOf("../outside.md"), /leaves it out/);
+    } finally {
+      await other.close();
+    }
+    const ignoring = await FolderStage.open({ source: { gitignore: true } });
+    try {
+      await ignoring.write(".gitignore", "logs/\n*.log.md\n");
+      await ignoring.write("notes.md", "The kestrel hovers.");
+      await ignoring.write("a.log.md", "kestrel");
+      await ignoring.write("logs/b.md", "kestrel");
+      await ignoring.crawl();
+      for (const document of ["a.log.md", "logs/b.md"]) {
+        const { documents } = await ignoring.app.explainDocument({ domainId: FOLDERS, query: "kestrel", document });
+        assert.match(documents[0]?.verdict ?? "", /^'docs' leaves it out: A \.gitignore names it/, document);
+      }
+    } finally {
+      await ignoring.close();
+    }
   });
 
   test("one that cannot be read says why, and is found all the same", async () => {

@@ -110,7 +110,9 @@ function jump(stage: FolderStage, random: Random): string {
 
 async function kill(stage: FolderStage, oracle: FolderOracle, random: Random): Promise<string> {
   oracle.beforeLook();
-  return `crawl: ${await killChild(stage, "crawl", { lines: random.below(40), ms: random.below(30) })}`;
+  const moment = await killChild(stage, "crawl", { lines: random.below(40), ms: random.below(30) });
+  await oracle.afterStop();
+  return `crawl: ${moment}`;
 }
 
 /** Leaves a job file, and nothing else. */

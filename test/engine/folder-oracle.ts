@@ -64,6 +64,15 @@ export class FolderOracle {
     this.#forgetDisputed();
   }
 
+  /** A look was stopped: it may have settled what nobody can tell. */
+  async afterStop(): Promise<void> {
+    for (const [path, file] of this.#files) {
+      const record = this.#records.get(file.trueId);
+      if (!record || file.locked || this.#isDecidable(path, file, record, await this.#nodeOf(path))) continue;
+      this.#records.delete(file.trueId);
+    }
+  }
+
   /** A complete look is over: everything must be in step. */
   async afterLook(): Promise<void> {
     const manifest = await this.#stage.manifest();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { ServerProcess } from "./server-process.ts";
 import { DOMAIN, World } from "./world.ts";
 
@@ -71,15 +71,14 @@ async function answering(world: World, word: string): Promise<string[]> {
 
 const moments: [title: string, line: RegExp][] = [
   ["while downloading", /\[ 7 \/ 26 \] Downloaded/],
-  ["late in the download", /\[ 22 \/ 26 \] Downloaded/],
   ["while embedding", /\[ 9 \/ 26 \] Indexing/],
   ["at the end of embedding", /\[ 26 \/ 26 \] Indexing/],
 ];
 
 for (const [title, line] of moments) {
-  test(`SIGKILL ${title}: the next crawl ends where an undisturbed one does`, async () => {
+  test(`SIGKILL ${title}: the next crawl ends where an undisturbed one does`, async (t) => {
     const world = await newWorld();
-    after(() => world.close());
+    t.after(() => world.close());
     await world.fault(slow.match, slow.effect);
     const server = await ServerProcess.start(world.settings);
     const seen = await server.crawlUntil(DOMAIN, line);
@@ -140,9 +139,9 @@ for (const [title, line] of laterMoments) {
   });
 }
 
-test("a server that starts ends the jobs whose process is gone", async () => {
+test("a server that starts ends the jobs whose process is gone", async (t) => {
   const world = await newWorld();
-  after(() => world.close());
+  t.after(() => world.close());
   await world.fault(slow.match, slow.effect);
   const killed = await ServerProcess.start(world.settings);
   await killed.crawlUntil(DOMAIN, /\[ 5 \/ 26 \] Downloaded/);
@@ -156,9 +155,9 @@ test("a server that starts ends the jobs whose process is gone", async () => {
   await world.close();
 });
 
-test("SIGTERM in the middle of a crawl: the job ends cancelled, the server leaves with 0, the next crawl completes", async () => {
+test("SIGTERM in the middle of a crawl: the job ends cancelled, the server leaves with 0, the next crawl completes", async (t) => {
   const world = await newWorld();
-  after(() => world.close());
+  t.after(() => world.close());
   await world.fault(slow.match, slow.effect);
   const server = await ServerProcess.start(world.settings);
   await server.crawlUntil(DOMAIN, /\[ 5 \/ 26 \] Downloaded/);
@@ -173,9 +172,9 @@ test("SIGTERM in the middle of a crawl: the job ends cancelled, the server leave
   await world.close();
 });
 
-test("pause, resume and cancel from another process", async () => {
+test("pause, resume and cancel from another process", async (t) => {
   const world = await newWorld();
-  after(() => world.close());
+  t.after(() => world.close());
   await world.fault(slow.match, { delayMs: 100 });
   const server = await ServerProcess.start(world.settings);
   const crawling = server.crawlUntil(DOMAIN, /end_json/);

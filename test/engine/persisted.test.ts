@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { toFile } from "openai";
 import sharp from "sharp";
 import { verifyJob } from "../../src/app/verify-job.ts";
-import type { VerifyResult } from "../../src/engine/verify-domain.ts";
+import type { VerifyResult } from "../../src/engine/verify/verify-domain.ts";
 import type { JobRunner, JobWork } from "../../src/jobs/job-runner.ts";
 import { startAzurite } from "../azurite.ts";
 import { parseDomain, parseDomainInput } from "../kinds.ts";

@@ -1,8 +1,9 @@
 // What is held because of the domain's questions: what counts as lost, what is no loss, and what is said of it.
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
+import { eraseJob } from "../../src/app/erase-job.ts";
 import { parseSourceId } from "../../src/contracts/ids.ts";
 import { writeDocument } from "../index/index-fixture.ts";
 import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
@@ -106,6 +107,39 @@ describe("what a folder's crawl holds", () => {
     assert.deepEqual(confirmed.result.problems, []);
     assert.notEqual((await stage.app.domains.get(FOLDERS)).vectorStoreId, vectorStoreId);
     assert.deepEqual(await stage.found("heron"), []);
+  });
+
+  test("is not brought in by a verification that repairs", async () => {
+    await spoil();
+    await stage.tryCrawl();
+    const { statement, log } = await verify(stage, { repair: true });
+    assert.equal(statement.verdict, "differs");
+    assert.match(log, /WARNING: Questions: 7 of 10 are answered/);
+    assert.deepEqual([await stage.found("heron"), await held()], [["heron.md"], 3]);
+  });
+
+  test("stays when a crawl finds its source away", async () => {
+    await spoil();
+    await stage.tryCrawl();
+    await rename(stage.root, `${stage.root}-away`);
+    assert.match((await stage.tryCrawl({ scope: "all" })).job.result?.error ?? "", /it is not there/);
+    assert.equal(await held(), 3);
+    await rename(`${stage.root}-away`, stage.root);
+    await stage.tryCrawl({ scope: "all", confirmWorse: true });
+    assert.deepEqual(await stage.index(async (index) => index.crawlDrafts?.listOpen()), []);
+  });
+
+  test("loses what is erased meanwhile", async () => {
+    await spoil();
+    await stage.write("wren.md", "The wren is new.");
+    await stage.tryCrawl();
+    assert.equal(await held(), 4);
+    for (const document of ["wren.md", "heron.md"]) {
+      const request = { domainId: FOLDERS, document, copies: false, reason: "", by: "test", confirmDeletes: false };
+      const { start, work } = await eraseJob(stage.app, request, { dryRun: false });
+      assert.ok((await (await stage.app.runner.start({ endpoint: "test", ...start }, work)).done).result?.ok);
+    }
+    assert.equal(await held(), 2);
   });
 
   test("a dry run says that questions will be asked", async () => {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
+import type { ItemId } from "../../src/contracts/ids.ts";
 import { openQuestionStore } from "../../src/domains/question-store.ts";
 import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
 
@@ -166,6 +167,14 @@ describe("the questions of a domain", () => {
     await stage.tryCrawl({ confirmWorse: true });
     const abouts = (await runs()).map(({ about, verdict }) => `${about} ${verdict}`);
     assert.deepEqual(abouts.slice(-2), ["crawl confirmed", "vectors passed"]);
+  });
+
+  test("are made from everywhere in the domain, however few", async () => {
+    await writeFile(fileOf("questions.json"), "{}");
+    const made = await stage.app.questions.make(FOLDERS, 3, new AbortController().signal);
+    const all = (await stage.holdings()).map(({ itemId }) => itemId);
+    const places = made.map(({ itemId }) => Math.floor((4 * all.indexOf(itemId as ItemId)) / all.length)).sort();
+    assert.deepEqual(places, [0, 1, 2]);
   });
 
   test("that cannot be read hold additions and changes, and say why", async () => {

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename as renameFolder, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { crawlJob, renameJob } from "../../src/app/jobs.ts";
 import { type DomainId, type JobId, parseDomainId, type VectorStoreId } from "../../src/contracts/ids.ts";
 import type { JobContext, JobRecord } from "../../src/contracts/job.ts";
@@ -102,9 +102,9 @@ async function assertInStep(stage: Stage, id: DomainId): Promise<void> {
 
 for (const backend of [undefined, "remote"] as const) {
   describe(`a rename, ${backend ?? "embedded"} backend`, () => {
-    test("takes everything along: the next crawl has nothing to do, and everything is found as before", async () => {
+    test("takes everything along: the next crawl has nothing to do, and everything is found as before", async (t) => {
       const stage = await plant(backend);
-      after(() => stage.close());
+      t.after(() => stage.close());
       const { world } = stage;
       const before = await picture(world, DOMAIN);
       const lines = await rename(world, DOMAIN, NEW);
@@ -120,9 +120,9 @@ for (const backend of [undefined, "remote"] as const) {
 }
 
 describe("a rename", () => {
-  test("keeps what was known of the source, so that the next crawl need not list everything", async () => {
+  test("keeps what was known of the source, so that the next crawl need not list everything", async (t) => {
     const stage = await plant();
-    after(() => stage.close());
+    t.after(() => stage.close());
     const listing = (id: string): { listed_at: string; runs_by_mark: number } => {
       const ledger = new DatabaseSync(join(stage.world.storage, "crawler", id, "ledger.sqlite"));
       const row = ledger.prepare("SELECT listed_at, runs_by_mark FROM source WHERE source_id = 'docs'").get();
@@ -142,9 +142,9 @@ describe("a rename", () => {
     assert.deepEqual([listed_at, runs_by_mark], [before.listed_at, before.runs_by_mark + 1]);
   });
 
-  test("leaves generations as they were, and going back works under the new name", async () => {
+  test("leaves generations as they were, and going back works under the new name", async (t) => {
     const stage = await plant();
-    after(() => stage.close());
+    t.after(() => stage.close());
     const { app } = stage.world;
     const before = await app.generations(DOMAIN);
     await rename(stage.world, DOMAIN, NEW);
@@ -164,9 +164,9 @@ describe("a rename", () => {
     assert.match(await passages(), /abolished in 2018/);
   });
 
-  test("takes along what is in a store that only map files name, when nobody has crawled since an upgrade", async () => {
+  test("takes along what is in a store that only map files name, when nobody has crawled since an upgrade", async (t) => {
     const world = await World.open();
-    after(() => world.close());
+    t.after(() => world.close());
     await world.change("add", { path: "a.txt", text: "The zebra is striped." });
     await world.crawl();
     const other = (await world.openai().vectorStores.create({ name: "other" })).id as VectorStoreId;
@@ -183,9 +183,9 @@ describe("a rename", () => {
     assert.equal(sources[0]?.attributes["domain_id"], NEW);
   });
 
-  test("a dry run says what would be renamed, and renames nothing", async () => {
+  test("a dry run says what would be renamed, and renames nothing", async (t) => {
     const stage = await plant();
-    after(() => stage.close());
+    t.after(() => stage.close());
     const before = await picture(stage.world, DOMAIN);
     const changes = await rename(stage.world, DOMAIN, NEW, { dryRun: true });
     assert.match(changes.join("\n"), /crawler\/STORY.*crawler\/RENAMED[\s\S]*STORY\/02_lists\/tasks[\s\S]*'vs_/);
@@ -193,9 +193,9 @@ describe("a rename", () => {
     await assert.rejects(stage.world.app.domains.get(NEW), /does not exist/);
   });
 
-  test("is refused for names that are taken, also by another case, or that would mix two domains", async () => {
+  test("is refused for names that are taken, also by another case, or that would mix two domains", async (t) => {
     const world = await World.open();
-    after(() => world.close());
+    t.after(() => world.close());
     const domain = await world.app.domains.get(DOMAIN);
     await world.app.domains.create({ ...domain, domainId: parseDomainId("Other") });
     await assert.rejects(rename(world, DOMAIN, "OTHER"), /Domain 'Other' already exists/);
@@ -206,9 +206,9 @@ describe("a rename", () => {
     assert.equal((await world.app.domains.get(DOMAIN)).domainId, DOMAIN);
   });
 
-  test("is refused while a job of the domain runs, and by whoever holds a source", async () => {
+  test("is refused while a job of the domain runs, and by whoever holds a source", async (t) => {
     const world = await World.open();
-    after(() => world.close());
+    t.after(() => world.close());
     let finish = (): void => {};
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
@@ -229,9 +229,9 @@ describe("a rename", () => {
     await rename(world, DOMAIN, NEW);
   });
 
-  test("while it is under way nobody creates or removes a domain of either name, and a crawl waits for its end", async () => {
+  test("while it is under way nobody creates or removes a domain of either name, and a crawl waits for its end", async (t) => {
     const stage = await plant();
-    after(() => stage.close());
+    t.after(() => stage.close());
     const { world } = stage;
     const renames = join(world.storage, "domains", ".lockstep", "renames");
     await mkdir(renames, { recursive: true });
@@ -265,9 +265,9 @@ describe("a rename", () => {
 });
 
 describe("a rename and a crawl that start at the same moment", () => {
-  test("find each other: one of them gives way, and nothing is left under a name that is gone", async () => {
+  test("find each other: one of them gives way, and nothing is left under a name that is gone", async (t) => {
     const stage = await plant();
-    after(() => stage.close());
+    t.after(() => stage.close());
     const { world } = stage;
     const before = await picture(world, DOMAIN);
     const outcomes = new Set<string>();
@@ -291,9 +291,9 @@ describe("a rename and a crawl that start at the same moment", () => {
 });
 
 describe("a rename in a store that fails half-way", () => {
-  test("is completed by the next crawl that can: the same files, nothing sent again", async () => {
+  test("is completed by the next crawl that can: the same files, nothing sent again", async (t) => {
     const stage = await plant("remote");
-    after(() => stage.close());
+    t.after(() => stage.close());
     const { world, proxy } = stage;
     const before = await picture(world, DOMAIN);
     const body = { error: { message: "no", type: "invalid_request_error", param: null, code: null } };
@@ -325,9 +325,9 @@ describe("a rename in a store that fails half-way", () => {
 });
 
 describe("a rename that is killed", () => {
-  test("between the move of the domain and that of its mirror: the next crawl brings the mirror", async () => {
+  test("between the move of the domain and that of its mirror: the next crawl brings the mirror", async (t) => {
     const stage = await plant();
-    after(() => stage.close());
+    t.after(() => stage.close());
     const { world } = stage;
     const before = await picture(world, DOMAIN);
     const domains = join(world.storage, "domains");
@@ -340,9 +340,9 @@ describe("a rename that is killed", () => {
 
   const LINES = 6;
   for (let line = 1; line <= LINES; line++) {
-    test(`at line ${line} of its log: the next start completes it, and a crawl finds nothing to do`, async () => {
+    test(`at line ${line} of its log: the next start completes it, and a crawl finds nothing to do`, async (t) => {
       const stage = await plant();
-      after(() => stage.close());
+      t.after(() => stage.close());
       const { world } = stage;
       const before = await picture(world, DOMAIN);
       await world.app.close();

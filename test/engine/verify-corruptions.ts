@@ -5,9 +5,9 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import type OpenAI from "openai";
 import { verifyJob } from "../../src/app/verify-job.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
-import type { CertificateStatement } from "../../src/engine/certificate.ts";
-import type { Difference, VerifyRequest } from "../../src/engine/verification.ts";
-import type { VerifyResult } from "../../src/engine/verify-domain.ts";
+import type { CertificateStatement } from "../../src/engine/verify/certificate.ts";
+import type { Difference, VerifyRequest } from "../../src/engine/verify/verification.ts";
+import type { VerifyResult } from "../../src/engine/verify/verify-domain.ts";
 import { storageFolder } from "../../src/mirror/layout.ts";
 import { openStage } from "../stories/stage.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
@@ -169,6 +169,22 @@ const labelOf = (name: string, column: string): Corruption => ({
   },
 });
 
+/** Adds a document that is like that of an item, except for its ids. */
+async function addDocument(
+  stored: StoredDomain,
+  like: string,
+  ids: { readonly item_id: string; readonly file_id: string },
+): Promise<void> {
+  await stored.store((db) => {
+    db.exec("CREATE TEMP TABLE ghost AS SELECT * FROM documents LIMIT 0");
+    db.prepare("INSERT INTO ghost SELECT * FROM documents_active WHERE item_id = ?").run(like);
+    const id = "id = (SELECT next_document FROM state)";
+    db.prepare(`UPDATE ghost SET ${id}, item_id = ?, file_id = ?`).run(ids.item_id, ids.file_id);
+    db.exec("INSERT INTO documents SELECT * FROM ghost; UPDATE state SET next_document = next_document + 1");
+    db.exec("UPDATE state SET visible_revision = visible_revision + 1");
+  });
+}
+
 const OF_ITEM = "WHERE item_no = ?";
 const A_CHUNK = "(SELECT id FROM chunks WHERE body_id = ? ORDER BY id LIMIT 1)";
 const HAS_SECTIONS = "AND (SELECT count(*) FROM sections s WHERE s.body_id = d.body_id) > 1";
@@ -245,6 +261,9 @@ export const CORRUPTIONS: readonly Corruption[] = [
   bodyOf("a vector is missing", "vectors", (id, stored) =>
     stored.changeStore(`DELETE FROM vectors WHERE chunk_id = ${A_CHUNK}`, id),
   ),
+  bodyOf("a vector is that of another text", "vectors", (id, stored) =>
+    stored.changeStore(`UPDATE vectors SET body_id = body_id + 1000 WHERE chunk_id = ${A_CHUNK}`, id),
+  ),
   labelOf("a label has another path", "path"),
   labelOf("a label has another address", "url"),
   labelOf("a label has another name", "name"),
@@ -259,6 +278,36 @@ export const CORRUPTIONS: readonly Corruption[] = [
         item_id,
       );
       return { layer: "index", part: "label", named: [item_id] };
+    },
+  },
+  {
+    name: "the attributes of a document cannot be read",
+    async corrupt(stored) {
+      const { item_id } = stored.anItem();
+      await stored.changeStore(
+        "UPDATE documents SET attributes = '{' WHERE id = (SELECT id FROM documents_active WHERE item_id = ?)",
+        item_id,
+      );
+      return { layer: "index", part: "label", named: [item_id] };
+    },
+  },
+  {
+    name: "a document is called failed",
+    async corrupt(stored) {
+      const { item_id } = stored.anItem();
+      await stored.changeStore(
+        "UPDATE documents SET status = 'failed' WHERE id = (SELECT id FROM documents_active WHERE item_id = ?)",
+        item_id,
+      );
+      return { layer: "index", part: "text", named: [item_id] };
+    },
+  },
+  {
+    name: "a document is there twice",
+    async corrupt(stored) {
+      const { item_id } = stored.anItem();
+      await addDocument(stored, item_id, { item_id, file_id: "file-zzzz" });
+      return { layer: "index", part: "document", named: [item_id] };
     },
   },
   {
@@ -290,15 +339,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
     async corrupt(stored) {
       const { item_id } = stored.anItem();
       const ghost = `doc_ghost_${stored.pick(1000)}`;
-      await stored.store((db) => {
-        db.exec("CREATE TEMP TABLE ghost AS SELECT * FROM documents LIMIT 0");
-        db.prepare("INSERT INTO ghost SELECT * FROM documents_active WHERE item_id = ?").run(item_id);
-        db.exec(
-          `UPDATE ghost SET id = (SELECT next_document FROM state), item_id = '${ghost}', file_id = 'file-${ghost}'`,
-        );
-        db.exec("INSERT INTO documents SELECT * FROM ghost; UPDATE state SET next_document = next_document + 1");
-        db.exec("UPDATE state SET visible_revision = visible_revision + 1");
-      });
+      await addDocument(stored, item_id, { item_id: ghost, file_id: `file-${ghost}` });
       return { layer: "index", part: "document", named: [ghost] };
     },
   },

@@ -1,6 +1,6 @@
 // Each layer of a domain is corrupted on purpose: verify names just that, and repairing mends it.
 import assert from "node:assert/strict";
-import { afterEach, beforeEach, test } from "node:test";
+import { after, before, test } from "node:test";
 import { FolderStage } from "./folder-stage.ts";
 import {
   assertNamed,
@@ -12,13 +12,14 @@ import {
   verify,
 } from "./verify-corruptions.ts";
 
+/** One for all of them: each leaves it repaired. */
 let stage: FolderStage;
-beforeEach(async () => {
+before(async () => {
   stage = await FolderStage.open();
   await fillStage(stage, pickBy(7));
   await stage.crawl();
 });
-afterEach(() => stage.close());
+after(() => stage.close());
 
 for (const [at, { name, corrupt }] of CORRUPTIONS.entries()) {
   test(`${name}: verify names it and nothing else, and repairing mends it`, async () => {

@@ -1,13 +1,13 @@
 // What verify says of a domain, its certificates, their proofs, and what it does while others work or a source is away.
 import assert from "node:assert/strict";
-import { readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { verifyJob } from "../../src/app/verify-job.ts";
 import { NotFoundError } from "../../src/contracts/errors.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
-import { checkCertificate, formatCertificate, hashCertificate, isLate } from "../../src/engine/certificate.ts";
+import { checkCertificate, formatCertificate, hashCertificate, isLate } from "../../src/engine/verify/certificate.ts";
 import { checksumOf, packVector } from "../../src/index/embedding/vectors.ts";
 import { killChild } from "./folder-killer.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
@@ -154,6 +154,26 @@ test("a source that moved on is named, and no alarm; after a crawl all agrees", 
   const after = await verify(stage);
   assert.equal(after.statement.verdict, "agrees", after.log);
   assert.equal(after.statement.sources[0]?.counts.searched_removed, 1, "the ibex is not found by its own words");
+});
+
+test("documents whose removal is held are behind, and keep their address in a full crawl", async () => {
+  const urls = async (): Promise<unknown> => (await stage.holdings()).map(({ url }) => url).sort();
+  const before = await urls();
+  const okapi = await readFile(stage.at("okapi.txt"));
+  for (const path of await readdir(stage.root)) await stage.remove(path);
+  await stage.tryCrawl();
+  for (const quick of [false, true]) {
+    const { statement, differences } = await verify(stage, { quick });
+    assert.deepEqual([statement.verdict, differences], ["behind", []]);
+  }
+  await stage.tryCrawl({ mode: "full" });
+  assert.deepEqual(await urls(), before);
+  await stage.write("okapi.txt", okapi);
+  const back = await verify(stage);
+  assert.deepEqual(
+    [back.differences, behindOf(back).filter((one) => one.startsWith("okapi.txt: back"))],
+    [[], ["okapi.txt: back at the source"]],
+  );
 });
 
 test("a file that was only touched is behind, and then agrees", async () => {
@@ -334,6 +354,7 @@ test("a document that search does not find any more differs, and is repaired", a
   );
   const repaired = await verify(stage, { repair: true });
   assert.equal(repaired.statement.verdict, "agrees", repaired.log);
+  assert.match(repaired.log, /Repaired: 1 difference before, 0 now\./);
 });
 
 test("vectors of earlier releases have no checksum, which the certificate says", async () => {

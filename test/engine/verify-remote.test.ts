@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { verifyJob } from "../../src/app/verify-job.ts";
-import type { VerifyRequest } from "../../src/engine/verification.ts";
-import type { VerifyResult } from "../../src/engine/verify-domain.ts";
+import type { VerifyRequest } from "../../src/engine/verify/verification.ts";
+import type { VerifyResult } from "../../src/engine/verify/verify-domain.ts";
 import { openStage, type Stage } from "../stories/stage.ts";
 import { DOMAIN } from "./world.ts";
 

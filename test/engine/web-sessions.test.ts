@@ -59,6 +59,21 @@ const CARRIERS: readonly Carrier[] = [
   ),
 ];
 
+const inQuery = (name: string, given: string, encode: (session: string) => string): Carrier => ({
+  name,
+  write: (page, session) => `${page}?${given}${encode(session)}`,
+  read: (path) => ({ page: path.split("?")[0] ?? "", session: path.split("?")[1]?.slice(given.length) ?? "" }),
+});
+/** Its session is read as it was written. */
+const WRITTEN: readonly Carrier[] = [
+  inQuery("base64", "st=", (s) => (s.length > 24 ? s : encodeURIComponent(Buffer.from(`${s}-`).toString("base64")))),
+  inQuery("with a colon", "st=", (s) => (s.includes(":") ? s : s.replace(/^.{8}/, "$&:"))),
+  inQuery("eight digits", "st=", (s) =>
+    /^\d+$/.test(s) ? s : `${10_000_000 + (Number.parseInt(s.slice(-6), 36) % 89_000_000)}`,
+  ),
+  inQuery("without a name", "", (s) => s),
+];
+
 interface Shop {
   word: string;
   readonly sessions: Set<string>;
@@ -88,7 +103,7 @@ function openShop({ write, read, redirects = false }: Carrier, sticks: boolean):
   return shop;
 }
 
-for (const carrier of CARRIERS) {
+for (const carrier of [...CARRIERS, ...WRITTEN]) {
   for (const sticks of [true, false]) {
     test(`${carrier.name}, ${sticks ? "kept by whoever brings it" : "new with every page"}`, async () => {
       const shop = openShop(carrier, sticks);
@@ -149,6 +164,53 @@ test("other values at other addresses than the default's tell pages apart, few a
   openPages(links, wordOf);
   await assertAllFound(links.map((link) => wordOf(new URL(link, story.site.origin))));
 });
+
+const MORE = Array.from({ length: 20 }, (_, i) => `/place${i}`);
+
+test("an old revision is a page, though the permanent link of each page shows the page", async () => {
+  const links = MORE.flatMap((place, i) => [`${place}?rev=c0${i}1c2d3e4f5`, `/history${i}`]);
+  const old = MORE.slice(0, 10);
+  openPages(links, ({ pathname, searchParams }) => {
+    if (!MORE.includes(pathname)) return undefined;
+    const rev = searchParams.get("rev") ?? "";
+    return `${pathname.slice(1)}${rev.startsWith("0ld") ? "before" : "now"}`;
+  });
+  const { onRequest } = story.site;
+  story.site.onRequest = (path, headers) => {
+    const [, number] = /^\/history(\d+)$/.exec(path) ?? [];
+    if (!number) return onRequest(path, headers);
+    story.site.set(path, {
+      body: html(
+        `About history${number}`,
+        Number(number) < old.length ? linksTo(`/place${number}?rev=0ld${number}a7b6c5d4`) : "",
+      ),
+      etag: null,
+    });
+  };
+  await assertAllFound([
+    ...MORE.map((place) => `${place.slice(1)}now`),
+    ...old.map((place) => `${place.slice(1)}before`),
+  ]);
+});
+
+for (const bare of ["", "doc0", "overview"]) {
+  test(`what makes no difference at many addresses names documents at another, which shows ${bare || "nothing"} without`, async () => {
+    const idOf = (i: number): string => `${(i + 7) * 7919}ab${i * 104_729}cdef`;
+    const news = MORE.map((place, i) => `${place}?id=${idOf(i)}`);
+    const words = MORE.slice(0, 9).map((_, i) => `doc${i}`);
+    openPages([...news, "/more"], ({ pathname, searchParams }) => {
+      if (pathname !== "/doc") return MORE.includes(pathname) ? `${pathname.slice(1)}now` : undefined;
+      return words.find((_, i) => searchParams.get("id") === idOf(i + 50)) ?? bare;
+    });
+    const { onRequest } = story.site;
+    story.site.onRequest = (path, headers) => {
+      if (path !== "/more") return onRequest(path, headers);
+      const links = words.map((_, i) => `/doc?id=${idOf(i + 50)}`);
+      story.site.set(path, { body: html("About more", linksTo(...links)), etag: null });
+    };
+    await assertAllFound([...MORE.map((place) => `${place.slice(1)}now`), ...words]);
+  });
+}
 
 test("numbers of articles that look like sessions are no sessions, with and without a page of their own", async () => {
   const ids = Array.from({ length: 20 }, (_, i) => `${(i + 7) * 7919}ab${(i * 104_729).toString(16)}cdef`);

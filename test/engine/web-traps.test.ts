@@ -216,6 +216,19 @@ test("a text sitemap with a comment, a path or a line of junk names its pages; a
   assert.match(told[1] ?? "", /lost\.xml.*404/);
 });
 
+test("a sitemap in UTF-16 names its pages", async () => {
+  const { origin } = story.site;
+  const map = Buffer.from(`\ufeff<?xml version="1.0"?><urlset><url><loc>${origin}/a</loc></url></urlset>`, "utf16le");
+  const swapped = Buffer.from(`\ufeff<urlset><url><loc>${origin}/b</loc></url></urlset>`, "utf16le").swap16();
+  story.site.set("/robots.txt", { type: "text/plain", body: `Sitemap: ${origin}/le.xml\nSitemap: ${origin}/be.xml` });
+  story.site.set("/le.xml", { type: "text/xml", body: map });
+  story.site.set("/be.xml", { type: "text/xml", body: swapped });
+  for (const [path, word] of Object.entries({ "/": "gnu", "/a": "asp", "/b": "boa" }))
+    story.site.set(path, html(`About ${word}`));
+  await story.crawl();
+  assert.deepEqual(Object.keys(await story.indexed()), ["/", "/a", "/b"]);
+});
+
 test("a page that says that it is not there is not, on a site that answers 404 for others", async () => {
   const bare = (title: string, body: string): string =>
     `<title>${title}</title><main><h1>${title}</h1><p>${body}</p></main>`;

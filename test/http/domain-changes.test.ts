@@ -128,9 +128,9 @@ for (const backend of [undefined, "remote"] as const) {
 }
 
 describe("deleting a domain", () => {
-  it("leaves its store, and never takes one that another domain names", async () => {
+  it("leaves its store, and never takes one that another domain names", async (t) => {
     const served = await serve();
-    after(() => served.close());
+    t.after(() => served.close());
     const { world } = served.stage;
     const domain = join(world.storage, "domains", "STORY", "domain.json");
     const { vector_store_id } = JSON.parse(readFileSync(domain, "utf8")) as { vector_store_id: string };

@@ -1,6 +1,8 @@
 // Models that search domains: they are listed, answer from their domain with citations, streamed or not, and know what was asked before.
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { after, afterEach, before, describe, test } from "node:test";
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionMessage } from "openai/resources/chat/completions";
@@ -217,6 +219,46 @@ describe("models that search domains, without a language model", () => {
     assert.equal((await fetch(String(url))).status, 200);
   });
 
+  test("a limit of tokens leaves out quotes that do not fit, and says so", async () => {
+    const messages = [{ role: "user" as const, content: VACATION }];
+    for (const field of ["max_tokens", "max_completion_tokens"]) {
+      const whole = await at.client.chat.completions.create({ model: "lockstep/HR", messages, [field]: 1000 });
+      assert.equal(whole.choices[0]?.finish_reason, "stop");
+      const cut = await at.client.chat.completions.create({ model: "lockstep/HR", messages, [field]: 12 });
+      assert.equal(cut.choices[0]?.finish_reason, "length");
+      assert.deepEqual(annotationsOf(cut), []);
+      assert.doesNotMatch(textOf(cut), /Sources:|vacation days/);
+    }
+  });
+
+  test("a question as long as a book costs no more than to read it", async () => {
+    const costOf = async (times: number): Promise<number> => {
+      const begun = process.cpuUsage();
+      assert.match(textOf(await chat("lockstep/HR", `${VACATION} `.repeat(times))), /28 vacation days/);
+      const { user, system } = process.cpuUsage(begun);
+      return user + system;
+    };
+    await costOf(10);
+    const [short, long] = [await costOf(1000), await costOf(8000)];
+    assert.ok(long < 16 * short, `${short} and ${long} µs`);
+  });
+
+  test("a domain that cannot be read is named in what all of them answer, found or not", async (t) => {
+    const file = join(at.app.config.storagePath, "domains", "IT", "domain.json");
+    const before = await readFile(file, "utf8");
+    t.after(() => writeFile(file, before));
+    await writeFile(file, "{");
+    assert.match(textOf(await chat("lockstep/all", VACATION)), /28 vacation days[\s\S]*Domain 'IT' was not searched: /);
+    const nothing = textOf(await chat("lockstep/all", "What is the guest network called?"));
+    assert.match(nothing, /^Nothing here answers this\.\n\nDomain 'IT' was not searched: /);
+    const response = await at.client.responses.create({ model: "lockstep/all", input: VACATION });
+    assert.match(response.output_text, /Domain 'IT' was not searched: /);
+    assert.match(
+      (await ask(at.url, "GET /v2/search?query=vacation&format=ui")).text,
+      /Domain .{0,20}IT.{0,20} was not searched/,
+    );
+  });
+
   test("bad requests are refused in the words of the protocol", async () => {
     const messages = [{ role: "user" as const, content: "x" }];
     for (const [body, param] of [
@@ -224,6 +266,7 @@ describe("models that search domains, without a language model", () => {
       [{ model: "lockstep/HR", messages: "x" }, "messages"],
       [{ model: "lockstep/HR", messages: [] }, "messages"],
       [{ model: "lockstep/HR", messages, n: 2 }, "n"],
+      [{ model: "lockstep/HR", messages, max_tokens: 0 }, "max_tokens"],
     ] as const) {
       const reply = await fetch(`${at.url}/openai/v1/chat/completions`, { method: "POST", body: JSON.stringify(body) });
       assert.equal(reply.status, 400);

@@ -5,7 +5,7 @@ import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { DomainStatus } from "../../src/engine/domain-status.ts";
-import type { CertificateStatus, KeptCertificate } from "../../src/engine/kept-certificates.ts";
+import type { CertificateStatus, KeptCertificate } from "../../src/engine/verify/kept-certificates.ts";
 import { crawlChart } from "../../src/http/pages/crawl-chart.ts";
 import { healthOf, type Vitals } from "../../src/http/pages/domain-health.ts";
 

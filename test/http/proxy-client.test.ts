@@ -48,7 +48,7 @@ describe("the official client", () => {
     assert.match(first?.content[0]?.text ?? "", /190 euros/);
     assert.match(JSON.stringify(resultOf("responses.create")["output_text"]), /190 euros/);
     const chat = JSON.stringify(resultOf("chat.completions.create"));
-    assert.match(chat, /not written by a language model.*190 euros\. \(Reise nach Zürich\.md\)/);
+    assert.match(chat, /Taken from the documents, no language model.*190 euros\. \(Reise nach Zürich\.md\)/);
     assert.match(JSON.stringify(resultOf("vectorStores.search, wrong")), /expected a string or an array of strings/);
     const list = resultOf("GET /responses");
     assert.equal((list["data"] as unknown[]).length, 2);

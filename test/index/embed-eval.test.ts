@@ -36,7 +36,7 @@ test("eval scores text, vectors and both beside plain BM25", async () => {
 });
 
 test("eval says what a collection is when there is none", () => {
-  const { status, stderr } = evaluate();
+  const { status, stderr } = evaluate(import.meta.dirname);
   assert.equal(status, 2);
   assert.match(stderr, /corpus\.jsonl/);
 });

@@ -71,6 +71,10 @@ Read more about our shop`;
     ]);
   });
 
+  test("control characters are none of it", () => {
+    assert.deepEqual(textsOf("The door is\u001b[31m red\u0007 today."), ["The door is [31m red today."]);
+  });
+
   test("sentences do not end after an abbreviation, or the number of a day", () => {
     assert.deepEqual(textsOf("Das gilt z. B. Montags bis zum 31. März. Danach nicht mehr lange."), [
       "Das gilt z. B. Montags bis zum 31. März.",
@@ -109,6 +113,18 @@ describe("what answers", () => {
     const text = "The office in Rome has 80 employees.";
     assert.deepEqual(answersTo("How many employees are in the office in Madrid?", text), []);
     assert.deepEqual(answersTo("How many employees are in the office in Rome?", text), [text]);
+  });
+
+  test("a status is no phone number", () => {
+    assert.deepEqual(answersTo("Who invented the telephone?", "Items of the inventory are 404 without a key."), []);
+    assert.deepEqual(answersTo("What is the phone number of the desk?", "The desk has ext. 4411."), [
+      "The desk has ext. 4411.",
+    ]);
+  });
+
+  test("words that only ask say nothing of what is asked about", () => {
+    const text = "Nach einem Unfall ist immer die Polizei zu rufen.";
+    assert.deepEqual(answersTo("Was ist nach einem Unfall zu tun?", text), [text]);
   });
 
   test("a question of no words, or of nothing but common ones, breaks nothing", () => {

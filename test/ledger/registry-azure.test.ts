@@ -45,13 +45,13 @@ function clientOf({ tableName }: ReturnType<typeof newPlace>, suffix = ""): Tabl
 function openTables(where: ReturnType<typeof newPlace>, read: { items: number; pages: number }) {
   let opened: Promise<RegistryTables> | undefined;
   const open = async (): Promise<RegistryTables> => {
-    const [items, keys, waiting] = await Promise.all(
+    const [items, keys, index] = await Promise.all(
       ["", "Keys", "Index"].map(async (suffix) => {
         await clientOf(where, suffix).createTable();
         return createEntityTable(clientOf(where, suffix));
       }),
     );
-    if (!items || !keys || !waiting) throw new Error("no tables");
+    if (!items || !keys || !index) throw new Error("no tables");
     const counting: EntityTable = {
       ...items,
       get: (key) => {
@@ -64,7 +64,7 @@ function openTables(where: ReturnType<typeof newPlace>, read: { items: number; p
       },
     };
     const none = { ...items, isThere: async () => false, drop: async () => undefined };
-    return { items: counting, members: none, keys, waiting };
+    return { items: counting, members: none, keys, index };
   };
   return () => {
     opened ??= open();

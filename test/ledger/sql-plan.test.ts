@@ -80,7 +80,7 @@ test("ledgers of formats 1 to 3 get the tables of plans of today; their own plan
     const old = new DatabaseSync(join(folder, "ledger.sqlite"));
     old.exec(ledgerTables("sqlite").sql);
     old.exec(
-      `${change}; ALTER TABLE source DROP COLUMN checked_at; DROP TABLE acknowledged; PRAGMA user_version = ${at + 1}`,
+      `${change}; ALTER TABLE source DROP COLUMN checked_at; DROP TABLE acknowledged; DROP TABLE feedback; PRAGMA user_version = ${at + 1}`,
     );
     if (at > 0) {
       const columns = `plan_id, domain_id, kind, source_id, made_at${at > 1 ? ", completed_at" : ""}`;

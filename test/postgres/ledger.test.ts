@@ -87,8 +87,8 @@ test("a dry run may be paused for as long as it likes", async () => {
   await databases.close();
 });
 
-ledgerSuite("PostgreSQL", () => newLedgerPlace(root, `D${++count}`, url), { runs: 6 });
-manifestSuite("PostgreSQL", () => newManifestPlace(root, `D${++count}`, urlOfManifests), { runs: 3 });
+ledgerSuite("PostgreSQL", () => newLedgerPlace(root, `D${++count}`, url), { runs: 3 });
+manifestSuite("PostgreSQL", () => newManifestPlace(root, `D${++count}`, urlOfManifests), { runs: 2 });
 
 test("nothing of that, and of a crawl, reads a whole table of items", async () => {
   const stage = await FolderStage.open({ settings: { DATABASE_URL: url } });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { createPostgresTextIndex } from "../../src/index/postgres/postgres-text-index.ts";
 import { STORE_TABLES as POSTGRES_TABLES } from "../../src/index/postgres/store-tables.ts";
 import { createSqliteTextIndex } from "../../src/index/sqlite/sqlite-text-index.ts";
@@ -36,10 +36,10 @@ after(async () => {
 });
 
 /** The same store twice, in SQLite and in PostgreSQL. */
-async function openBoth(): Promise<readonly [Side, Side]> {
+async function openBoth(t: TestContext): Promise<readonly [Side, Side]> {
   const name = `store${++stores}`;
   const sqlite = await openSqlite(join(folder, `${name}.sqlite`), SQLITE_TABLES);
-  after(() => sqlite.close());
+  t.after(() => sqlite.close());
   return [
     { db: sqlite, texts: createSqliteTextIndex() },
     { db: await postgres.openTables(name, POSTGRES_TABLES), texts: createPostgresTextIndex() },
@@ -98,8 +98,8 @@ const QUERIES: Readonly<Record<string, WordQuery>> = {
   "a word nobody has": anyOf(one("nowhere"), one("w9")),
 };
 
-test("both databases find the same passages and documents with the same scores", async () => {
-  const [sqlite, pg] = await openBoth();
+test("both databases find the same passages and documents with the same scores", async (t) => {
+  const [sqlite, pg] = await openBoth(t);
   for (const side of [sqlite, pg]) await fill(side, 7);
   const ask = (side: Side, query: WordQuery): Promise<readonly [TextMatch[], TextMatch[]]> =>
     side.db.read(async (sql) => [
@@ -118,8 +118,8 @@ test("both databases find the same passages and documents with the same scores",
   }
 });
 
-test("a required phrase leaves out what does not have it, however well the rest matches", async () => {
-  const [, pg] = await openBoth();
+test("a required phrase leaves out what does not have it, however well the rest matches", async (t) => {
+  const [, pg] = await openBoth(t);
   await fill(pg, 3);
   const query = { any: [one("w2"), one("w3")], all: [one("quibblet")] };
   const required = await pg.texts.matchChunks(pg.db, { any: [], all: query.all }, 1000);
@@ -132,8 +132,8 @@ test("a required phrase leaves out what does not have it, however well the rest 
   );
 });
 
-test("a selection, a limit and a removal leave out the same in both", async () => {
-  const [sqlite, pg] = await openBoth();
+test("a selection, a limit and a removal leave out the same in both", async (t) => {
+  const [sqlite, pg] = await openBoth(t);
   for (const side of [sqlite, pg]) await fill(side, 11);
   const query = anyOf(one("zyzzomat"), one("w4"), one("w2", "w3"));
   const among = { sql: "SELECT id FROM bodies WHERE id > $1 AND id < $2", values: [20, 41] };
@@ -161,8 +161,8 @@ test("a selection, a limit and a removal leave out the same in both", async () =
   assert.deepEqual(left, []);
 });
 
-test("words are counted, and similar ones found by their spelling", async () => {
-  const [, pg] = await openBoth();
+test("words are counted, and similar ones found by their spelling", async (t) => {
+  const [, pg] = await openBoth(t);
   const add = (sql: Sql, id: number, ...text: string[]): Promise<void> =>
     pg.texts.addChunks(sql, [{ chunkId: id, headings: [], text }]);
   await pg.db.write(async (sql) => {
@@ -185,8 +185,8 @@ test("words are counted, and similar ones found by their spelling", async () => 
   assert.deepEqual(await pg.texts.similarWords(pg.db, "w124", 5), []);
 });
 
-test("a word as long as a file does no harm", async () => {
-  const [, pg] = await openBoth();
+test("a word as long as a file does no harm", async (t) => {
+  const [, pg] = await openBoth(t);
   const blob = "abcdefghij".repeat(50_000);
   await pg.db.write((sql) => pg.texts.addChunks(sql, [{ chunkId: 1, headings: [blob], text: ["w1", blob] }]));
   assert.equal((await pg.texts.matchChunks(pg.db, anyOf(one(blob)), 5)).length, 1);
@@ -194,8 +194,8 @@ test("a word as long as a file does no harm", async () => {
   assert.deepEqual(await pg.db.all("SELECT * FROM chunks_postings"), []);
 });
 
-test("the tables of a store have the same names and columns in both databases", async () => {
-  const [sqlite, pg] = await openBoth();
+test("the tables of a store have the same names and columns in both databases", async (t) => {
+  const [sqlite, pg] = await openBoth(t);
   const tables = await sqlite.db.all<{ name: string }>(
     "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE '%text%' AND name NOT LIKE '%words%'",
   );

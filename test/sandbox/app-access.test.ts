@@ -1,6 +1,6 @@
 // Sites.Selected in the sandbox opens granted sites and no other.
 import assert from "node:assert/strict";
-import { after, beforeEach, describe, test } from "node:test";
+import { beforeEach, describe, test } from "node:test";
 import { makeCertificate } from "../../src/sandbox/certificates.ts";
 import { startSandbox } from "../../src/sandbox/start-sandbox.ts";
 import { accessToken, control, errorOf, type JsonObject, requestToken, sandboxForTests } from "./sandbox-client.ts";
@@ -105,10 +105,10 @@ describe("sign-in", () => {
     assert.equal((await requestToken(sandbox)).status, 200);
   });
 
-  test("a certificate that has expired by its own dates", async () => {
+  test("a certificate that has expired by its own dates", async (t) => {
     const certificate = await makeCertificate("old", new Date("2025-01-01T00:00:00Z"));
     const old = await startSandbox({ seed: "empty", certificate });
-    after(() => old.stop());
+    t.after(() => old.stop());
     const { body } = await requestToken(old);
     assert.deepEqual(body["error_codes"], [700027]);
   });

@@ -169,9 +169,9 @@ test("pages whose scripts never end, or that show without end, keep no other pag
   await Promise.all([...endless, grows]);
 });
 
-test("the browser gets nothing of our environment that it does not need", async () => {
+test("the browser gets nothing of our environment that it does not need", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "web-render-"));
-  after(() => rmSync(folder, { recursive: true }));
+  t.after(() => rmSync(folder, { recursive: true }));
   const program = join(folder, "browser");
   writeFileSync(program, `#!/bin/sh\nenv > ${folder}/env\nexit 1\n`, { mode: 0o755 });
   process.env["SOME_SECRET"] = "geheim";

@@ -3,7 +3,7 @@ import type { Wire, WireCall } from "../../contracts/backend.ts";
 import { domainNameIn, type ShownHit } from "../../contracts/domain-models.ts";
 import type { FileId } from "../../contracts/ids.ts";
 import type { Attributes } from "../../contracts/search-index.ts";
-import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import type { AnswerContext } from "./answers/answer-context.ts";
 import { answerInChat, type DomainAnswers } from "./answers/domain-chat.ts";
 import { beginDomainResponse } from "./answers/make-response.ts";
@@ -97,12 +97,7 @@ async function peek(request: Request): Promise<{ readonly model: unknown; readon
 function modelIn(text: string): unknown {
   // Most bodies are long, and most models are not ours.
   if (!/lockstep(?:\/|\\)/i.test(text)) return undefined;
-  try {
-    const fields: unknown = JSON.parse(text);
-    return isJsonObject(fields) ? fields["model"] : undefined;
-  } catch {
-    return undefined;
-  }
+  return parseJsonObject(text)?.["model"];
 }
 
 function domainRoutes(parts: DomainWireParts): Hono<WireEnv> {

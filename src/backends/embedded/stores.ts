@@ -132,7 +132,7 @@ export interface Usage {
   readonly completed: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** Of what is completed. */
+  /** Bytes of completed files. */
   readonly bytes: number;
 }
 

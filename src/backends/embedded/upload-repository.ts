@@ -161,7 +161,7 @@ export interface Upload {
   readonly bytes: number;
   readonly createdAt: number;
   readonly expiresAt: number;
-  /** Of the file that it becomes, from then; null: never. */
+  /** Expiry of the file that it becomes, counted from then; null: never. */
   readonly fileExpiresSeconds: number | null;
   readonly status: "pending" | "completed" | "cancelled";
   /** Once completed. */

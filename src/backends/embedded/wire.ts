@@ -92,7 +92,7 @@ export async function drainBody(request: Request): Promise<void> {
       if (bytes > MAX_BYTES) return;
     }
   } catch {
-    // It broke off by itself; then nobody waits for the answer either.
+    // The client closed the connection, so it does not wait for the answer either.
   }
 }
 

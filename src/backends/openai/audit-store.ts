@@ -1,6 +1,7 @@
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { DocumentAudit, IndexAudit, IndexDifference, IndexLeftover } from "../../contracts/index-audit.ts";
 import type { DocumentFile, IndexedRef } from "../../contracts/search-index.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import type { StoreSnapshot } from "./store-snapshot.ts";
 import { readContentHash, readFileType, type StoreFile, toWireAttributes } from "./wire-codec.ts";
 
@@ -41,7 +42,7 @@ export function openStoreAudit(
           all.push({ itemId, fileId, detail: "the vector store names a file whose upload is gone" });
         }
       }
-      for (let from = 0; from < all.length; from += PAGE) yield all.slice(from, from + PAGE);
+      yield* slicesOf(all, PAGE);
     },
   };
 }

@@ -170,7 +170,7 @@ async function knownUploads({
   return { ours, inProgress: new Set(young.map(({ fileId }) => fileId).filter((id) => !detached.has(id))) };
 }
 
-/** Returns recorded uploads that no longer exist, whoever deleted them. */
+/** Returns recorded uploads that no longer exist. */
 async function goneOf(
   connection: Connection,
   folder: string,

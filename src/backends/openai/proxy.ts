@@ -4,7 +4,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import busboy from "busboy";
 import { type Dispatcher, request as send } from "undici";
 import { RemoteError } from "../../contracts/errors.ts";
-import { isJsonObject } from "../../lib/json-object.ts";
+import { parseJsonObject } from "../../lib/json-object.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { type OpenAiOptions, readAzureEndpoint } from "./connection.ts";
 
@@ -441,7 +441,7 @@ async function readBounded(body: Readable): Promise<Buffer | undefined> {
 
 async function modelIn(body: Buffer, contentType: string): Promise<string> {
   if (/^multipart\/form-data/i.test(contentType)) return modelInForm(body, contentType);
-  const model = parse(body)?.["model"];
+  const model = parseJsonObject(body.toString("utf8"))?.["model"];
   return typeof model === "string" ? model : "";
 }
 
@@ -466,15 +466,6 @@ async function modelInForm(body: Buffer, contentType: string): Promise<string> {
 
 /** The path's model wins, as it does at Azure. */
 function withModel(body: Buffer, model: string): Buffer {
-  const fields = parse(body);
+  const fields = parseJsonObject(body.toString("utf8"));
   return !fields || fields["model"] === model ? body : Buffer.from(JSON.stringify({ ...fields, model }));
-}
-
-function parse(body: Buffer): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

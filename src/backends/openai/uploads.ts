@@ -387,7 +387,7 @@ async function readIds(path: string): Promise<Set<FileId>> {
 
 /** The service's clock may differ from ours by this much. Not more: the wider, the sooner a file of others looks like ours. */
 const SKEW_MS = 30_000;
-/** For how long a try may have gone on that nobody record the end of. */
+/** How long an attempt may have run whose end is not recorded. */
 const UNSEEN_MS = 5 * 60_000;
 /** Another client that uploads such a file has attached it by then. */
 const ATTACHED_WITHIN_MS = 24 * 3600_000;

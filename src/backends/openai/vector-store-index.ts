@@ -20,6 +20,7 @@ import type {
 } from "../../contracts/search-index.ts";
 import type { UploadJournal } from "../../contracts/uploads.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { openStoreAudit, refOf } from "./audit-store.ts";
 import { embedFiles } from "./embed-files.ts";
@@ -87,7 +88,7 @@ export class VectorStoreIndex implements Index {
     return this.#sources ?? (await this.#snapshot("" as SourceId)).sources;
   }
 
-  /** The service counts all files of a store, whoever attached them. */
+  /** The service counts all files of a store, also those that others attached. */
   async count(): Promise<DocumentCount> {
     return { documents: await countStoreFiles(this.#store) };
   }
@@ -187,8 +188,8 @@ async function carryOthers(from: Store, into: Store, domainId: DomainId, signal:
     .filter((file) => file.status === "completed" && !isOfDomain(file, domainId) && !there.has(file.fileId))
     .map(({ fileId, attributes }) => ({ fileId, attributes: { ...attributes } }));
   const failures: string[] = [];
-  for (let at = 0; at < others.length; at += SLICE) {
-    for (const [fileId, outcome] of await embedFiles(into, others.slice(at, at + SLICE), signal)) {
+  for (const slice of slicesOf(others, SLICE)) {
+    for (const [fileId, outcome] of await embedFiles(into, slice, signal)) {
       if (outcome.status === "failed") failures.push(`file ${fileId}, which others attached: ${outcome.reason}`);
     }
   }

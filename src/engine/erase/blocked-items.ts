@@ -1,3 +1,4 @@
+import { isSameSource } from "../../contracts/domain.ts";
 import type { BlockedItems, ErasedItem, ErasureStore } from "../../contracts/erasure.ts";
 import { UnreadableError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
@@ -63,7 +64,7 @@ class BlockedInSource implements BlockedItems {
   withPaths(erased: readonly ErasedItem[]): readonly ErasedItem[] {
     if (this.#met.size === 0) return erased;
     return erased.map((item) => {
-      const met = isOfSource(item, this.#run) ? this.#met.get(item.item) : undefined;
+      const met = isSameSource(item, this.#run.config) ? this.#met.get(item.item) : undefined;
       return met ? { ...item, pathHashes: [...new Set([...item.pathHashes, ...met])] } : item;
     });
   }
@@ -77,10 +78,6 @@ class BlockedInSource implements BlockedItems {
   }
 }
 
-export function isOfSource({ sourceType, sourceId }: ErasedItem, { config }: SourceRun): boolean {
-  return sourceType === config.sourceType && sourceId === config.sourceId;
-}
-
 export function whyBlocked({ startedAt, reason }: Pick<ErasedItem, "startedAt" | "reason">): string {
   return `erased on ${startedAt.slice(0, 10)} and blocked from being crawled again${reason ? ` (${reason})` : ""}`;
 }
@@ -92,7 +89,7 @@ export function blockedIn(run: SourceRun, erasures: Pick<ErasureStore, "read">):
     const { erased } = await erasures.read(run.domainId);
     return new BlockedInSource(
       run,
-      erased.filter((item) => isOfSource(item, run)),
+      erased.filter((item) => isSameSource(item, run.config)),
     );
   };
   return () => {
@@ -120,11 +117,12 @@ export function withoutErased(
     if (sighting.form === "row") rows.add(sighting.listItemId);
     return false;
   };
-  const { id, hiddenRows, leftOut, feed, table } = source;
+  const { id, hiddenRows, leftOut, sayLeftOut, feed, table } = source;
   return {
     id,
     ...(hiddenRows && { hiddenRows: () => hiddenRows.call(source) }),
     ...(leftOut && { leftOut: () => leftOut.call(source) }),
+    ...(sayLeftOut && { sayLeftOut }),
     skipped: () => blocked?.skipped ?? [],
     async *list(signal): Listing {
       blocked = await open();

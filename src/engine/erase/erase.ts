@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Domain } from "../../contracts/domain.ts";
+import { type Domain, isSameSource } from "../../contracts/domain.ts";
 import type { ErasedItem } from "../../contracts/erasure.ts";
 import { BadInputError, ConflictError, explain } from "../../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
@@ -14,14 +14,21 @@ import { releaseNumber } from "../../lib/release.ts";
 import { plural } from "../../lib/text.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER } from "../../mirror/layout.ts";
-import { hashCertificate } from "../certificate.ts";
 import { partsFor } from "../dry-run.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
+import { hashCertificate } from "../verify/certificate.ts";
 import { waitForLease, whileHeld } from "../with-ledger.ts";
 import { checkWanted, type FoundItem, findItems, runOf, sourceRuns, type WantedItems } from "./find-items.ts";
 import { refuseHeld } from "./holds.ts";
-import { type LeavingItem, type OpenStore, PLACES, type PlaceContext, type PlaceResult } from "./places.ts";
+import {
+  type LeavingItem,
+  type OpenStore,
+  PLACES,
+  type PlaceContext,
+  type PlaceResult,
+  SHORTEST_WORD,
+} from "./places.ts";
 import { DocumentQuotes } from "./quotes.ts";
 import { type ErasedInPlace, formatReceipt, type ReceiptStatement, signReceipt } from "./receipt.ts";
 
@@ -124,7 +131,8 @@ export async function erase(request: EraseRequest, all: EngineParts, job: JobCon
   const done: Finished[] = [];
   for (const { context, items: own } of groups) {
     const all = own.map((item) => withAttached(item, attached));
-    done.push(await carryOut(all, { erasureId, copiesLeft, isResumed: false }, context));
+    const intent = { erasureId, copiesLeft, isResumed: false };
+    done.push(await whileLeased(all, context, (leased) => eraseEverywhere(all, intent, leased)));
   }
   return {
     ...told,
@@ -144,31 +152,34 @@ export async function finishErasures(domainId: DomainId, parts: EngineParts, job
     ({ erasureId }) => erasureId,
   );
   for (const [erasureId, records] of open) {
-    job.log(`Finishing the erasing of ${plural(records.length, "document")} that was interrupted (${erasureId}).`);
     const domain = await parts.domains.get(domainId);
     const context = await openDomain(domain, parts, job);
     const runs = await sourceRuns(domain, parts);
     const found: FoundItem[] = [];
     for (const record of records) {
       const itemId = await findByKey(record, runs, context);
-      const run = runs.find(
-        ({ config }) => config.sourceType === record.sourceType && config.sourceId === record.sourceId,
-      );
+      const run = runs.find(({ config }) => isSameSource(config, record));
       found.push({ run: run ?? runOf(domainId, record.sourceId, itemId, runs, parts), itemId, path: "" });
     }
     const items = await gather(found, context);
-    await carryOut(items, { erasureId, copiesLeft: [], isResumed: true }, context);
+    await whileLeased(items, context, async (leased) => {
+      // Whoever had the sources may have been erasing.
+      if (!(await isOpen(erasureId, leased))) return;
+      job.log(`Finishing the erasing of ${plural(records.length, "document")} that was interrupted (${erasureId}).`);
+      await eraseEverywhere(items, { erasureId, copiesLeft: [], isResumed: true }, leased);
+    });
   }
 }
 
 /** The id of an item whose record has only a hash of it; the hash itself if nothing has the item any more. */
 async function findByKey(
-  { item, sourceId, sourceType }: ErasedItem,
+  record: ErasedItem,
   runs: readonly SourceRun[],
   { parts, stores }: PlaceContext,
 ): Promise<ItemId> {
+  const { item, sourceId } = record;
   if (!item.startsWith("sha256:")) return item as ItemId;
-  const run = runs.find(({ config }) => config.sourceType === sourceType && config.sourceId === sourceId);
+  const run = runs.find(({ config }) => isSameSource(config, record));
   const ledger = run && (await parts.ledgers.open(run, { readOnly: true }));
   for await (const ids of ledger?.items() ?? []) for (const id of ids) if (erasedKey(id) === item) return id;
   for (const { index } of stores) {
@@ -267,9 +278,6 @@ function belowSource(file: string): string {
   return parts.slice(at + 1).join("/");
 }
 
-/** Shorter names are in too many other words. */
-const SHORTEST_WORD = 4;
-
 /** Whether a word stands for this item alone: rows of lists are called `5.md`, and many folders have a `README.md`. */
 async function isTelling(
   word: string,
@@ -295,7 +303,7 @@ function recordOf(
 }
 
 function isSame(a: ErasedItem, b: ErasedItem): boolean {
-  return a.sourceType === b.sourceType && a.sourceId === b.sourceId && a.item === b.item;
+  return isSameSource(a, b) && a.item === b.item;
 }
 
 interface Copies {
@@ -391,7 +399,7 @@ async function gatherCopies(copies: Copies["items"], parts: EngineParts, job: Jo
     const context = await openDomain(domain, parts, job);
     const runs = await sourceRuns(domain, parts);
     const found = those.map(({ kind, sourceId, itemId, path }): FoundItem => {
-      const run = runs.find(({ config }) => config.sourceType === kind && config.sourceId === sourceId);
+      const run = runs.find(({ config }) => isSameSource(config, { sourceType: kind, sourceId }));
       return { run: run ?? runOf(domainId, sourceId, itemId, runs, parts), itemId, path };
     });
     groups.push({ context, items: await gather(found, context) });
@@ -479,26 +487,36 @@ interface Intent {
   readonly isResumed: boolean;
 }
 
-/** Does the places one after the other, under the leases of the sources, then signs what was done. */
-async function carryOut(items: readonly GatheredItem[], intent: Intent, context: DomainContext): Promise<Finished> {
+async function isOpen(erasureId: string, { domain, parts }: DomainContext): Promise<boolean> {
+  const { erased } = await parts.erasures.read(domain.domainId);
+  return erased.some((one) => one.erasureId === erasureId && one.finishedAt === "");
+}
+
+/** Does it under the leases of the items' sources. */
+async function whileLeased<T>(
+  items: readonly GatheredItem[],
+  context: DomainContext,
+  work: (leased: DomainContext) => Promise<T>,
+): Promise<T> {
   const { parts, domain } = context;
   const leases: Lease[] = [];
   try {
     const sources = new Map(items.map(({ run }) => [`${run.config.sourceType}/${run.config.sourceId}`, run]));
     let job = context.job;
     for (const { config } of sources.values()) {
-      for (const work of ["download", "embed"] as const) {
-        const lease = await waitForLease(parts, domain.domainId, sourceLease(config, work), context.job);
+      for (const step of ["download", "embed"] as const) {
+        const lease = await waitForLease(parts, domain.domainId, sourceLease(config, step), context.job);
         leases.push(lease);
         job = whileHeld(lease, job);
       }
     }
-    return await eraseEverywhere(items, intent, { ...context, job });
+    return await work({ ...context, job });
   } finally {
     for (const lease of leases) await lease.release();
   }
 }
 
+/** Does the places one after the other, then signs what was done. */
 async function eraseEverywhere(
   items: readonly GatheredItem[],
   { erasureId, copiesLeft, isResumed }: Intent,
@@ -517,7 +535,7 @@ async function eraseEverywhere(
   for (const { index } of stores) {
     await relearn(index, job, (problem) => tally.leave(problem));
   }
-  // Of an interrupted erasing the names are not known any more, so nothing can be looked for.
+  // The names are lost if erasing was interrupted, so nothing can be searched for.
   const words = isResumed ? [] : items.flatMap((item) => item.words);
   for (const sentence of await parts.erasing.scrub(words)) tally.leave(sentence);
   const { domainId } = domain;

@@ -65,7 +65,7 @@ export async function findItems(
   if (wanted.sourceId !== undefined && runs.length === 0) {
     throw new NotFoundError(`Source '${wanted.sourceId}' does not exist in domain '${domain.domainId}'.`);
   }
-  if (wanted.search !== undefined) return await findByText(wanted.search, domain, runs, index, parts);
+  if (wanted.search !== undefined) return await findByText(wanted.search, wanted.sourceId, domain, all, index, parts);
   const called = (wanted.document ?? wanted.itemId ?? "").trim();
   const found = new Map<string, FoundItem>();
   const note = (run: SourceRun, itemId: ItemId, path: string): void => {
@@ -91,8 +91,10 @@ export async function findItems(
   );
 }
 
+/** Kept generations also have documents of sources that are gone. */
 async function findByText(
   text: string,
+  ofSource: SourceId | undefined,
   { domainId }: Domain,
   runs: readonly SourceRun[],
   index: Index | undefined,
@@ -107,11 +109,12 @@ async function findByText(
   const found = new Map<string, FoundItem>();
   for await (const page of index.retained.mentioning(text.trim())) {
     for (const { sourceId, itemId } of page) {
-      if (!runs.some(({ config }) => config.sourceId === sourceId)) continue;
+      if (ofSource !== undefined && sourceId !== ofSource) continue;
       const run = runOf(domainId, sourceId, itemId, runs, parts);
       found.set(`${sourceId} ${itemId}`, { run, itemId, path: await pathOf(index, sourceId, itemId) });
     }
   }
+  if (found.size === 0) throw new NotFoundError(`Domain '${domainId}' has no document with this text.`);
   return [...found.values()];
 }
 

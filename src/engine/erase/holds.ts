@@ -1,3 +1,4 @@
+import { isSameSource } from "../../contracts/domain.ts";
 import type { ErasedItem, ErasureRecords, Hold } from "../../contracts/erasure.ts";
 import { BadInputError, ConflictError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
@@ -8,7 +9,6 @@ import { pathExists } from "../../lib/file-system.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { folderOfRun } from "../with-ledger.ts";
-import { isOfSource } from "./blocked-items.ts";
 import { findItems, sourceRuns, type WantedItems } from "./find-items.ts";
 
 interface HeldItem {
@@ -116,7 +116,7 @@ export async function allowErased(domainId: DomainId, item: string, parts: Engin
 /** A change feed does not report what did not change: the next crawl lists these sources as a whole. */
 async function listAgain(domainId: DomainId, items: readonly ErasedItem[], parts: EngineParts): Promise<void> {
   for (const run of await sourceRuns(await parts.domains.get(domainId), parts)) {
-    if (!items.some((item) => isOfSource(item, run)) || !(await pathExists(folderOfRun(run, parts)))) continue;
+    if (!items.some((item) => isSameSource(item, run.config)) || !(await pathExists(folderOfRun(run, parts)))) continue;
     const late = new AbortController();
     const onWait = (holder: string): void =>
       late.abort(

@@ -55,6 +55,9 @@ export interface PlaceResult {
   readonly left?: readonly string[];
 }
 
+/** Shorter words are in too many others. */
+export const SHORTEST_WORD = 4;
+
 /** A place where something of a document may be. */
 export interface ErasedPlace {
   /** As receipts name it. */
@@ -192,7 +195,8 @@ async function eraseQuestions(item: LeavingItem, { domain, parts, job }: PlaceCo
   // Crawls and the audit log name the questions. First there, then what came of them: it is all found by the questions.
   const texts = [...new Set([...names, ...lost.map(({ question }) => question)])];
   await parts.erasing.maskLogs("jobs", domainId, texts, job);
-  await parts.erasing.maskLogs("audit", domainId, texts, job);
+  const words = asked.flatMap((one) => one.words.filter((word) => word.length >= SHORTEST_WORD));
+  await parts.erasing.maskLogs("audit", domainId, [...texts, ...words], job);
   await parts.erasing.eraseReports(domainId, { ids: [], words: texts }, job);
   await parts.questions.changeRuns(domainId, (all) =>
     all.map((run) => ({ ...run, lost: run.lost.filter((one) => !isLost(one)) })),
@@ -268,7 +272,7 @@ async function eraseUploads(item: LeavingItem, { stores, parts, job }: PlaceCont
   return { removed: files.size };
 }
 
-/** Of sources that were uploaded to us, the file itself: there is no other source; and what came of uploads that did not end. */
+/** Deletes an uploaded file itself, since there is no other source, and what is left of unfinished uploads. */
 async function eraseUploaded({ run, itemId }: LeavingItem, { parts }: PlaceContext): Promise<PlaceResult> {
   const { uploads } = run.config.kind;
   if (!uploads?.holds(run.config)) return { removed: 0 };

@@ -2,7 +2,7 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { Signer } from "../../contracts/signer.ts";
 import { isJsonObject, parseJsonObject } from "../../lib/json-object.ts";
-import { type CheckedCertificate, checkSignature, type SignedStatement, signStatement } from "../certificate.ts";
+import { type CheckedCertificate, checkSignature, type SignedStatement, signStatement } from "../verify/certificate.ts";
 
 const RECEIPT_FORMAT = "lockstep-erasure-1";
 

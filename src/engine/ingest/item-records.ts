@@ -43,7 +43,7 @@ export async function syncMembers(address: ItemId, item: ItemId, records: ItemRe
   await changeItem(records.registry, item, async (now) => withIndexStatus(now, await records.members.of(item)));
 }
 
-/** Adds members with `wanted: "led"`: nobody registered them; they stay while a registered address leads to them. */
+/** Adds members with `wanted: "led"`: not registered themselves; they stay while a registered address leads to them. */
 async function addFollowers(address: ItemId, item: ItemId, { members }: ItemRecords): Promise<void> {
   const isWanted = (one: Member): boolean => one.sourceId === REGISTERED_SOURCE && one.wanted !== "no";
   const wanted = (await members.of(address)).filter(isWanted);

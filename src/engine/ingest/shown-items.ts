@@ -4,6 +4,7 @@ import type { Member, Members } from "../../contracts/members.ts";
 import type { IngestItem, ItemPage, ItemQuery, Registry, RegistrySummary } from "../../contracts/registry.ts";
 import type { Index, IndexedRef } from "../../contracts/search-index.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { withIndexStatus } from "../../plan/web/item-transitions.ts";
 
 /*
@@ -39,8 +40,7 @@ const AT_ONCE = 1000;
 export async function asShown(items: readonly IngestItem[], parts: ShownParts): Promise<ShownItem[]> {
   const open = opener(parts);
   const shown: ShownItem[] = [];
-  for (let from = 0; from < items.length; from += AT_ONCE) {
-    const some = items.slice(from, from + AT_ONCE);
+  for (const some of slicesOf(items, AT_ONCE)) {
     const known = await parts.members.ofMany(some.map(({ id }) => id));
     const members = Map.groupBy(await membersAsShown([...known.values()].flat(), open), ({ itemId }) => itemId);
     for (const item of some) shown.push(itemAsShown(item, members.get(item.id) ?? []));

@@ -7,6 +7,7 @@ import type { ManifestEntry } from "../../contracts/manifest.ts";
 import type { Index } from "../../contracts/search-index.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import { namesIn } from "../../lib/file-system.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { plural } from "../../lib/text.ts";
 import { bytesBelow } from "../../mirror/bytes-below.ts";
 import { garbage, purge } from "../../plan/removals.ts";
@@ -14,7 +15,15 @@ import { sweepOldDrafts } from "../crawl-draft.ts";
 import { partsFor } from "../dry-run.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { finishErasures } from "../erase/erase.ts";
-import { describeWaiting, isFree, isKnown, type OpenTree, purgeMissingOf, slices, withTree } from "../purge-missing.ts";
+import {
+  describeWaiting,
+  isFree,
+  isKnown,
+  type OpenTree,
+  PURGED_AT_ONCE,
+  purgeMissingOf,
+  withTree,
+} from "../purge-missing.ts";
 import { readDomain } from "../read-domain.ts";
 import { finishRenames, waitingJob } from "../rename-domain.ts";
 import { findRetired, sharesId } from "../retired-sources.ts";
@@ -310,7 +319,7 @@ async function sweepIndex(index: Index, work: MaintainedTree): Promise<void> {
   for (const docId of visible.items) tally.add(thing("index_documents", tree, docId, 0));
   const { sourceId } = tree.run.config;
   let shown = 0;
-  for (const some of slices(hidden.items)) {
+  for (const some of slicesOf(hidden.items, PURGED_AT_ONCE)) {
     const kept = new Set(await index.retained?.purge(sourceId, some));
     // They cannot be recognised if they return, so nothing is retained for that.
     await index.retained?.endGracePeriod(sourceId, [...kept]);
@@ -383,7 +392,7 @@ interface MaintainedTree extends Maintenance {
   readonly tree: OpenTree;
 }
 
-/** Returns documents that the manifest does not know, not even as deleted, and that nobody holds. */
+/** Returns documents that are not in the manifest, not even as deleted, and have no hold. */
 async function unknownOf(
   docIds: readonly ItemId[],
   { tree, parts }: Pick<MaintainedTree, "tree" | "parts">,
@@ -393,7 +402,7 @@ async function unknownOf(
   return docIds.filter((docId) => !known.has(docId) && mayGo({ docId }));
 }
 
-/** Returns documents without a file that is present or may return, and that nobody holds. */
+/** Returns documents without a hold whose file is neither present nor may return. */
 async function orphansOf(
   docIds: readonly ItemId[],
   { tree, parts }: Pick<MaintainedTree, "tree" | "parts">,

@@ -1,11 +1,11 @@
-import { open, readdir } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import { type FileStatus, MANIFEST_FILE, MANIFEST_LAYOUT } from "../../contracts/manifest.ts";
 import { isErrno, readFileIfExists } from "../../lib/atomic-file.ts";
-import { namesIn, pathExists } from "../../lib/file-system.ts";
+import { foldersIn, namesIn, pathExists } from "../../lib/file-system.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
-import { toUtcMicros } from "../../lib/time.ts";
+import { toInstant } from "../../lib/time.ts";
 import { byAge, isVersionId } from "../../mirror/stored-version.ts";
 
 /** The folders of a store of an earlier layout, beside its manifest; `knowledge_base` may hold the other ones. */
@@ -31,7 +31,7 @@ export async function readEarlierStore(folder: string): Promise<EarlierStore> {
   const files = await readEarlierManifest(join(folder, MANIFEST_FILE));
   const documents = new Map<string, EarlierDocument>();
   for (const base of [folder, join(folder, "knowledge_base")]) {
-    for (const { name } of await foldersIn(join(base, "documents"))) {
+    for (const name of await foldersIn(join(base, "documents"))) {
       const document = join(base, "documents", name);
       if (!(await pathExists(join(document, "content.md")))) continue;
       const metadata = await readEarlierMetadata(join(document, "metadata.json"));
@@ -51,11 +51,6 @@ async function versionsIn(folder: string): Promise<ReadonlyMap<string, string>> 
     if (await pathExists(join(folder, name, "content.md"))) versions.set(name, join(folder, name));
   }
   return versions;
-}
-
-async function foldersIn(folder: string): Promise<readonly { readonly name: string }[]> {
-  if (!(await pathExists(folder))) return [];
-  return (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isDirectory());
 }
 
 /** A file in a manifest without a layout: keyed by absolute path. */
@@ -144,9 +139,4 @@ async function readEarlierMetadata(path: string): Promise<EarlierMetadata> {
     createdAt: toInstant(text("created_at")),
     modifiedAt: toInstant(text("modified_at")),
   };
-}
-
-function toInstant(text: string): string {
-  const date = new Date(text);
-  return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);
 }

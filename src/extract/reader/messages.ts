@@ -11,7 +11,7 @@ export type ReadTask = (Omit<FileRequest, "size" | "bytes"> & { readonly path: s
 export interface FileRequest {
   readonly kind: "file";
   readonly size: number;
-  /** Of a small file all of them; of others the reader asks for what it needs. */
+  /** All bytes of a small file; of a larger one the reader requests what it needs. */
   readonly bytes?: Uint8Array;
   readonly fileType: string;
   readonly limits: ExtractLimits;
@@ -53,7 +53,7 @@ export type ReadOutcome =
   /** Trouble with the machine: the file could not be opened, the disk failed. */
   | { readonly status: "failed"; readonly code: string; readonly message: string };
 
-/** Of an outcome that is not the one that was asked for. */
+/** Returns the error for an outcome that is not a result. */
 export function errorOf(outcome: ReadOutcome): Error {
   if (outcome.status === "refused") return new ExtractError(outcome.code, outcome.message);
   if (outcome.status === "failed") return Object.assign(new Error(outcome.message), { code: outcome.code });

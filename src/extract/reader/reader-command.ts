@@ -10,7 +10,7 @@ const PROGRAM = fileURLToPath(moduleBeside(import.meta.url, "read-files"));
 const CODE = [
   join(fileURLToPath(new URL("../../", import.meta.url)), "*"),
   join(ROOT, "package.json"),
-  join(packagesFolder(), "*"),
+  ...packagesFolders().map((folder) => join(folder, "*")),
 ];
 
 /** A document that takes a reader over can read our code, write nothing and start nothing; what it is to read comes from its parent. */
@@ -38,10 +38,11 @@ export function readerCommand(): ReaderCommand {
   return { program: PROGRAM, execPath, execArgv, env: environment() };
 }
 
-/** Where our dependencies are: in the checkout, or, as installed, in the outermost folder of packages that we are in ourselves. */
-function packagesFolder(): string {
+/** Where our dependencies are: in the checkout, or, as installed, in the outermost folder of packages that we are in ourselves. Node asks for a link, too. */
+function packagesFolders(): string[] {
   const [outermost] = /^.*?[\\/]node_modules(?=[\\/])/.exec(ROOT) ?? [];
-  return outermost ?? realpathSync(join(ROOT, "node_modules"));
+  const folder = outermost ?? join(ROOT, "node_modules");
+  return [...new Set([folder, realpathSync(folder)])];
 }
 
 /** What a process cannot be started without: on Windows at all, elsewhere where Node is installed in an unusual way. */

@@ -79,5 +79,5 @@ export class ReaderPool {
   }
 }
 
-/** One for the whole process, whoever asks. */
+/** One for the whole process. */
 export const readers = new ReaderPool();

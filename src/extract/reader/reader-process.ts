@@ -49,7 +49,7 @@ export class ReaderProcess {
       this.#child.once("error", reject);
       this.#child.once("exit", (code, by) => reject(new Error(`start reader: it ended at once (${by ?? code})`)));
     });
-    // Whoever wants to read hears of both; without listeners this process would end here.
+    // Pending reads get both errors; without listeners this process would end here.
     this.#started.catch(() => undefined);
     this.#child.on("error", () => undefined);
     this.#rest();
@@ -83,7 +83,7 @@ export class ReaderProcess {
       const failed = serveBytes(this.#bytes, file, serving.signal);
       return await Promise.race([this.#ask({ ...request, size }, signal), failed]);
     } catch (error) {
-      // It may wait for bytes that nobody gives it any more.
+      // It may wait for bytes that never come.
       this.end();
       throw error;
     } finally {

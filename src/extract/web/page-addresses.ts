@@ -1,6 +1,6 @@
 /** Longer ones are data, or traps. */
 const MAX_ADDRESS_LENGTH = 2048;
-/** Of all addresses together, each as often as it occurs: with a long `<base>`, short links would make gigabytes. */
+/** For all addresses together, repeated ones included: with a long `<base>`, short links would make gigabytes. */
 const MAX_CHARACTERS = 32_000_000;
 
 interface PageAddress {

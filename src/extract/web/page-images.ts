@@ -5,7 +5,7 @@ import { trimEnd } from "../../lib/text.ts";
 import { elementText, hasText, onOneLine } from "./element-text.ts";
 import type { PageAddresses } from "./page-addresses.ts";
 
-/** Of one page. Those that are looked at are more: most turn out to be repeated. */
+/** Images of a page, and images that are examined: most of these turn out to be repeated. */
 const MAX_IMAGES = 500;
 const MAX_LOOKS = 5000;
 const MAX_TEXT_LENGTH = 300;
@@ -93,7 +93,7 @@ function captionOf(around: readonly HtmlElement[]): string {
   return figure ? captionIn(figure) : "";
 }
 
-// Of each element once: thousands of images may lie in it.
+// Cached for each element: it may have thousands of images.
 const captionIn = memoize((figure: HtmlElement): string => {
   const caption = figure.children.find((child) => typeof child !== "string" && child.tag === "figcaption");
   return typeof caption === "object" ? elementText(caption, MAX_TEXT_LENGTH) : "";

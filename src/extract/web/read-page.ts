@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { PageDate, PageImage, WebPage } from "../../contracts/web.ts";
 import { type HtmlElement, type HtmlNode, type HtmlPage, isNoise, parseHtml } from "../../lib/html.ts";
-import { isJsonObject } from "../../lib/json-object.ts";
+import { isJsonObject, parseJson } from "../../lib/json-object.ts";
 import { trimEnd } from "../../lib/text.ts";
 import { declaredEncoding, decodeBytes, decoderFor } from "../decode-text.ts";
 import { detectLanguage, withoutCode } from "../detect-language.ts";
@@ -157,7 +157,7 @@ function datesIn(modifiedTime: string, facts: readonly string[]): PageDate[] {
 
 /** The first one, from the outside to the inside. */
 function dateModified(fact: string): string {
-  let level: unknown[] = [parse(fact)];
+  let level: unknown[] = [parseJson(fact)];
   for (let met = 0; level.length > 0 && met < MAX_OBJECTS; ) {
     const next: unknown[] = [];
     for (const value of level) {
@@ -175,18 +175,10 @@ function dateModified(fact: string): string {
   return "";
 }
 
-function parse(fact: string): unknown {
-  try {
-    return JSON.parse(fact);
-  } catch {
-    return undefined;
-  }
-}
-
 const MAX_LINKS = 50_000;
-/** What lies behind is text like any other, but nobody looks for links there. */
+/** Links are only extracted from this much text. */
 const MAX_LENGTH = 10_000_000;
-/** Of each form, repeated ones included. */
+/** For each pattern, repeated matches included. */
 const MAX_MATCHES = 200_000;
 const MAX_IMAGES = 500;
 const MAX_LABEL_LENGTH = 500;

@@ -30,7 +30,7 @@ export interface PageSurvey
   readonly modifiedTime: string;
   /** The place for what scripts make is there, and empty. */
   readonly hasEmptyAppRoot: boolean;
-  /** It tells whoever has no scripts to turn them on. */
+  /** It asks readers without scripts to turn them on. */
   readonly asksForScripts: boolean;
   /** Where it asks for a password: in its midst, or around what is to be read. */
   readonly passwordField: "" | "amidst" | "around";
@@ -213,7 +213,7 @@ class PageSurveyor {
     const refresh = parseRefresh(content);
     if (!refresh) return;
     this.#addLink(refresh.target);
-    // Whoever has no scripts is sent to a page that says so.
+    // Readers without scripts are redirected to a page that says so.
     if (refresh.seconds > MAX_REFRESH_SECONDS || this.#around.some(({ tag }) => tag === "noscript")) return;
     this.#refresh ||= this.#addresses.resolve(refresh.target)?.page ?? "";
   }

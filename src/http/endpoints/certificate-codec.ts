@@ -1,5 +1,5 @@
-import type { Certificate } from "../../engine/certificate.ts";
-import type { CertificateStatus, KeptCertificate } from "../../engine/kept-certificates.ts";
+import type { Certificate } from "../../engine/verify/certificate.ts";
+import type { CertificateStatus, KeptCertificate } from "../../engine/verify/kept-certificates.ts";
 
 /** A certificate as lists, search answers and descriptions name it. */
 export interface CertificateJson {

@@ -41,7 +41,7 @@ function erase(app: App): Endpoint {
       ...documentWords,
       search: optional(
         words,
-        "Instead: all documents of the domain in whose text or name this occurs, in any generation.",
+        "Instead: all documents of the domain in whose text, title or name this occurs, in any generation.",
       ),
       copies: withDefault(
         trueOrFalse,

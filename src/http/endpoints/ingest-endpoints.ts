@@ -3,6 +3,7 @@ import { rebuildIndexJob } from "../../app/jobs.ts";
 import { BadInputError, NotFoundError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import { INGEST_STATUSES, ITEM_SORTS, type ItemQuery, type ItemSort } from "../../contracts/registry.ts";
+import { oneChunk } from "../../lib/text.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
 import { ingestItemPage, ingestPage } from "../pages/ingest-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
@@ -106,16 +107,12 @@ function pictureAnswer(
   const extension = PICTURE_TYPES[mimeType];
   const mediaType = extension === undefined ? "application/octet-stream" : mimeType;
   return {
-    content: once(bytes),
+    content: oneChunk(bytes),
     bytes: bytes.length,
     mediaType,
     fileName: `${id}.${extension ?? "bin"}`,
     lasting: true,
   };
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
-  yield bytes;
 }
 
 const PATH = "/v2/ingest/items";

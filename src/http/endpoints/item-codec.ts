@@ -3,7 +3,7 @@ import type { IngestItem } from "../../contracts/registry.ts";
 import type { StoredImage } from "../../contracts/web.ts";
 import type { ItemView, Registered } from "../../engine/ingest/ingest.ts";
 import type { ShownSummary } from "../../engine/ingest/shown-items.ts";
-import { httpDateToUtc } from "../../lib/time.ts";
+import { toInstant } from "../../lib/time.ts";
 
 export type ItemJson = ReturnType<typeof toItemJson>;
 export type SummaryJson = ReturnType<typeof toSummaryJson>;
@@ -30,7 +30,7 @@ export function toItemJson(item: IngestItem) {
     reindexGeneration: item.reindexGeneration,
     processedGeneration: item.processedGeneration,
     httpEtag: http.etag,
-    httpLastModified: httpDateToUtc(http.lastModified),
+    httpLastModified: toInstant(http.lastModified),
     httpContentLength: http.contentLength,
     httpStatusCode: http.statusCode,
     httpRedirectChain: http.redirectChain,

@@ -2,8 +2,9 @@ import type { App } from "../../app/app.ts";
 import { verifyJob } from "../../app/verify-job.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
-import { formatCertificate } from "../../engine/certificate.ts";
-import { isCertificateId, type KeptCertificate } from "../../engine/kept-certificates.ts";
+import { formatCertificate } from "../../engine/verify/certificate.ts";
+import { isCertificateId, type KeptCertificate } from "../../engine/verify/kept-certificates.ts";
+import { oneChunk } from "../../lib/text.ts";
 import { certificatePage, certificatesPage } from "../pages/certificate-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { type Endpoint, endpoint, ok, type RawAnswer } from "../routing/endpoint.ts";
@@ -72,7 +73,7 @@ const listQuery = {
 export type CertificatesQuery = Arguments<typeof listQuery>;
 
 export interface CertificatesJson extends CertificateStatusJson {
-  /** Of full verifications, newest first. One that cannot be read is left out. */
+  /** Certificates of full verifications, newest first. Unreadable ones are left out. */
   readonly certificates: readonly CertificateJson[];
   readonly total: number;
 }
@@ -155,8 +156,4 @@ async function find(app: App, { domain_id, certificate }: Arguments<typeof getQu
   await app.domains.get(domain_id);
   const id = certificate === LATEST ? (await app.certificates.list(domain_id))[0] : certificate;
   return app.certificates.get(domain_id, id ?? LATEST);
-}
-
-async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }

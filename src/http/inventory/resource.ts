@@ -41,7 +41,7 @@ export function resource<
 
 export interface BackendObject {
   readonly id: string;
-  /** Of a file of a vector store. */
+  /** Present for files of a vector store. */
   readonly vector_store_id?: string;
 }
 

@@ -10,7 +10,7 @@ export interface ChangeListener {
   updated(uri: string): void;
 }
 
-/** Notices what readers see, whichever process changed it: by looking every other second, while somebody listens. */
+/** Detects changes of what readers see, of any process: checks every other second while there are listeners. */
 export interface DocumentChanges {
   /** Resolves when later changes will be told; those of single documents only of these, of which there may be more later. */
   listen(uris: ReadonlySet<string>): Promise<{ stop(): void }>;

@@ -35,7 +35,7 @@ export interface McpTool {
 }
 
 export interface McpCall extends Asking {
-  /** Where pages of this server are for whoever asks: `https://lockstep.example`. */
+  /** The address of this server's pages, as the client sees it: `https://lockstep.example`. */
   readonly origin: string;
 }
 

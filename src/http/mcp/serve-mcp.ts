@@ -127,7 +127,7 @@ function once(work: () => void): () => void {
   };
 }
 
-/** Passes a stream on; calls `end` when it is over, whoever ended it. */
+/** Passes a stream on; calls `end` when either side has ended it. */
 function untilOver(body: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   return new ReadableStream<Uint8Array>(

@@ -19,7 +19,7 @@ export function identifyClient({
     const forwarded = behindProxy ? plainAddress(named("x-forwarded-for")) : "";
     const https = behindProxy && named("x-forwarded-proto").toLowerCase() === "https";
     c.set("client", { address: forwarded || peerOf(c), https });
-    // The Host header was checked before: nobody makes us name another server.
+    // The Host header was checked before, so a client cannot make us name another server.
     const { protocol, host } = new URL(c.req.url);
     c.set("origin", publicUrl || `${https ? "https:" : protocol}//${host}`);
     await next();

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { plural } from "../../lib/text.ts";
+import { asSentence, plural } from "../../lib/text.ts";
 import type { FailuresJson } from "../endpoints/document-codec.ts";
 import { shownName, shownTime, webAddress } from "./display.ts";
 import { crawlerAddress } from "./domain-health.ts";
@@ -28,7 +28,7 @@ export function failuresPage(data: FailuresJson, frame: Frame): Html {
 <p class="lede">It stays here until it is solved. What you acknowledge makes neither the domain nor its crawls red any more, unless its reason or its content changes.</p></header>
 ${note ? html`<p class="notice good" role="status">${note}</p>` : ""}
 ${count + known + sources.length === 0 ? html`<div class="empty"><strong>Nothing has failed.</strong><p>Files without any text, and those that rules leave out, are no failures.</p></div>` : ""}
-${sources.map(({ source_id, reason, remedy }) => html`<section class="panel stack" aria-label="Source ${source_id}"><h2>Source <code>${source_id}</code> could not be read whole</h2><p class="notice bad"><bdi>${shownName(sentence(reason))}</bdi></p><p><strong>What to do:</strong> ${remedy}</p></section>`)}
+${sources.map(({ source_id, reason, remedy }) => html`<section class="panel stack" aria-label="Source ${source_id}"><h2>Source <code>${source_id}</code> could not be read whole</h2><p class="notice bad"><bdi>${shownName(asSentence(reason))}</bdi></p><p><strong>What to do:</strong> ${remedy}</p></section>`)}
 ${failed.map((group) => groupSection(group, domain_id, { mayEdit, isKnown: false }))}
 ${acknowledged.length > 0 ? html`<details class="panel" ${note ? "open" : ""}><summary><h2>Acknowledged (${known})</h2></summary><div class="stack">${acknowledged.map((group) => groupSection(group, domain_id, { mayEdit, isKnown: true }))}</div></details>` : ""}`,
   });
@@ -50,7 +50,7 @@ function groupSection({ group, step, reason, remedy, count, items }: Group, doma
   const [first, rest] = [items.slice(0, SHOWN), items.slice(SHOWN, LISTED)];
   return html`<section class="${shown.isKnown ? "stack" : "panel stack"}" aria-label="${title}: ${reason}">
 ${shown.isKnown ? html`<h3>${title}</h3>` : html`<h2>${title}</h2>`}
-<p class="notice ${shown.isKnown ? "idle" : "bad"}"><bdi>${shownName(sentence(reason))}</bdi></p>
+<p class="notice ${shown.isKnown ? "idle" : "bad"}"><bdi>${shownName(asSentence(reason))}</bdi></p>
 <p><strong>What to do:</strong> ${remedy}</p>
 ${itemTable(first, title, reason, domainId, shown)}
 ${rest.length > 0 ? html`<details><summary>${rest.length} more</summary>${itemTable(rest, `${title}, more`, reason, domainId, shown)}</details>` : ""}
@@ -69,7 +69,7 @@ function itemTable(items: readonly Item[], title: string, reason: string, domain
 ${shown.isKnown ? html`<td data-label="Acknowledged"><div>${shownTime(item.acknowledged_utc)}</div></td>` : ""}
 <td data-label="Actions"><div class="row-actions"><a class="button small" href="/v2/search/explain?${new URLSearchParams({ domain_id: domainId, document: item.item_id, query: item.name, format: "html" })}">Explain<span class="visually-hidden"> ${name}</span></a>${shown.mayEdit ? verb(domainId, { item: item.item_id, source_id: item.source_id }, shown, name) : ""}</div></td></tr>`;
   });
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="${title}"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="${title}"><table class="rows">
 <thead><tr><th scope="col">Item</th><th scope="col">Source</th><th scope="col">Search</th>${shown.isKnown ? html`<th scope="col">Acknowledged</th>` : ""}<th scope="col">Actions</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 
@@ -83,9 +83,4 @@ function verb(domainId: string, which: Readonly<Record<string, string>>, { isKno
   const words = isKnown ? "Make new again" : "Acknowledge";
   const isAll = "group" in which;
   return html`<form action="${PATH}/acknowledge?${query}" method="post"><button class="small">${words}${isAll ? ` ${name}` : html`<span class="visually-hidden"> ${name}</span>`}</button></form>`;
-}
-
-function sentence(reason: string): string {
-  const said = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
-  return /[.?!]$/.test(said) ? said : `${said}.`;
 }

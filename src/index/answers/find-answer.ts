@@ -48,7 +48,7 @@ export function findAnswer<P extends AnswerPassage>(
 ): readonly Quoted<P>[] {
   const candidates = passages.slice(0, MAX_PASSAGES).flatMap((passage) => candidatesOf(passage));
   const weigh = createWeights(candidates, counts);
-  const [question = "", ...earlier] = questions;
+  const [question = "", ...earlier] = questions.map(withoutMiddle);
   for (let count = 0; count <= earlier.length; count += 1) {
     const asked = readQuestion(question, earlier.slice(0, count), weigh);
     const found = chooseFor(asked, candidates, count === 0 ? ENOUGH : ENOUGH_TOGETHER);
@@ -56,6 +56,15 @@ export function findAnswer<P extends AnswerPassage>(
   }
   return [];
 }
+
+/** Who pastes a text asks before or behind it. */
+function withoutMiddle(question: string): string {
+  if (question.length <= 2 * HALF) return question;
+  // Half a word would be one that nothing has.
+  return `${question.slice(0, HALF).replace(/\S{0,40}$/u, "")}\n${question.slice(-HALF).replace(/^\S{0,40}/u, "")}`;
+}
+
+const HALF = 500;
 
 /** What a search for the question found. */
 export interface FoundFor<P> {
@@ -78,8 +87,6 @@ interface Candidate<P> {
   readonly statement: Statement;
   readonly passage: P;
   readonly own: WordSet;
-  /** Stretches of a long statement: what is far apart says little together. */
-  readonly windows: readonly WordSet[];
   readonly about: WordSet;
   readonly before: WordSet;
   /** Title and headings further up. */
@@ -95,23 +102,11 @@ function candidatesOf<P extends AnswerPassage>(passage: P): Candidate<P>[] {
     statement,
     passage,
     own: wordSet(statement.text),
-    windows: windowsOf(statement.text).map(wordSet),
     about: wordSet([...statement.about, path.at(-1) ?? ""].join(" \n ")),
     before: wordSet(statement.before),
     above,
     passageWords,
   }));
-}
-
-const WINDOW = 28;
-
-function windowsOf(text: string): string[] {
-  const words = text.split(/\s+/);
-  if (words.length <= WINDOW) return [text];
-  const windows: string[] = [];
-  for (let at = 0; at < words.length - WINDOW / 2; at += WINDOW / 2)
-    windows.push(words.slice(at, at + WINDOW).join(" "));
-  return windows;
 }
 
 /** How much a word counts that stands around the statement, not in it. */
@@ -180,7 +175,7 @@ const GENERAL: ReadonlySet<string> = new Set(
     "must may might shall let know tell explain describe mean means find please there here one ones someone anyone somebody anybody something anything thing things way ways kind type sort " +
     "able allowed possible available different exactly really usually currently actually go goes come comes call called name named say says said work works apply applies ask " +
     "wann wer wie wo was ab pro ins ans ums aufs beim einmal heute jetzt gleich je jede jeder jedes alle alles schon noch nur auch immer eigene eigenen lang viel viele vielen vieles lange oft weit wieviel wieviele welche welcher welches welchen welchem muss mussen musst darf durfen soll sollte sollen konnen konnte will wollen mochte brauche braucht brauchen " +
-    "bekomme bekommt bekommen kriege kriegt erhalte erhalt erhalten gibt geben gilt gelten heisst passiert mache macht machen man jemand etwas bitte dafur davon dazu wofur wozu womit wodurch wessen wem wen wohin woher warum wieso weshalb " +
+    "bekomme bekommt bekommen kriege kriegt erhalte erhalt erhalten gibt geben gilt gelten heisst passiert mache macht machen tun tue tut man jemand etwas bitte dafur davon dazu wofur wozu womit wodurch wessen wem wen wohin woher warum wieso weshalb " +
     "moglich erlaubt genau eigentlich gerade dort hier werden wurde wurden worden habe haben hatten bin seit geht gehen kommt kommen finde findet finden wissen weiss nennt genannt mein meine meinen meiner meinem " +
     "combien quel quelle quels quelles quand comment pourquoi faut peut dois doit avoir etre fait faire a-t est-ce y-a-t-il " +
     "cuanto cuanta cuantos cuantas cual cuales cuando donde quien hay tiene tengo puede puedo debe hacer"
@@ -251,17 +246,8 @@ function chooseFor<P extends AnswerPassage>(
 }
 
 function judge<P extends AnswerPassage>(question: Question, candidate: Candidate<P>): Judged<P> | undefined {
-  const judged = candidate.windows.flatMap((own) => judgeWindow(question, candidate, own) ?? []);
-  return judged.length < 2 ? judged[0] : judged.reduce((best, one) => (one.score > best.score ? one : best));
-}
-
-function judgeWindow<P extends AnswerPassage>(
-  question: Question,
-  candidate: Candidate<P>,
-  own: WordSet,
-): Judged<P> | undefined {
   const has = question.kinds.filter((kind) => kind.isIn(candidate.statement.text));
-  const matches = question.words.map((asked) => matchOf(asked, candidate, own));
+  const matches = question.words.map((asked) => matchOf(asked, candidate));
   // That it has a number says nothing where no word says of what.
   const isAbout = matches.length < 2 || matches.some(({ around }) => around > 0);
   let all = 0;
@@ -294,10 +280,9 @@ const SHOWN = 0.9;
 function matchOf(
   { word }: Asked,
   candidate: Candidate<unknown>,
-  own: WordSet,
 ): { readonly near: number; readonly around: number; readonly anywhere: number } {
   const at = (place: Place): number => PLACES[place] * candidate[place].match(word);
-  const near = Math.max(PLACES.own * own.match(word), at("about"));
+  const near = Math.max(at("own"), at("about"));
   const around = Math.max(near, at("above"), at("before"));
   return { near, around, anywhere: Math.max(around, at("passageWords")) };
 }
@@ -346,11 +331,6 @@ function stemOf(word: string): string {
   return ended.replace(/^(?:zuruck|nach|aus|auf|ein|vor|ent|zer|ver|ab|an|um|be|ge|er|zu|mit)(?=.{4})/, "");
 }
 
-function consonantsOf(word: string): string {
-  const consonants = word.replaceAll(/[aeiouy]/g, "");
-  return consonants.length >= MIN_STEM ? consonants : word;
-}
-
 /** Other forms of a word begin alike; parts of compounds are at least this long. */
 const MIN_STEM = 4;
 const MIN_PART = 5;
@@ -392,12 +372,5 @@ function isFormOf(word: string, other: string): boolean {
   let same = 0;
   while (same < short.length && short[same] === long[same]) same += 1;
   // `kundig|en` and `kundig|ung`
-  if (same >= MIN_PART && same >= long.length - 4 && same >= short.length - 3) return true;
-  // `empfehlen` and `empfohlen`
-  return (
-    short.length > MIN_PART &&
-    long.length - short.length < 2 &&
-    word[0] === other[0] &&
-    consonantsOf(word) === consonantsOf(other)
-  );
+  return same >= MIN_PART && same >= long.length - 4 && same >= short.length - 3;
 }

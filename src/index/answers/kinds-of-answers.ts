@@ -28,17 +28,17 @@ const MONEY = kind(
 );
 const DURATION = kind(`(?:\\d|${B}(?:${NUMBER_WORDS})${E})[^.]{0,16}?(?<!\\p{L})(?:${UNIT_OF_TIME})${E}`);
 const TIME = kind(
-  `\\d{1,2}[:.]\\d\\d${E}|\\d{4}|\\d{1,2}\\.\\s?(?:\\d|${MONTHS})|${B}(?:${MONTHS}|${DAYS})${E}|\\d\\s?(?:uhr|am|pm|a\\.m\\.|p\\.m\\.|o['’]clock)|${B}(?:before|after|within|until|by|daily|weekly|monthly|quarterly|annual(?:ly)?|yearly|every|noon|midnight|immediately|once|when|as soon as|vor|nach|innerhalb|binnen|bis|täglich|wöchentlich|monatlich|jährlich|quartal|sofort|sobald|wenn|spätestens|frühestens|mittag|mitternacht|anfang|ende)${E}|${B}(?:end|start|beginning) of`,
+  `\\d{1,2}[:.]\\d\\d${E}|${B}(?:1[5-9]|20)\\d\\d${E}|\\d{1,2}\\.\\s?(?:\\d|${MONTHS})|${B}(?:${MONTHS}|${DAYS})${E}|\\d\\s?(?:uhr|am|pm|a\\.m\\.|p\\.m\\.|o['’]clock)|${B}(?:before|after|within|until|daily|weekly|monthly|quarterly|annual(?:ly)?|yearly|every|noon|midnight|immediately|as soon as|vor|nach|innerhalb|binnen|bis|täglich|wöchentlich|monatlich|jährlich|quartal|sofort|sobald|spätestens|frühestens|mittag|mitternacht|anfang|ende)${E}|${B}(?:end|start|beginning) of`,
 );
 /** Names: people are mostly called by a role, or by two words with capitals. */
 const PERSON = kind(
-  `\\p{Lu}[\\p{Ll}'’-]+\\s+(?:(?:van|von|de|der|zu)\\s+)?\\p{Lu}[\\p{Ll}'’-]+|@|[Mm]anager|[Tt]eam|[Dd]epartment|[Oo]fficer|[Ll]ead|[Hh]ead|[Dd]irector|[Aa]dministrator|[Bb]oard|[Ss]upport|[Oo]ffice|[Dd]esk|[Ee]mployee|[Oo]wner|[Uu]ser|[Mm]ember|[Cc]ommittee|[Cc]ouncil|[Cc]ompany|leit(?:er|ung)|beauftragt|abteilung|vorgesetzt|team|verwaltung|betriebsrat|geschäftsführ|personal|kolleg|mitarbeit|support|empfang|HR|IT`,
+  `\\p{Lu}[\\p{Ll}'’-]+\\s+(?:(?:van|von|de|der|zu)\\s+)?\\p{Lu}[\\p{Ll}'’-]+|@|[Mm]anager|[Tt]eam|[Dd]epartment|[Oo]fficer|[Ll]ead|[Hh]ead|[Dd]irector|[Aa]dministrator|[Bb]oard|[Ss]upport|[Oo]ffice|[Dd]esk|[Ee]mployee|[Oo]wner|[Uu]ser|[Mm]ember|[Cc]ommittee|[Cc]ouncil|[Cc]ompany|leit(?:er|ung)|beauftragt|abteilung|vorgesetzt|team|verwaltung|betriebsrat|geschäftsführ|personal|kolleg|mitarbeit|support|empfang|\\b(?:HR|IT)\\b`,
   "u",
 );
 const PLACE = kind(
   `${B}(?:in|at|on|under|below|above|behind|next to|near|inside|outside|from|to|via|im|am|an|auf|unter|über|hinter|neben|bei|beim|zum|zur|vom)${E}`,
 );
-const PHONE = kind("(?:\\+|\\b0)\\d[\\d /()-]{5,}|\\b(?:ext(?:ension)?|durchwahl)\\b\\.?\\s*\\d+|\\b\\d{3,4}\\b");
+const PHONE = kind("(?:\\+|\\b0)\\d[\\d /()-]{5,}|\\b(?:ext(?:ension)?|durchwahl)\\b\\.?\\s*\\d+");
 const MAIL = kind("[\\w.+-]+@[\\w-]+\\.\\w+");
 const LENGTH = kind(`\\d\\s?(?:mm|cm|dm|m|km|inch(?:es)?|in|ft|feet|zoll|meter[ns]?|metres?|kilometer[ns]?)${E}|["″]`);
 const WEIGHT = kind(`\\d\\s?(?:mg|g|kg|t|lbs?|pounds?|tons?|tonnen|gramm|kilo(?:gramm)?s?)${E}`);

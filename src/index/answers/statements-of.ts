@@ -12,7 +12,7 @@ export interface Statement {
   readonly position: number;
 }
 
-/** Longer statements are cut: nobody reads them as one. */
+/** Longer statements are cut. */
 const MAX_LENGTH = 400;
 /** A list up to this length is shown as one, with what introduces it. */
 const MAX_LIST = 320;
@@ -278,13 +278,13 @@ function namedCells(columns: readonly string[], cells: readonly string[]): strin
     .join("; ");
 }
 
-/** Returns a line without Markdown of emphasis and links. */
+/** Returns a line without Markdown of emphasis and links, and without what a terminal would obey. */
 export function withoutMarks(line: string): string {
   return line
     .replaceAll(/!?\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
     .replaceAll(/\*\*|__|`|\\$/g, "")
     .replaceAll(/<br\s*\/?>/gi, " ")
-    .replaceAll(/\s+/g, " ")
+    .replaceAll(/[\s\p{Cc}]+/gu, " ")
     .trim();
 }
 

@@ -226,7 +226,7 @@ export function termWeight(count: number, idf: number): number {
   return (1 + Math.log(count)) * idf;
 }
 
-/** Of a whole text, of length 1: what a text is about does not depend on how long it is. */
+/** Returns term weights of a text, scaled to length 1: the length of a text does not matter. */
 function termWeights(counts: ReadonlyMap<number, number>, idf: Float32Array): TermWeight[] {
   let squares = 0;
   const weights: TermWeight[] = [];

@@ -4,6 +4,7 @@ import { basename, join, resolve } from "node:path";
 import { Tokenizer } from "@huggingface/tokenizers";
 import type { Embedder } from "../../contracts/embedder.ts";
 import { BadInputError, CancelledError } from "../../contracts/errors.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { addRow } from "./learn-vectors.ts";
 import { createServiceModel, isOf, onceOpened, type VectorModel } from "./vector-model.ts";
 import { normalise } from "./vectors.ts";
@@ -40,9 +41,9 @@ export async function openOnnxEmbedder(folder: string): Promise<Embedder> {
     dimensions: probe?.length ?? 0,
     async embed(texts, signal) {
       const vectors: Float32Array[] = [];
-      for (let at = 0; at < texts.length; at += BATCH) {
+      for (const slice of slicesOf(texts, BATCH)) {
         if (signal?.aborted) throw new CancelledError("embed passages: cancelled", { cause: signal.reason });
-        vectors.push(...(await embedBatch(texts.slice(at, at + BATCH))));
+        vectors.push(...(await embedBatch(slice)));
       }
       return vectors;
     },

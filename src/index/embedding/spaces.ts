@@ -46,7 +46,7 @@ export interface NewSpace {
   readonly active: 0 | 1;
 }
 
-/** To be called inside a transaction that holds the state row; see lockState. */
+/** Call it inside a transaction that holds the state row; see lockState. */
 export async function insertSpace(sql: Sql, space: NewSpace): Promise<SpaceRow> {
   const id = await takeIds(sql, "next_space", 1);
   const counted = await sql.get<{ n: number }>("SELECT COUNT(*) AS n FROM chunks");

@@ -1,10 +1,11 @@
 import type { WordCounts } from "../../contracts/answer.ts";
 import { BadInputError, CancelledError, ConflictError, RemoteError } from "../../contracts/errors.ts";
-import type { Attributes, HitDetails, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import type { HitDetails, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
 import { fastHash } from "../../lib/hash.ts";
 import { isListed, listOf, type Sql } from "../../lib/sql/sql.ts";
 import { plural } from "../../lib/text.ts";
 import { analyze, fold, type Token } from "../analyzer.ts";
+import { parseAttributes } from "../documents.ts";
 import { activeSpace } from "../embedding/spaces.ts";
 import { draftCalled, findGeneration, isKept, keptGenerations, type View } from "../generations.ts";
 import { DIRECT_SOURCE } from "../shared-schema.ts";
@@ -366,7 +367,7 @@ function hitOf(
     position,
     alsoIn: [],
   };
-  return { fileId, name, score, attributes: JSON.parse(attributes) as Attributes, sectionPath, text, details };
+  return { fileId, name, score, attributes: parseAttributes(attributes), sectionPath, text, details };
 }
 
 interface Span {

@@ -14,7 +14,7 @@ const LANGUAGES: readonly ReadonlySet<string>[] = [ENGLISH, GERMAN, FRENCH, SPAN
   (words) => new Set(words.split(" ").map(fold)),
 );
 
-/** Of all these languages. */
+/** The stop words of all these languages. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(LANGUAGES.flatMap((words) => [...words]));
 
 /**

@@ -169,7 +169,7 @@ export class MapAppender {
   }
 }
 
-/** Of several rows of one item the last one counts. Returns how many rows were not what the ledger had. */
+/** Takes the last of several rows of an item. Returns how many rows differed from the ledger. */
 async function takeRows(
   ledger: SqlLedger,
   db: Sql,

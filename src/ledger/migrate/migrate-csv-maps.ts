@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { ItemId, VectorStoreId } from "../../contracts/ids.ts";
 import { readFileIfExists } from "../../lib/atomic-file.ts";
 import { namesIn, pathExists } from "../../lib/file-system.ts";
+import { parseJson } from "../../lib/json-object.ts";
 import { copyAside, putAside } from "../../lib/put-aside.ts";
 import { toFileStamp } from "../../lib/time.ts";
 import { decodeIndexed, decodeMirrored, decodeSeen, type Row, type TableShape } from "../exports/map-codec.ts";
@@ -23,7 +24,7 @@ const OBSERVED: TableShape = {
   key: 0,
 };
 
-/** What earlier releases kept beside the map files. Once it is in the ledger, nobody reads it any more. */
+/** Files that earlier releases kept beside the map files. They are not read any more once they are in the ledger. */
 const LEFT_BEHIND = /^(observed\.csv|journal-.*\.jsonl|tail-.*\.jsonl|.*\.csv\.index|manifest\.(journal|index))$/;
 /** What earlier releases kept so that something need not be compared. Nothing of it is taken over: the first look compares everything. */
 const MEMO = /^(last-look|settled|purge)\.json$/;
@@ -254,10 +255,7 @@ async function readJournals(folder: string, store: VectorStoreId | ""): Promise<
 async function readJsonLines<T>(path: string): Promise<T[]> {
   const text = (await readFileIfExists(path))?.toString("utf8") ?? "";
   return text.split("\n").flatMap((line) => {
-    try {
-      return [JSON.parse(line) as T];
-    } catch {
-      return [];
-    }
+    const parsed = parseJson(line);
+    return parsed === undefined ? [] : [parsed as T];
   });
 }

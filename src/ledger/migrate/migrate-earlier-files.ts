@@ -119,7 +119,7 @@ export async function migrateMembers(
   },
 ): Promise<void> {
   if (await earlier.isEmpty()) return;
-  // Whoever came second would bring back what somebody removed meanwhile.
+  // A second process would bring back what was removed meanwhile.
   await withFileLock(join(crawlerFolder, ".members.lock"), async () => {
     const domains = (await namesIn(crawlerFolder)) as DomainId[];
     if (renamed && domains.includes(renamed.to)) domains.push(renamed.from);
@@ -163,7 +163,7 @@ async function readInto(path: string, open: (head: CrawlHead) => Promise<SiteMem
   let memory: SiteMemory | undefined;
   let put = 0;
   for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
-    const value = parse(line);
+    const value = parseJsonObject(line);
     if (!memory) {
       const head = value && parseHead(value);
       if (!head) return undefined;
@@ -215,15 +215,6 @@ function parsePage(value: Record<string, unknown>): CrawledPage {
 
 function texts(list: unknown): string[] {
   return Array.isArray(list) ? list.filter((each): each is string => typeof each === "string") : [];
-}
-
-function parse(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 const STORES = "superseded_stores.json";
@@ -324,7 +315,7 @@ export async function migrateUploadJournals(
   });
 }
 
-/** Of one domain, or of all. */
+/** Reads the journals of a domain, or of all. */
 export async function readOldJournals(indexFolder: string, domainId?: DomainId): Promise<OldJournal[]> {
   const folder = join(indexFolder, "upload-journal");
   const journals: OldJournal[] = [];

@@ -1,6 +1,7 @@
 import type { TableClient, TransactionAction } from "@azure/data-tables";
 import { azureAnswer, explainAzure } from "../../lib/azure.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { quoted } from "./table-keys.ts";
 
 export interface EntityKey {
@@ -11,25 +12,25 @@ export interface EntityKey {
 export type EntityValue = string | number | boolean | bigint;
 export type Entity = EntityKey & { readonly [property: string]: EntityValue | undefined };
 
-/** What a table holds under two keys. Expected outcomes are values; anything else is a RemoteError without secrets. */
+/** An Azure table. Expected outcomes are values; anything else is a RemoteError without secrets. */
 export interface EntityTable {
   get(key: EntityKey): Promise<Entity | undefined>;
-  /** The ETag; undefined: there is one already. */
+  /** Returns the ETag; undefined if the entity exists already. */
   insert(entity: Entity): Promise<string | undefined>;
-  /** The new ETag; undefined: it has another one, or is gone. */
+  /** Returns the new ETag; undefined if the entity has another ETag, or is gone. */
   replace(entity: Entity, etag: string): Promise<string | undefined>;
   delete(key: EntityKey, etag?: string): Promise<"deleted" | "missing" | "changed">;
-  /** All of them without a filter. In the order of the keys; no page is empty. */
+  /** Yields what matches the filter ("": all), sorted by key. No page is empty. */
   pages(filter: string, select?: readonly string[]): AsyncGenerator<readonly Entity[], void>;
-  /** Each key once. In as few requests as the service allows, so an interrupted call may have done a part. */
+  /** No key may occur twice. Sends as few requests as possible; an interrupted call may have written a part. */
   putAll(entities: readonly Entity[]): Promise<void>;
-  /** Those that are missing are fine. */
+  /** Missing entities are no error. */
   deleteAll(keys: readonly EntityKey[]): Promise<void>;
 }
 
-/** The service gives no more. */
+/** Limit of the service for one page. */
 const ENTITIES_AT_ONCE = 1000;
-/** What the service takes in one transaction. */
+/** Limit of the service for one transaction. */
 const ACTIONS_AT_ONCE = 100;
 const REQUESTS_AT_ONCE = 8;
 
@@ -71,7 +72,7 @@ export function createEntityTable(client: TableClient, entitiesAtOnce = ENTITIES
       for (;;) {
         const { done, value } = await asked(() => pages.next(), NONE);
         if (done) return;
-        // The service also answers with none when it has searched for a while.
+        // The service returns an empty page when it has searched for a while.
         if (value.length > 0) yield value as unknown as Entity[];
       }
     },
@@ -86,7 +87,7 @@ export function createEntityTable(client: TableClient, entitiesAtOnce = ENTITIES
         const actions = batch.map(
           ({ partitionKey, rowKey }): TransactionAction => ["delete", { partitionKey, rowKey }],
         );
-        // One that is missing and none of them is deleted.
+        // If one is missing, the transaction deletes none.
         if ((await asked(() => client.submitTransaction(actions), { 404: "missing" })) !== "missing") return;
         await forEachConcurrent(batch, REQUESTS_AT_ONCE, async (key) => void (await table.delete(key)));
       });
@@ -95,12 +96,12 @@ export function createEntityTable(client: TableClient, entitiesAtOnce = ENTITIES
   return table;
 }
 
-/** How many gets may take the place of one page. */
+/** A page costs as much as so many gets. */
 const GETS_PER_PAGE = 16;
 
 /**
- * Reads those that are there of many, in no particular order. A partition is read in pages while these are fewer requests than
- * getting the rest one by one, so the cost is that of what is asked for, not that of the table.
+ * Reads many entities, in no particular order; missing ones are skipped. Reads a partition page by page as long as that takes fewer
+ * requests than single gets, so the cost follows the number of keys, not the size of the table.
  */
 export async function readMany(
   table: EntityTable,
@@ -131,9 +132,9 @@ export async function readMany(
   });
 }
 
-/** A transaction is about one partition. */
+/** All entities of a transaction must be in one partition. */
 function* batchesOf<T extends EntityKey>(entities: readonly T[]): Generator<readonly T[], void> {
   for (const group of Map.groupBy(entities, ({ partitionKey }) => partitionKey).values()) {
-    for (let from = 0; from < group.length; from += ACTIONS_AT_ONCE) yield group.slice(from, from + ACTIONS_AT_ONCE);
+    yield* slicesOf(group, ACTIONS_AT_ONCE);
   }
 }

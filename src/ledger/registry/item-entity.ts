@@ -1,19 +1,20 @@
 import { EMPTY_ITEM } from "../../contracts/empty-item.ts";
 import { INGEST_STATUSES, type IngestItem, type IngestStatus } from "../../contracts/registry.ts";
+import { parseJson } from "../../lib/json-object.ts";
 import { storableText } from "../../lib/sql/sql.ts";
 import type { Entity, EntityKey, EntityValue } from "./entity-table.ts";
 
-/** A property holds 64 KB in two bytes a character. */
+/** A property holds 64 KB, at two bytes a character. */
 const MAX_CHARS = 32_000;
 
 /** Numbers of bytes outgrow 32 bits. */
 const LONG: ReadonlySet<string> = new Set(["httpContentLength", "fileLength"]);
-/** Cut anywhere, they would be something else. */
+/** Addresses: cut, they would name something else. */
 const NEVER_CUT: ReadonlySet<string> = new Set(["normalizedSource", "foundSource"]);
 
 type Fields = { readonly [name: string]: unknown };
 
-/** One level, named as in the specification's example: `httpEtag`, `fileEtag`, `contentHash`, `nextCrawlAt`. */
+/** Flattens an item; names are as in the specification's example: `httpEtag`, `fileEtag`, `contentHash`, `nextCrawlAt`. */
 export function toEntity(item: IngestItem, key: EntityKey): Entity {
   const entity: Record<string, EntityValue> = {};
   const add = (property: string, value: unknown): void => {
@@ -29,7 +30,7 @@ export function toEntity(item: IngestItem, key: EntityKey): Entity {
   return { ...entity, reindexOwed: item.reindexGeneration > item.processedGeneration, ...key };
 }
 
-/** What an entity does not have is empty: other programs may have written it. */
+/** Missing or odd properties become empty: other programs may have written the entity. */
 export function toItem(entity: Entity): IngestItem {
   const read = (property: string, empty: unknown): unknown => {
     const value = entity[property];
@@ -58,7 +59,7 @@ function textOf(property: string, text: string): string {
   return storableText(NEVER_CUT.has(property) ? text : text.slice(0, MAX_CHARS));
 }
 
-/** The oldest go first when there are too many. */
+/** Drops the oldest entries until the rest fits. */
 function jsonOf(list: readonly unknown[]): string {
   for (let from = 0; ; from++) {
     const json = JSON.stringify(list.slice(from));
@@ -67,10 +68,6 @@ function jsonOf(list: readonly unknown[]): string {
 }
 
 function listIn(value: unknown): unknown[] | undefined {
-  try {
-    const list: unknown = JSON.parse(String(value));
-    return Array.isArray(list) ? list : undefined;
-  } catch {
-    return undefined;
-  }
+  const list = parseJson(String(value));
+  return Array.isArray(list) ? list : undefined;
 }

@@ -1,14 +1,14 @@
 import type { IngestItem } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 
-/** The timer minds when it is due: somebody asked for this very address, or for a look that it has not got. */
+/** Whether the timer fetches the item when it is due: its address is registered, or a fetch of it was requested and not done. */
 export function isScheduled(
   item: Pick<IngestItem, "watched" | "reindexRequested" | "reindexGeneration" | "processedGeneration">,
 ): boolean {
   return item.watched || item.reindexRequested || item.reindexGeneration > item.processedGeneration;
 }
 
-/** What the text of a query is looked for in. */
+/** Returns the text that a query is matched against, in lower case. */
 export function searchTextOf({ displaySource, normalizedSource, title, content }: IngestItem): string {
   return [displaySource, normalizedSource, title, content.foundTitle].join("\n").toLowerCase();
 }

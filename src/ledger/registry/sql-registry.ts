@@ -15,6 +15,7 @@ import {
   type RegistrySummary,
 } from "../../contracts/registry.ts";
 import { openOnce } from "../../lib/once.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { type GatheredWrite, gatherWrites } from "../../lib/sql/gathered-writes.ts";
 import { type DatabasePlace, openDatabase } from "../../lib/sql/open-database.ts";
 import {
@@ -32,7 +33,7 @@ import { sqlEarlierMembers } from "./earlier-members.ts";
 import { dayBefore, isScheduled, searchTextOf } from "./item-queries.ts";
 import { type PartitionStrategy, partitionOf, rowKeyOf } from "./table-keys.ts";
 
-/** A crawl asks for many pages at once, but each asks the registry for a moment only. */
+/** A crawl fetches many pages at once, but each uses the registry only briefly. */
 const CONNECTIONS = 4;
 
 /** In a SQLite file of this folder for the processes of one machine, or in a PostgreSQL database for those of many. Opened by the first call. */
@@ -127,12 +128,12 @@ async function putItem(write: GatheredWrite, item: IngestItem, expected: ItemVer
   return String(expected === null ? version : version + 1);
 }
 
-/** The clock in microseconds: an item that was deleted and registered again never has a version that somebody remembers. */
+/** The clock in microseconds: an item that is deleted and registered again never gets a version that a caller may still hold. */
 function firstVersion(): number {
   return Math.floor((performance.timeOrigin + performance.now()) * 1000);
 }
 
-/** No version that was ever given is negative. */
+/** -1, which matches no item, for anything that is no version. */
 function toNumber(version: ItemVersion): number {
   return /^\d{1,16}$/.test(version) ? Number(version) : -1;
 }
@@ -144,14 +145,14 @@ function changedMeanwhile(id: ItemId): ConflictError {
 async function getItems(sql: Sql, ids: readonly ItemId[]): Promise<readonly (RegisteredItem | undefined)[]> {
   const found = new Map<ItemId, RegisteredItem>();
   const text = `SELECT ${ITEM_COLUMNS} FROM items WHERE ${isListed(sql, "id", "$1", "text")}`;
-  for (let from = 0; from < ids.length; from += ROWS_AT_ONCE) {
-    const rows = await sql.all<ItemRow>(text, [listOf(ids.slice(from, from + ROWS_AT_ONCE))]);
+  for (const slice of slicesOf(ids, ROWS_AT_ONCE)) {
+    const rows = await sql.all<ItemRow>(text, [listOf(slice)]);
     for (const row of rows) found.set(row.id, toRegistered(row));
   }
   return ids.map((id) => found.get(id));
 }
 
-/** Goes on behind the last one it saw, so whatever is done with a page changes nothing about the next. */
+/** Continues after the last row it read, so changes to the items of a page do not affect the next one. */
 async function* dueItems(sql: Sql, at: string): AsyncGenerator<readonly RegisteredItem[], void> {
   let [dueAt, id]: [string, string] = ["", ""];
   for (;;) {
@@ -199,7 +200,7 @@ function listItems(db: SqlDatabase, query: ItemQuery): Promise<ItemPage> {
   const [limit, offset] = [`$${values.length + 1}`, `$${values.length + 2}`];
   return db.read(async (sql) => {
     const counted = await sql.get<{ total: number }>(`SELECT count(*) AS total FROM items ${where}`, values);
-    // The rows are long: only those that are shown are taken along.
+    // The rows are long: only those of the page are read as a whole.
     const rows = await sql.all<ItemRow>(
       `SELECT ${ITEM_COLUMNS} FROM items WHERE id IN (SELECT id FROM items ${where} ORDER BY ${order} LIMIT ${limit} OFFSET ${offset}) ORDER BY ${order}`,
       [...values, query.limit ?? Number.MAX_SAFE_INTEGER, query.offset],
@@ -346,7 +347,7 @@ function toRegistered(row: ItemRow): RegisteredItem {
   return { item: toItem(row), version: String(row.version) };
 }
 
-/** One record that is damaged does not stand in the way of the others: what its columns say is left of it. */
+/** A damaged record does not fail the query: it is restored from its columns as far as they go. */
 export function toItem(row: ItemRow): IngestItem {
   return parseItem(row) ?? salvageItem(row);
 }
@@ -362,7 +363,7 @@ function parseItem({ id, item }: ItemRow): IngestItem | undefined {
 
 const GROUPS = ["http", "file", "content", "linkage", "scheduling", "lock", "history"] as const;
 
-/** Due, and without anything to compare with: the next look makes the record anew. */
+/** Due at once, without validators: the next fetch writes the record again. */
 function salvageItem({ id, watched, host, first_seen: firstSeen, display_source: address }: ItemRow): IngestItem {
   const detail = "What was known of it was lost: its record was damaged.";
   return {

@@ -2,10 +2,10 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
 import type { EntityKey } from "./entity-table.ts";
 
-/** `host`: the items of a host lie together, the blobs of a container do, all files, and all of shares. `scheme`: all of `https` do, and all blobs. */
+/** What shares a partition. `host`: items of one host, blobs of one container, all files, all files of shares. `scheme`: all of `https`, all blobs. */
 export type PartitionStrategy = "host" | "scheme";
 
-/** What keys must not hold, what the service or its clients decode once too often, and `!`, which stands for them. */
+/** Characters that keys must not have, or that the service or its clients decode twice; and `!`, the escape character. */
 const UNFIT = /[/\\#?%!|\p{Cc}\p{Cs}]/gu;
 const MAX_KEY_CHARS = 250;
 
@@ -17,7 +17,7 @@ export function encodeKey(text: string): string {
 
 export function partitionOf({ type, sourceHost, normalizedSource }: IngestItem, strategy: PartitionStrategy): string {
   const byHost = strategy === "host" && sourceHost !== "";
-  // A blob may have the address of a page, and with it the same row key: no host has the name of its partition.
+  // A blob may have the same address, and row key, as a page. Its partition is never named like a host.
   if (type === "file") return encodeKey(filePartition(normalizedSource, strategy));
   return encodeKey(byHost ? sourceHost : (/^[a-z][a-z0-9+.-]*(?=:)/i.exec(normalizedSource)?.[0] ?? type));
 }
@@ -32,17 +32,17 @@ function filePartition(normalizedSource: string, strategy: PartitionStrategy): s
   return service === "blob" ? `${account}/${first}` : `${first}/${second}`;
 }
 
-/** The hash alone: the partition tells of what. */
+/** The hash in the id, without the prefix for the kind of item. */
 export function rowKeyOf(id: ItemId): string {
   return encodeKey(id.replace(/^(url|file)_/, ""));
 }
 
-/** Where what is known under an id can be looked up: spread, and yet many in one transaction. */
+/** The key of an item in the table of ids. Few partitions spread the load, and still allow many ids in one transaction. */
 export function idKey(id: ItemId, suffix = ""): EntityKey {
   return { partitionKey: `id-${encodeKey(id.slice(-1))}`, rowKey: `${encodeKey(id)}${suffix}` };
 }
 
-/** A condition for keys that begin with a text of ours, which ends in `|`: `}` is the next character. */
+/** A filter for keys that begin with `prefix`. It ends in `|`, whose next character is `}`. */
 export function beginsWith(key: "PartitionKey" | "RowKey", prefix: `${string}|`): string {
   return `${key} ge ${quoted(prefix)} and ${key} lt ${quoted(`${prefix.slice(0, -1)}}`)}`;
 }

@@ -29,19 +29,19 @@ import { compareText } from "../../lib/text.ts";
 import { type MemberTables, type OldTable, tableEarlierMembers } from "./earlier-members.ts";
 import { createEntityTable, type Entity, type EntityKey, type EntityTable, readMany } from "./entity-table.ts";
 import { toEntity, toItem } from "./item-entity.ts";
+import { dueRowOf, type IndexRow, ItemIndex, isCurrent, nameOf, rowNamesOf } from "./item-index.ts";
 import { dayBefore, isScheduled, searchTextOf } from "./item-queries.ts";
 import { encodeKey, idKey, type PartitionStrategy, partitionOf, quoted, rowKeyOf } from "./table-keys.ts";
-import { dueRowOf, isLedTo, type Lead, nameOf, rowNamesOf, WaitingIndex } from "./waiting-index.ts";
 
 export interface RegistryTables extends MemberTables {
   readonly items: EntityTable;
-  readonly waiting: EntityTable;
+  readonly index: EntityTable;
 }
 
 const REQUESTS_AT_ONCE = 16;
-/** Ids whose partition is remembered. It never changes, so the others cost a request more. */
+/** How many items are cached; others cost a request more. */
 const MAX_REMEMBERED = 20_000;
-/** No put takes so long. */
+/** Longer than any put takes. */
 const GRACE_MS = 10 * 60_000;
 
 /** Versions are ETags. The tables are opened by the first call. */
@@ -51,11 +51,11 @@ export function createTableRegistry(
   graceMs = GRACE_MS,
 ): Registry {
   const partitions = new PartitionCache(open, strategy);
-  const waiting = new WaitingIndex(async () => (await open()).waiting, graceMs);
+  const index = new ItemIndex(async () => (await open()).index, graceMs);
   const rows = new RowCache();
   const listing = async (): Promise<ListingParts> => {
     const { items } = await open();
-    return { items, among: (query) => among(query, tools) };
+    return { items, keysOf: (query) => keysOf(query, tools) };
   };
   const get = async (id: ItemId): Promise<RegisteredItem | undefined> => {
     const partitionKey = await partitions.find(id);
@@ -63,7 +63,7 @@ export function createTableRegistry(
     const entity = await (await open()).items.get({ partitionKey, rowKey: rowKeyOf(id) });
     return entity && rows.remember(toRegistered(entity), []);
   };
-  const tools: RegistryContext = { open, partitions, waiting, rows };
+  const tools: RegistryContext = { open, partitions, index, rows };
   return {
     get,
     async getMany(ids) {
@@ -79,9 +79,9 @@ export function createTableRegistry(
     },
     delete: (id, expected) => deleteEntity(id, expected, tools),
     async *due(at) {
-      await waiting.ensureWhole((await open()).items);
-      yield* follow(
-        waiting.due(at),
+      await index.ensureComplete((await open()).items);
+      yield* readIndexed(
+        index.due(at),
         tools,
         (item) => item.scheduling.nextCrawlAt <= at && item.lock.lockedUntil <= at && isScheduled(item),
       );
@@ -89,9 +89,9 @@ export function createTableRegistry(
     async *entries({ statuses, watched } = {}) {
       const { items } = await open();
       if (!statuses) return yield* readItems(items, filterOf(watched === undefined ? {} : { watched }));
-      await waiting.ensureWhole(items);
-      yield* follow(
-        waiting.withStatus(statuses),
+      await index.ensureComplete(items);
+      yield* readIndexed(
+        index.withStatus(statuses),
         tools,
         (item) => statuses.includes(item.status) && (watched === undefined || item.watched === watched),
       );
@@ -106,37 +106,37 @@ export function createTableRegistry(
 interface RegistryContext {
   readonly open: () => Promise<RegistryTables>;
   readonly partitions: PartitionCache;
-  readonly waiting: WaitingIndex;
+  readonly index: ItemIndex;
   readonly rows: RowCache;
 }
 
 async function putEntity(
   item: IngestItem,
   expected: ItemVersion | null,
-  { open, partitions, waiting, rows }: RegistryContext,
+  { open, partitions, index, rows }: RegistryContext,
 ): Promise<ItemVersion> {
-  const partitionKey = await partitions.take(item, expected);
+  const partitionKey = await partitions.assign(item, expected);
   const entity = toEntity(item, { partitionKey, rowKey: rowKeyOf(item.id) });
   const { items } = await open();
   const before = rows.of(item.id, expected);
-  const [putOff] = await Promise.all([
-    waiting.putOff(item, before?.due ?? ""),
-    waiting.expect(item, partitionKey, before?.there),
+  const [removeDueRow] = await Promise.all([
+    index.prepareRemoval(item, before?.due ?? ""),
+    index.add(item, partitionKey, before?.existing),
   ]);
   const version = await (expected === null
     ? items.insert(entity)
     : isEtag(expected) && items.replace(entity, expected));
   if (!version) throw changedMeanwhile(item.id);
   rows.remember({ item, version }, rowNamesOf(item));
-  // The item is put. A row that stays goes with the first who follows it.
-  await putOff?.().catch(() => undefined);
+  // The item is put. If this fails, the first reader of the row deletes it.
+  await removeDueRow?.().catch(() => undefined);
   return version;
 }
 
 async function deleteEntity(
   id: ItemId,
   expected: ItemVersion,
-  { open, partitions, waiting }: RegistryContext,
+  { open, partitions, index }: RegistryContext,
 ): Promise<void> {
   const partitionKey = await partitions.find(id);
   if (partitionKey === undefined) return;
@@ -145,46 +145,46 @@ async function deleteEntity(
   const entity = await items.get(key);
   const isRefused = isEtag(expected) ? (await items.delete(key, expected)) === "changed" : entity;
   if (isRefused) throw changedMeanwhile(id);
-  await waiting.forget(id, String(entity?.["sourceHost"] ?? ""));
+  await index.remove(id, String(entity?.["sourceHost"] ?? ""));
 }
 
-/** Those that were named, or rows of the index: there may be more than there are items that fit, never fewer. */
-async function among(
+/** Returns the keys of all items that may match; of some that do not, too. undefined: too many to remember, or no filter of the index. */
+async function keysOf(
   { among: ids, host, statuses }: Narrowing,
-  { open, partitions, waiting }: RegistryContext,
+  { open, partitions, index }: RegistryContext,
 ): Promise<readonly EntityKey[] | undefined> {
   const { items } = await open();
   if (ids) return ids.size > MAX_REMEMBERED ? undefined : await partitions.keysOf(ids);
   if (host === undefined && !statuses) return undefined;
-  await waiting.ensureWhole(items);
+  await index.ensureComplete(items);
   const keys = new Map<string, EntityKey>();
-  for await (const page of host === undefined ? waiting.withStatus(statuses ?? []) : waiting.ofHost(host)) {
+  for await (const page of host === undefined ? index.withStatus(statuses ?? []) : index.ofHost(host)) {
     for (const { id, partition } of page) keys.set(id, { partitionKey: partition, rowKey: rowKeyOf(id as ItemId) });
     if (keys.size > MAX_REMEMBERED) return undefined;
   }
   return [...keys.values()];
 }
 
-/** Those that rows lead to and that are wanted, as they are now. */
-async function* follow(
-  leads: AsyncIterable<readonly Lead[]>,
-  { open, waiting, rows }: RegistryContext,
+/** Reads the items of these rows, and yields the wanted ones, each once. Deletes stale rows. */
+async function* readIndexed(
+  indexRows: AsyncIterable<readonly IndexRow[]>,
+  { open, index, rows }: RegistryContext,
   isWanted: (item: IngestItem) => boolean,
 ): AsyncGenerator<readonly RegisteredItem[], void> {
   const { items } = await open();
   const met = new Set<string>();
-  for await (const page of leads) {
+  for await (const page of indexRows) {
     const found: (RegisteredItem | undefined)[] = page.map(() => undefined);
-    const stale: Lead[] = [];
-    await forEachConcurrent(page.entries(), REQUESTS_AT_ONCE, async ([at, lead]) => {
-      const entity = await items.get({ partitionKey: lead.partition, rowKey: rowKeyOf(lead.id as ItemId) });
+    const stale: IndexRow[] = [];
+    await forEachConcurrent(page.entries(), REQUESTS_AT_ONCE, async ([at, indexed]) => {
+      const entity = await items.get({ partitionKey: indexed.partition, rowKey: rowKeyOf(indexed.id as ItemId) });
       const one = entity && toRegistered(entity);
-      const isThere = one && isLedTo(one.item, lead);
-      if (one) rows.remember(one, isThere ? [nameOf(lead.row)] : []);
-      if (!isThere) stale.push(lead);
+      const isFound = one && isCurrent(one.item, indexed);
+      if (one) rows.remember(one, isFound ? [nameOf(indexed.row)] : []);
+      if (!isFound) stale.push(indexed);
       else if (isWanted(one.item) && !met.has(one.item.id)) found[at] = one;
     });
-    await waiting.drop(stale);
+    await index.removeStale(stale);
     const wanted = found.filter((one) => one !== undefined);
     for (const { item } of wanted) met.add(item.id);
     if (wanted.length > 0) yield wanted;
@@ -193,21 +193,21 @@ async function* follow(
 
 interface KnownRows {
   readonly version: ItemVersion;
-  /** As dueRowOf() says. It need not be there. */
+  /** As dueRowOf() says. The row need not exist. */
   readonly due: string;
-  /** The names of those that are there for certain, because they were written or followed here. */
-  readonly there: readonly string[];
+  /** Names of rows that exist for certain, because this process wrote or read them. */
+  readonly existing: readonly string[];
 }
 
-/** What is known of the rows of an item, as long as it is the version that was last seen here. */
+/** Caches what is known of the index rows of an item, by the version of the item that this process saw last. */
 class RowCache {
   readonly #known = new Map<ItemId, KnownRows>();
 
-  remember(registered: RegisteredItem, there: readonly string[]): RegisteredItem {
+  remember(registered: RegisteredItem, existing: readonly string[]): RegisteredItem {
     const { item, version } = registered;
-    const before = this.of(item.id, version)?.there ?? [];
+    const before = this.of(item.id, version)?.existing ?? [];
     if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
-    this.#known.set(item.id, { version, due: dueRowOf(item), there: [...new Set([...before, ...there])] });
+    this.#known.set(item.id, { version, due: dueRowOf(item), existing: [...new Set([...before, ...existing])] });
     return registered;
   }
 
@@ -218,8 +218,8 @@ class RowCache {
 }
 
 /**
- * In which partition an item is, by its id alone. That is written down before the item, and stays when it is deleted: nobody
- * who registers it again can be put out by somebody who tidies up.
+ * Finds the partition of an item by its id. It is stored before the item, and kept when the item is deleted: otherwise a delete and a new
+ * registration at the same time could leave an item that nothing finds.
  */
 class PartitionCache {
   readonly #open: () => Promise<RegistryTables>;
@@ -234,11 +234,11 @@ class PartitionCache {
   async find(id: ItemId): Promise<string | undefined> {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    const place = (await (await this.#open()).keys.get(idKey(id)))?.["partition"];
-    return typeof place === "string" ? this.#remember(id, place) : undefined;
+    const partition = (await (await this.#open()).keys.get(idKey(id)))?.["partition"];
+    return typeof partition === "string" ? this.#remember(id, partition) : undefined;
   }
 
-  /** undefined: of some of them nobody wrote down where they are. */
+  /** undefined: the partition of some of them is unknown. */
   async keysOf(ids: ReadonlySet<ItemId>): Promise<readonly EntityKey[] | undefined> {
     const partitions = new Map([...ids].map((id) => [encodeKey(id), { id, partition: this.#known.get(id) }]));
     const unknown = [...partitions.values()]
@@ -258,8 +258,8 @@ class PartitionCache {
     return (await this.find(item.id)) ?? partitionOf(item, this.#strategy);
   }
 
-  /** An item stays where it is, also when new ones are put elsewhere. */
-  async take(item: IngestItem, expected: ItemVersion | null): Promise<string> {
+  /** Returns the partition of an item that is about to be put. Known items stay where they are, also if the strategy has changed. */
+  async assign(item: IngestItem, expected: ItemVersion | null): Promise<string> {
     const place = partitionOf(item, this.#strategy);
     if (expected !== null) return await this.ofItem(item);
     if (this.#known.has(item.id)) return this.#known.get(item.id) ?? place;
@@ -295,17 +295,17 @@ interface TablePlace {
   readonly account: AzureAccount;
   readonly tableName: string;
   readonly partitions: PartitionStrategy;
-  /** How many are read with one request, at most 1,000, which is usual. */
+  /** Entities read by one request; default and maximum: 1,000. */
   readonly entitiesAtOnce?: number;
 }
 
-/** In Azure Table Storage. Tables that are missing are created by the first call. */
+/** A registry in Azure Table Storage. The first call creates missing tables. */
 export function openTableRegistry(where: TablePlace): Registry {
   const opened = openOnce(async () => ({
     items: await openTable(where, ""),
     members: await openOldTable(where, "Members"),
     keys: await openTable(where, "Keys"),
-    waiting: await openTable(where, "Index"),
+    index: await openTable(where, "Index"),
     close: async () => undefined,
   }));
   return createTableRegistry((): Promise<RegistryTables> => opened.open(), where.partitions);
@@ -323,7 +323,7 @@ async function openTable(where: TablePlace, suffix: string): Promise<EntityTable
   return createEntityTable(client, entitiesAtOnce);
 }
 
-/** Of an earlier release: it need not be there. */
+/** A table of an earlier release; it may be missing. */
 async function openOldTable({ account, tableName }: TablePlace, suffix: string): Promise<OldTable> {
   const client = await clientOf(account, `${tableName}${suffix}`);
   const asked = <T>(doing: Promise<T>): Promise<T> =>
@@ -348,7 +348,7 @@ async function clientOf(account: AzureAccount, name: string): Promise<TableClien
   );
 }
 
-/** Whoever may use a table need not be allowed to create one. */
+/** Asks first: the account may be allowed to use a table, and not to create one. */
 async function createIfMissing(client: TableClient): Promise<void> {
   if (!(await isThere(client))) await client.createTable();
 }
@@ -364,19 +364,19 @@ async function isThere(client: TableClient): Promise<boolean> {
   return true;
 }
 
-/** To put later rows in order, all before them have to be remembered. */
+/** Sorting page n keeps all pages before it in memory. */
 const MAX_SORTED = 20_000;
 const USUAL_SORT: ItemSort = "displaySource";
 
 interface ListingParts {
   readonly items: EntityTable;
-  /** Where all items are that may fit, and perhaps others; undefined: too many to remember, or anywhere. */
-  among(query: Narrowing): Promise<readonly EntityKey[] | undefined>;
+  /** See keysOf(). */
+  keysOf(query: Narrowing): Promise<readonly EntityKey[] | undefined>;
 }
 
 type Narrowing = Pick<ItemQuery, "among" | "host" | "statuses">;
 
-/** The service cannot sort, so whatever matches is read, and put in order here. */
+/** The service cannot sort: everything that matches is read and sorted here. */
 async function listEntities(parts: ListingParts, query: ItemQuery): Promise<ItemPage> {
   const { offset, limit } = query;
   if (query.statuses?.length === 0) return { items: [], total: 0 };
@@ -398,7 +398,7 @@ async function listAll(parts: ListingParts, query: ItemQuery): Promise<ItemPage>
   return { items: items.slice(query.offset), total: items.length };
 }
 
-/** Only what is sorted by is read of all that match; those that are shown are read whole. */
+/** Reads only what sorting needs of all that match, then the items of the page as a whole. */
 async function listPart(parts: ListingParts, query: ItemQuery, end: number): Promise<ItemPage> {
   const { sort = USUAL_SORT, text, offset } = query;
   const best = new BestOf<Ranked & EntityKey>(end, inOrderOf(query));
@@ -433,7 +433,7 @@ async function eachMatching(
     if (host !== undefined && item.sourceHost !== storableText(host)) return;
     if (text === "" || searchTextOf(item).includes(text)) take(entity);
   };
-  const keys = await parts.among(query);
+  const keys = await parts.keysOf(query);
   if (keys) return await readMany(parts.items, keys, select, takeFitting);
   for await (const page of parts.items.pages(filterOf(query), select)) {
     for (const entity of page) if (!among || among.has(String(entity["id"]) as ItemId)) takeFitting(entity);

@@ -1,9 +1,10 @@
 import type pg from "pg";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
 import { createKeyedMutex } from "../concurrency.ts";
-import { explainNetwork } from "../explain-network.ts";
+import { errorCode, explainNetwork } from "../explain-network.ts";
 import { later } from "../later.ts";
 import { backoffMs, jitter, type RetryLimits } from "../retry.ts";
+import { slicesOf } from "../slices-of.ts";
 import { sleep } from "../time.ts";
 import { type Schema, type Sql, type SqlDatabase, type SqlValue, stepsTo, storableText, type Values } from "./sql.ts";
 
@@ -140,8 +141,7 @@ function statementsOf(client: pg.PoolClient, types: ColumnTypes): Sql {
       types.set(into, columns);
       const arrays = columns.map((type, at) => `$${at + 1}::${type}[]`).join(", ");
       const count = Math.ceil(VALUES_AT_ONCE / columns.length);
-      for (let from = 0; from < rows.length; from += count) {
-        const slice = rows.slice(from, from + count);
+      for (const slice of slicesOf(rows, count)) {
         const values = columns.map((_, at) => slice.map((row) => toParameter(row[at])));
         await client.query(`INSERT INTO ${into} SELECT * FROM unnest(${arrays}) ${suffix}`, values);
       }
@@ -321,7 +321,7 @@ function parsePostgresUrl(url: string): URL {
 
 /** A retry may succeed: PostgreSQL aborted this transaction in favour of another. */
 function isContention(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = errorCode(error);
   return code === "40001" || code === "40P01";
 }
 
@@ -344,19 +344,12 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 function connectionTrouble(error: unknown): string | undefined {
-  const code = codeOf(error);
-  const known = code === undefined ? undefined : (REASONS[code] ?? explainNetwork(code));
+  const code = errorCode(error);
+  const known = REASONS[code] ?? explainNetwork(code);
   if (known !== undefined) return known;
-  if (code?.startsWith("08")) return explainNetwork("EPIPE");
+  if (code.startsWith("08")) return explainNetwork("EPIPE");
   const message = error instanceof Error ? error.message : "";
   if (/connection terminated|not queryable|Client was closed/i.test(message)) return explainNetwork("EPIPE");
   if (/timeout (exceeded )?when trying to connect|timeout expired/i.test(message)) return explainNetwork("ETIMEDOUT");
   return /does not support SSL/i.test(message) ? "it does not speak TLS; leave sslmode out of the address" : undefined;
-}
-
-function codeOf(error: unknown): string | undefined {
-  // Node tries every address of a host and collects the errors.
-  if (error instanceof AggregateError) return codeOf(error.errors[0]);
-  const code: unknown = error instanceof Error && "code" in error ? error.code : undefined;
-  return typeof code === "string" ? code : undefined;
 }

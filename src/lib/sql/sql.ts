@@ -76,7 +76,7 @@ export function listOf(values: readonly (string | number)[]): string {
 
 /** Yields the values for a statement that is run for one part of a long list after another. */
 export function* listsOf(values: readonly (string | number)[], size = 1000): Generator<string> {
-  for (let from = 0; from < values.length; from += size) yield listOf(values.slice(from, from + size));
+  for (const slice of slicesOf(values, size)) yield listOf(slice);
 }
 
 /** Returns the suffix of an INSERT that replaces rows with the same key; `columns` are all others. */
@@ -104,3 +104,5 @@ export async function* readPages<Row>(
 export function storableText(text: string): string {
   return (text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text).toWellFormed();
 }
+
+import { slicesOf } from "../slices-of.ts";

@@ -7,6 +7,7 @@ export interface WithoutSlots {
 }
 
 interface Slot {
+  /** `?` for a parameter without a value. */
   readonly name: string;
   readonly value: string;
   /** Between which characters of the path it is; undefined: a parameter of the query. */
@@ -42,8 +43,8 @@ export function withoutSessions(text: string): string {
   return text
     .replaceAll(/\\(?=[^\s\w])/g, "")
     .replaceAll(/\/(?:\(|%28)(?:[A-Z](?:\(|%28)[\w-]+(?:\)|%29))+(?:\)|%29)(?=\/)/g, "")
-    .replaceAll(/;([\w.-]{1,40})=([\w.!~%-]+)/g, mask)
-    .replaceAll(/[?&]([\w.%-]{1,40})=([\w.!~%-]+)/g, mask);
+    .replaceAll(/;([\w.-]{1,40})=([\w.!~%:,+=$@/{}-]+)/g, mask)
+    .replaceAll(/[?&](?:([\w.%-]{1,40})=)?([\w.!~%:,+=$@/{}-]+)/g, mask);
 }
 
 function slotsOfPath(path: string): Slot[] {
@@ -60,27 +61,30 @@ function slotAt({ index, 0: whole }: RegExpExecArray, name: string, value: strin
 }
 
 function slotsOfQuery(parameters: URLSearchParams): Slot[] {
-  return [...parameters].flatMap(([name, value]) => (looksLikeSession(value) ? [{ name: `?${name}`, value }] : []));
+  return [...parameters].flatMap(([name, value]) => {
+    if (value === "") return looksLikeSession(name) ? [{ name: "?", value: name }] : [];
+    return looksLikeSession(value) ? [{ name: `?${name}`, value }] : [];
+  });
 }
 
 function without(url: URL, slots: readonly Slot[]): string {
   const shorter = new URL(url);
   const pieces = slots.flatMap(({ at }) => (at ? [at] : [])).sort(([a], [b]) => b - a);
   shorter.pathname = pieces.reduce((path, [from, to]) => path.slice(0, from) + path.slice(to), url.pathname);
-  for (const { name, at } of slots) if (!at) shorter.searchParams.delete(name.slice(1));
+  for (const { name, value, at } of slots) if (!at) shorter.searchParams.delete(name === "?" ? value : name.slice(1));
   return shorter.href;
 }
 
-const MIN_CHARACTERS = 8;
+const MIN_CHARACTERS = 6;
 /** Fewer digits alone are the number of something. */
-const MIN_DIGITS = 9;
+const MIN_DIGITS = 8;
 /** Longer than words are. */
 const LONGER_THAN_WORDS = 20;
 const DATE = /^(?:19|20)\d\d-?[01]\d-?[0-3]\d/;
 
-/** A value that nobody would choose: long, with digits, and no date. */
+/** A value that looks generated: with digits or longer than words are, and no date. */
 function looksLikeSession(value: string): boolean {
-  if (value.length < MIN_CHARACTERS || !/^[\w.!~%-]+$/.test(value) || DATE.test(value)) return false;
+  if (value.length < MIN_CHARACTERS || !/^[\w.!~%:,+=$@/{} -]+$/.test(value) || DATE.test(value)) return false;
   if (/^\d+$/.test(value)) return value.length >= MIN_DIGITS;
-  return /\d/.test(value) || (value.length >= LONGER_THAN_WORDS && /^[A-Za-z]+$/.test(value));
+  return /\d/.test(value) || (value.length >= LONGER_THAN_WORDS && /^[A-Za-z:,+=$@/{}]+$/.test(value));
 }

@@ -35,7 +35,7 @@ const IDLE_MS = 60_000;
 
 /** Aborts when the service is silent for too long. */
 interface IdleTimeout {
-  /** To be passed to requests. */
+  /** Pass it to requests. */
   readonly signal: AbortSignal;
   during<T>(request: () => Promise<T>): Promise<T>;
   /** The timeout applies to each item anew, not to the time the caller needs for it. */

@@ -1,10 +1,10 @@
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { explain } from "../../contracts/errors.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
-import { limitBytes, plural, trimEnd } from "../../lib/text.ts";
-import { capital } from "../tree/create-object-tree.ts";
+import { capital, limitBytes, plural, trimEnd } from "../../lib/text.ts";
 import { createTreeRules } from "../tree/tree-rules.ts";
 import { type FolderRoot, type FolderTreeOptions, openRoot } from "./folder-root.ts";
 import type { FolderSourceConfig } from "./folder-source-codec.ts";
@@ -45,6 +45,19 @@ export function createFolderTree(config: FolderSourceConfig, options: FolderTree
     },
     localPath: (path) => join(location, path),
     addressOf: (path) => ({ url: `${url}/${encodePath(path)}`, rawUrl: `${rawUrl}/${path}` }),
+    async sayLeftOut(path, signal) {
+      // A tree with a .gitignore is walked from its root: not for a name that nothing has.
+      if (path.split("/").includes("..") || !(await lstat(join(location, path)).catch(() => undefined)))
+        return undefined;
+      const folder = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+      const ignored = gitignore ? "A .gitignore names it, or its folder." : undefined;
+      for await (const page of tree.walk(signal, new Set([folder]))) {
+        if (page.folder !== folder) continue;
+        if (page.files.some((file) => file.path === path)) return undefined;
+        return page.skipped.find((one) => one.path === path)?.reason ?? ignored;
+      }
+      return ignored;
+    },
     diagnose: (isTaken, signal) => diagnoseFolder(config, tree, isTaken, signal),
   };
   return tree;

@@ -79,7 +79,7 @@ export function createFolderKind(access: () => FolderAccess, toolsOf: TreeToolsO
       const { storagePath, roots } = access();
       if (run.config.root === UPLOADS) {
         const root = uploadsFolder(storagePath, run.domainId);
-        // Nothing of ours is below it, and nobody has to allow it.
+        // It has nothing of ours below it, and needs no permission.
         const tree = createFolderTree(
           { ...run.config, root },
           { storagePath: undefined, roots: async () => "anywhere" },

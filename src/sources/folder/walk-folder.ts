@@ -117,7 +117,7 @@ async function readFolder(
     if (options.signal.aborted) throw error;
     if (folder === "") throw unreadableFolder(options.root.path, error);
     const page = new FolderPage(folder, undefined, 0);
-    page.unreadable.push({ kind: "unreadable", path: folder, reason: explainErrno(error) });
+    page.unreadable.push({ kind: "unreadable", path: folder, reason: explainStatError(error, folder) });
     return page;
   }
 }

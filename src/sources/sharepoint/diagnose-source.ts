@@ -1,5 +1,6 @@
 import { explain, RemoteError } from "../../contracts/errors.ts";
 import type { Finding } from "../../contracts/finding.ts";
+import { asSentence } from "../../lib/text.ts";
 import { checkWeb, MissingListError } from "./find-library.ts";
 import { decodePage } from "./library-codec.ts";
 import { isThresholdError, itemsUrl } from "./read-items.ts";
@@ -243,11 +244,6 @@ async function runStep(step: Step): Promise<StepResult> {
     const result = problem(asSentence(explain(error)), step.remedy?.(error) ?? "");
     return error instanceof MissingListError ? { ...result, alternatives: error.alternatives } : result;
   }
-}
-
-function asSentence(text: string): string {
-  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
 /** Returns the reason, with what a person can do about it where that is known. */

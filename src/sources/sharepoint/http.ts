@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
 import { CancelledError, RemoteError } from "../../contracts/errors.ts";
-import { explainNetwork, isPermanent } from "../../lib/explain-network.ts";
+import { errorCode, explainNetwork, isPermanent } from "../../lib/explain-network.ts";
 import type { OnWait, Pace, Slot } from "../../lib/pace.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import {
@@ -91,7 +91,7 @@ export function createHttpTransport(
 /** Returns a TransientFailure for a network error, or a RemoteError where a retry cannot help (certificate, unknown host). */
 export function transportFailure(host: string, error: unknown, signal: AbortSignal): Error {
   throwIfCancelled(signal);
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = errorCode(error);
   const reason = explainNetwork(code) ?? (error instanceof Error ? error.message || code : String(error));
   const remote = new RemoteError(`${host ? `reach ${host}` : "read the answer"}: ${reason}`, { cause: error });
   return isPermanent(code) ? remote : new TransientFailure(remote);

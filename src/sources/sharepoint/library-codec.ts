@@ -3,7 +3,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { Sighting, Unreadable } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { isJsonObject } from "../../lib/json-object.ts";
-import { toUtcMicros } from "../../lib/time.ts";
+import { toInstant } from "../../lib/time.ts";
 import { encodePath, pathBelow } from "./site-url.ts";
 
 /** Decodes SharePoint's JSON (nometadata) about libraries and files. */
@@ -80,7 +80,7 @@ export function decodeLibraryPaths(response: Record<string, unknown>): string[] 
   });
 }
 
-/** Of SharePoint's `BaseType`; 0 is a list. */
+/** A value of SharePoint's `BaseType`; 0 is a list. */
 const LIBRARY = 1;
 
 /** For a missing folder, SharePoint returns 404 or this flag. */
@@ -139,7 +139,7 @@ export function decodeRow(row: unknown, scope: LibraryScope): Row {
   if (path === undefined) return { kind: "ignored", key, folder: false };
   if (!GUID.test(key)) return invalidRow(key, path, "the row has no usable id");
   const size = Number(text(file?.["Length"]) || Number.NaN);
-  const modifiedAt = toInstant(text(file?.["TimeLastModified"]));
+  const modifiedAt = readTime(text(file?.["TimeLastModified"]));
   if (!file || !Number.isSafeInteger(size) || modifiedAt === "") {
     return invalidRow(key, path, "the row does not tell size and time of the file");
   }
@@ -168,10 +168,8 @@ export function decodeRow(row: unknown, scope: LibraryScope): Row {
 }
 
 /** Returns "" for an invalid time. Whole seconds, as SharePoint writes them, are converted without parsing. */
-export function toInstant(time: string): string {
-  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time)) return `${time.slice(0, -1)}.000000Z`;
-  const date = new Date(time);
-  return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);
+export function readTime(time: string): string {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(time) ? `${time.slice(0, -1)}.000000Z` : toInstant(time);
 }
 
 export const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

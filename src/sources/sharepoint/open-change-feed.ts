@@ -3,7 +3,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { ChangeFeed, ChangesSince, RememberedItem, Sighting } from "../../contracts/source.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { isJsonObject } from "../../lib/json-object.ts";
+import { isJsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { createFileReader, type FileReaderOptions } from "./file-reader.ts";
 import { findLibrary, type LibraryTarget, scopeOf } from "./find-library.ts";
 import { GUID, itemFields, LIBRARY_TOKEN_FIELDS, type LibraryRoot, type Row } from "./library-codec.ts";
@@ -290,13 +290,8 @@ function encodeChangeToken(cursor: ChangeToken): string {
 
 /** Returns undefined for a token of another version, or none. */
 function decodeChangeToken(text: string): ChangeToken | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isJsonObject(value) || value["version"] !== VERSION) return undefined;
+  const value = parseJsonObject(text);
+  if (value?.["version"] !== VERSION) return undefined;
   const { listId, root, filter, token, itemCount, showing } = value;
   if (typeof listId !== "string" || typeof root !== "string" || typeof filter !== "string") return undefined;
   if (typeof token !== "string" || token === "" || typeof itemCount !== "number") return undefined;
@@ -349,7 +344,7 @@ function changesQuery(token: string, limit: number): unknown {
 
 interface ChangePage {
   readonly items: readonly LoggedChange[];
-  /** Of the last entry; "" on an empty page. */
+  /** The token of the last entry; "" on an empty page. */
   readonly token: string;
 }
 

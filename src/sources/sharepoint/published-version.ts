@@ -3,7 +3,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { ItemRef, Listed, Sighting } from "../../contracts/source.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
-import { toInstant } from "./library-codec.ts";
+import { readTime } from "./library-codec.ts";
 import { type CallContext, type RestClient, SharePointError } from "./rest-client.ts";
 import type { SiteAddress } from "./site-url.ts";
 
@@ -69,7 +69,7 @@ export function decodePublishedFileVersion(
   const found = newestMajor(response, "ID", approved);
   if (!found) return undefined;
   const size = Number(found.row["Length"] ?? found.row["Size"] ?? 0);
-  const modifiedAt = toInstant(String(found.row["Created"] ?? ""));
+  const modifiedAt = readTime(String(found.row["Created"] ?? ""));
   if (!modifiedAt) throw new RemoteError("a version does not tell its time");
   return { version: found.version, size: Number.isSafeInteger(size) ? size : 0, modifiedAt };
 }

@@ -1,5 +1,5 @@
 import { RemoteError } from "../../contracts/errors.ts";
-import { isJsonObject } from "../../lib/json-object.ts";
+import { isJsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import type { OnWait, Pace, Slot } from "../../lib/pace.ts";
 import {
   classifyStatus,
@@ -233,7 +233,7 @@ export function parseErrorBody(text: string): ErrorBody {
 }
 
 function parseJsonError(text: string): ErrorBody {
-  const body = parseObject(text);
+  const body = parseJsonObject(text) ?? {};
   const error = body["odata.error"] ?? body["error"];
   if (isJsonObject(error)) {
     const message = isJsonObject(error["message"]) ? error["message"]["value"] : error["message"];
@@ -253,15 +253,6 @@ function splitCode(text: string): { code: number | undefined; exception: string 
   const match = /^(-?\d+)(?:,\s*(.*))?$/.exec(text.trim());
   if (!match) return { code: undefined, exception: text.trim() };
   return { code: Number(match[1]), exception: match[2] ?? "" };
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 function asText(value: unknown): string {

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { AuthenticationResult, ConfidentialClientApplication, INetworkModule } from "@azure/msal-node";
 import { RemoteError } from "../../contracts/errors.ts";
-import { isJsonObject } from "../../lib/json-object.ts";
+import { isJsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { createPace, type OnWait } from "../../lib/pace.ts";
 import {
   firstValue,
@@ -228,12 +228,8 @@ function createSignInNetwork(
 }
 
 function parseBody(text: string, status: number): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isJsonObject(value)) return value;
-  } catch {
-    // Falls through: not JSON and not an object are the same trouble.
-  }
+  const value = parseJsonObject(text);
+  if (value) return value;
   throw new TransientFailure(new RemoteError(`the sign-in server answered ${status} without valid JSON`));
 }
 

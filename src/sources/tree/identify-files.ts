@@ -14,6 +14,7 @@ import type { Completeness, Unreadable } from "../../contracts/source.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { plural } from "../../lib/text.ts";
 import { folderOf, hasInode, nameOf } from "../../lib/tree-path.ts";
 import { asReadable, asSeen, asUnreadable } from "../../plan/lineage/manifest-entry.ts";
@@ -153,8 +154,7 @@ class FileIdentifier {
     const read: ReadFile[] = [];
     const failed: FailedFile[] = [];
     const before = new Map<string, ManifestEntry>();
-    for (let at = 0; at < files.length; at += READ_BATCH) {
-      const batch = files.slice(at, at + READ_BATCH);
+    for (const batch of slicesOf(files, READ_BATCH)) {
       const outcomes = await readFiles(batch, this.#tools, this.#signal);
       const present = await this.#presentAt(
         batch.map(({ path }) => path),

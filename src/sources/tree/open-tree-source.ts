@@ -72,6 +72,7 @@ export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Sour
       );
     },
     leftOut: () => scan.leftOut,
+    sayLeftOut: async (path, signal) => await tools.tree.sayLeftOut?.(path, signal),
     conclude: (outcome) => scan.conclude(outcome),
     async close() {
       await tools.tree.close?.();
@@ -147,7 +148,7 @@ class TreeScan {
     return this.#finished?.isPartial ? undefined : this.#finished?.leftOut;
   }
 
-  /** Of two concurrent listings, one scans: two scans would give each new file two documents. */
+  /** Two concurrent listings share one scan: two would give each new file two documents. */
   async #scanOnce(signal: AbortSignal): Promise<FinishedScan> {
     const previous = (this.#running ?? Promise.resolve()).catch(() => undefined);
     this.#running = previous.then(() => this.#finished ?? this.#scan(signal));

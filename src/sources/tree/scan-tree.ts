@@ -181,7 +181,7 @@ class Scanner {
     await this.#readAgain();
   }
 
-  /** Of a tree whose files are all read, only those with another content are remembered. */
+  /** For a tree whose files are all read: keeps only files with changed content. */
   async #readAgain(): Promise<void> {
     const { tree, signal } = this.#tools;
     const again = this.#toReadAgain;

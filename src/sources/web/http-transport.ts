@@ -6,7 +6,7 @@ import ipaddr from "ipaddr.js";
 import type { Agent, Dispatcher } from "undici";
 import { CancelledError, explain } from "../../contracts/errors.ts";
 import { BodyError, type WebResponse } from "../../contracts/web.ts";
-import { explainNetwork } from "../../lib/explain-network.ts";
+import { errorCode, explainNetwork } from "../../lib/explain-network.ts";
 import { later } from "../../lib/later.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { trimEnd } from "../../lib/text.ts";
@@ -335,7 +335,7 @@ function notWhole(cause?: unknown): BodyError {
 }
 
 function unpackError(error: unknown, coding: string, maxBytes: number): BodyError {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = errorCode(error);
   if (code === "ERR_BUFFER_TOO_LARGE") return tooLarge(maxBytes);
   if (code === "Z_BUF_ERROR") return notWhole(error);
   return new BodyError(`it cannot be decompressed (${coding})`, "broken", { cause: error });
@@ -415,19 +415,13 @@ const CONNECTION_LOST = /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/;
 
 /** Whether the connection broke before a response began. A server may close an idle connection just as it is reused: retry. */
 export function isConnectionLost(error: unknown): boolean {
-  return CONNECTION_LOST.test(codeOf(error));
+  return CONNECTION_LOST.test(errorCode(error));
 }
 
 /** Returns a sentence for users. It names only the host: the rest of the URL may hold secrets. */
 export function describeNetworkError(host: string, error: unknown): string {
-  const code = codeOf(error);
+  const code = errorCode(error);
   const isGarbled = NOT_HTTP.test(code) || (error instanceof Error && error.name === "HTTPParserError");
   if (isGarbled) return `${host} does not speak HTTP (${code || "no HTTP"})`;
   return `reach ${host}: ${explainNetwork(code) ?? (error instanceof Error ? error.message : String(error))}`;
-}
-
-/** Returns the error code; if several addresses of a host were tried, that of the first failure. */
-function codeOf(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }

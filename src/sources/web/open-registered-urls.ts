@@ -6,6 +6,7 @@ import type { IngestItem } from "../../contracts/registry.ts";
 import type { Listed, Listing, Source } from "../../contracts/source.ts";
 import type { ItemFetcher, ItemVisitor, Visit } from "../../contracts/web.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { slicesOf } from "../../lib/slices-of.ts";
 import { plural } from "../../lib/text.ts";
 import { isDue, isForced } from "../../plan/web/item-state.ts";
 import { sightingOf } from "./page-sighting.ts";
@@ -52,8 +53,8 @@ async function* listRegistered(config: WebSourceConfig, tools: RegisteredTools, 
   // Other members are redirect targets of these.
   const registered = [...members.values()].filter(({ wanted }) => wanted === "asked");
   const listed = new Set<ItemId>();
-  for (let at = 0; at < registered.length; at += PAGE) {
-    const ids = registered.slice(at, at + PAGE).map(({ itemId }) => itemId);
+  for (const slice of slicesOf(registered, PAGE)) {
+    const ids = slice.map(({ itemId }) => itemId);
     const previewed = yield* visitDue(ids, tools, signal);
     const items = await resolve(ids, previewed, tools);
     yield items.flatMap((item) => describe(item, members, listed));

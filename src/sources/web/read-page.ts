@@ -10,7 +10,7 @@ import {
   type WebResponse,
 } from "../../contracts/web.ts";
 import { contentDigest, textDigest } from "../../lib/hash.ts";
-import { httpDateToUtc } from "../../lib/time.ts";
+import { toInstant } from "../../lib/time.ts";
 import { chooseDate, type Dated } from "../../plan/web/choose-date.ts";
 import { readDatedAddress, undatedText } from "../../plan/web/dated-pages.ts";
 import { shownAddress } from "../../plan/web/item-identity.ts";
@@ -114,7 +114,7 @@ function refuseType(mimeType: string, response: WebResponse, parts: VisitorParts
 }
 
 function validatorsOf({ status, headers }: WebResponse): Partial<HttpState> {
-  const [etag, lastModified] = [headers.get("etag") ?? "", httpDateToUtc(headers.get("last-modified") ?? "")];
+  const [etag, lastModified] = [headers.get("etag") ?? "", toInstant(headers.get("last-modified") ?? "")];
   return { statusCode: status, etag, lastModified };
 }
 

@@ -4,7 +4,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/registry.ts";
 import type { Tell, WebCookies, WebResponse, WebResult } from "../../contracts/web.ts";
 import { parseRefresh } from "../../lib/html.ts";
-import { httpDateToUtc } from "../../lib/time.ts";
+import { toInstant } from "../../lib/time.ts";
 import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
 import { newItem } from "../../plan/web/item-state.ts";
 import { beginVisit, type VisitContext } from "../../plan/web/item-transitions.ts";
@@ -149,7 +149,7 @@ function judgeHead(
 
 /** Records of earlier versions hold the header unparsed. */
 function isSameInstant(header: string, known: string): boolean {
-  return httpDateToUtc(header) !== "" && httpDateToUtc(header) === httpDateToUtc(known);
+  return toInstant(header) !== "" && toInstant(header) === toInstant(known);
 }
 
 function unchangedBy({ headers }: WebResponse, { url }: ResolvedUrl, http: Partial<HttpState>): PageUnchanged {

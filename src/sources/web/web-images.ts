@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId } from "../../contracts/ids.ts";
@@ -14,7 +13,8 @@ import {
 import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { createKeyedMutex, forEachConcurrent } from "../../lib/concurrency.ts";
 import { namesIn } from "../../lib/file-system.ts";
-import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { contentDigest } from "../../lib/hash.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { shortHash, shownAddress } from "../../plan/web/item-identity.ts";
 import { followRedirects } from "./follow-redirects.ts";
 import {
@@ -163,7 +163,7 @@ class ImageGatherer {
       id,
       parentPageId: page.id,
       parentPageUrl: page.foundSource,
-      contentHash: `sha256:${hash("sha256", bytes)}`,
+      contentHash: contentDigest(bytes),
       width: picture.width,
       height: picture.height,
       bytes: picture.bytes.length,
@@ -377,7 +377,7 @@ function formatImageList({ revision, images, asked }: ImageList): string {
 
 /** An unreadable list counts as empty: the images can be downloaded again. */
 function parseImageList(text: string): ImageList {
-  const list = parseObject(text);
+  const list = parseJsonObject(text) ?? {};
   const rows = (name: string): JsonObject[] => {
     const found = list[name];
     return Array.isArray(found) ? found.filter(isJsonObject) : [];
@@ -418,15 +418,6 @@ function readImage(row: JsonObject): HashedImage {
 /** Whether `id` is safe as a file name and `looksLike` is a hash. */
 function isValid({ id, looksLike }: HashedImage): boolean {
   return /^img_[a-z2-7]{26}$/.test(id) && /^[0-9a-f]{16}$/.test(looksLike);
-}
-
-function parseObject(text: string): JsonObject {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return isJsonObject(parsed) ? parsed : {};
-  } catch {
-    return {};
-  }
 }
 
 function textIn(row: JsonObject, name: string): string {

@@ -2,6 +2,7 @@ import type { FoundPassage } from "../../../contracts/domain-models.ts";
 import { segments } from "../../../index/segments.ts";
 import { logLine } from "../../../lib/text.ts";
 import type { AnswerPart } from "./answerer.ts";
+import { inertMarkdown } from "./inert-markdown.ts";
 
 /** As the protocol cites an address: the sentence is from `start_index` to `end_index` of the text, in UTF-16 units. */
 export interface UrlCitation {
@@ -26,11 +27,16 @@ export class CitedText {
   readonly citations: UrlCitation[] = [];
   readonly #passages: ReadonlyMap<string, FoundPassage>;
   readonly #numbered: boolean;
+  readonly #notes: readonly string[];
   readonly #sources: FoundPassage[] = [];
   #text = "";
 
-  /** `numbered: false`: only citations, for text that a program reads as JSON. */
-  constructor(passages: readonly FoundPassage[], { numbered = true } = {}) {
+  /** `numbered: false`: only citations, for text that a program reads as JSON. `notes`: what could not be searched. */
+  constructor(
+    passages: readonly FoundPassage[],
+    { numbered = true, notes = [] }: { readonly numbered?: boolean; readonly notes?: readonly string[] } = {},
+  ) {
+    this.#notes = notes;
     this.#passages = new Map(passages.map((passage) => [keyOf(passage), passage]));
     this.#numbered = numbered;
   }
@@ -56,15 +62,23 @@ export class CitedText {
     yield* this.#write(text.slice(said.length));
   }
 
-  /** The list of sources; nothing if nothing was cited. */
+  /** The list of sources, unless nothing was cited, and what could not be searched. */
   *end(): Generator<CitedPiece, void> {
-    if (this.#sources.length === 0 || !this.#numbered) return;
+    if (!this.#numbered) return;
+    if (this.#sources.length > 0) yield* this.#listSources();
+    for (const note of this.#notes) yield* this.#write(`${this.#gap()}${inertMarkdown(logLine(note))}`);
+  }
+
+  *#listSources(): Generator<CitedPiece, void> {
     const lines = this.#sources.map(({ freshness, ...passage }, at) => {
       const { title, url } = asCited(passage);
       return `${at + 1}. [${title}](${url})${freshness ? `: ${freshness}` : ""}`;
     });
-    const gap = this.#text.endsWith("\n\n") ? "" : this.#text.endsWith("\n") ? "\n" : "\n\n";
-    yield* this.#write(`${gap}Sources:\n${lines.join("\n")}`);
+    yield* this.#write(`${this.#gap()}Sources:\n${lines.join("\n")}`);
+  }
+
+  #gap(): string {
+    return this.#text.endsWith("\n\n") ? "" : this.#text.endsWith("\n") ? "\n" : "\n\n";
   }
 
   *#write(text: string): Generator<CitedPiece, void> {
@@ -93,6 +107,11 @@ export class CitedText {
     const known = this.#sources.findIndex(({ fileId }) => fileId === passage.fileId);
     return known >= 0 ? known + 1 : this.#sources.push(passage);
   }
+}
+
+/** Clients send answers back. Titles in the list are words of documents, and a model is shown those inside marks only. */
+export function withoutSources(answer: string): string {
+  return answer.replace(/\n+Sources:\n1\. \[[\s\S]*$/, "");
 }
 
 function keyOf({ fileId, text }: Pick<FoundPassage, "fileId" | "text">): string {

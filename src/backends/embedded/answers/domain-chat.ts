@@ -9,9 +9,9 @@ import { type ChatMade, chunk, DONE, encodeChatEvent as encode, toChatUsage } fr
 import { eventStream } from "../wire/event-stream.ts";
 import { asArray, asNumber, asObject } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
-import type { ChatModel } from "./answerer.ts";
-import { CitedText, type UrlCitation } from "./cited-text.ts";
-import { toParts } from "./extractive-answerer.ts";
+import type { ChatModel, FinishReason } from "./answerer.ts";
+import { CitedText, type UrlCitation, withoutSources } from "./cited-text.ts";
+import { fit, toParts } from "./extractive-answerer.ts";
 import { createInertStream } from "./inert-markdown.ts";
 import { questionsIn, readItems } from "./items.ts";
 import { brokenOff, createCitationReader, passageMessages, toModelError } from "./model-answerer.ts";
@@ -43,7 +43,8 @@ export async function searchInContext(
     ({ fileId, text }) => `${fileId}\n${text}`,
   );
   // The longest text has the words of all of them.
-  return { passages: joined.slice(0, PASSAGES), words: lists.at(-1)?.words };
+  const notes = [...new Set(lists.flatMap((list) => list.notes))];
+  return { passages: joined.slice(0, PASSAGES), words: lists.at(-1)?.words, notes };
 }
 
 /** Answers a chat with what its domain has. `model` is the name as the list of models has it. */
@@ -62,14 +63,16 @@ export async function answerInChat(
     made: { id: randomId("chatcmpl-"), created: nowSeconds(), model },
     stream: fields["stream"] === true,
     includeUsage: streamOptions["include_usage"] === true,
+    maxTokens: readLimit(fields),
   };
-  const { passages, words } = await searchInContext(parts.models, model, questions, call);
+  const found = await searchInContext(parts.models, model, questions, call);
+  const { passages, notes } = found;
   const writer = parts.model();
   // Without a passage there is nothing to write from; but tools of the client may know more.
   if (!writer || (passages.length === 0 && !hasTools(fields))) {
     const search = async (text: string): Promise<FoundPassages> =>
       parts.models.search(model, { text, limit: PASSAGES }, call);
-    return quoteInChat(head, questions.toReversed(), { passages, words }, search);
+    return quoteInChat(head, questions.toReversed(), found, search);
   }
   const { body, shown } = toModelRequest(fields, messages, passages, writer);
   const request = new Request("http://model.invalid/chat/completions", {
@@ -80,7 +83,7 @@ export async function answerInChat(
   });
   const response = await writer.complete(request);
   if (!response.ok) throw await toModelError(response);
-  const reader = new ChatAnswer(shown, { numbered: !wantsJson(fields) });
+  const reader = new ChatAnswer(shown, { numbered: !wantsJson(fields), notes });
   return head.stream ? eventStream(chunksOfModel(head, response, reader)) : whole(head, response, reader);
 }
 
@@ -88,6 +91,14 @@ interface ChatHead {
   readonly made: ChatMade;
   readonly stream: boolean;
   readonly includeUsage: boolean;
+  /** null: no limit. */
+  readonly maxTokens: number | null;
+}
+
+function readLimit(fields: Readonly<JsonObject>): number | null {
+  const name = ["max_completion_tokens", "max_tokens"].find((one) => typeof (fields[one] ?? null) !== "object");
+  if (name === undefined) return null;
+  return asNumber(fields[name], name, { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true });
 }
 
 function readMessages(fields: Readonly<JsonObject>): readonly JsonObject[] {
@@ -126,7 +137,13 @@ function toModelRequest(
   const told = own.map(({ content }) => textOf(content)).filter((text) => text !== "");
   const { messages: before, shown } = passageMessages(told.join("\n\n") || instructions, passages);
   const settings = temperature === undefined ? {} : { temperature };
-  return { body: { ...settings, ...fields, model: name, messages: [...before, ...conversation] }, shown };
+  const said = conversation.map((message) => {
+    const { role, content } = message;
+    return role === "assistant" && typeof content === "string"
+      ? { ...message, content: withoutSources(content) }
+      : message;
+  });
+  return { body: { ...settings, ...fields, model: name, messages: [...before, ...said] }, shown };
 }
 
 function textOf(content: unknown): string {
@@ -141,7 +158,7 @@ class ChatAnswer {
   readonly #reader: ReturnType<typeof createCitationReader>;
   readonly #inert = createInertStream();
 
-  constructor(passages: readonly FoundPassage[], options: { readonly numbered: boolean }) {
+  constructor(passages: readonly FoundPassage[], options: ConstructorParameters<typeof CitedText>[1]) {
     this.#cited = new CitedText(passages, options);
     this.#reader = createCitationReader(passages);
   }
@@ -181,25 +198,24 @@ async function quoteInChat(
   search: (text: string) => Promise<FoundPassages>,
 ): Promise<Response> {
   const quoted = await searchAnswer(questions, found, search);
-  const parts = toParts(quoted);
+  const { parts, finish } = fit(toParts(quoted), head.maxTokens);
   const passages = quoted.map(({ passage }) => passage);
-  const cited = new CitedText(passages);
+  const cited = new CitedText(passages, { notes: found.notes });
   const texts = parts.map((part) => [...cited.add(part)].map(({ text }) => text).join(""));
   texts.push([...cited.end()].map(({ text }) => text).join(""));
   const content = texts.join("").trimEnd();
   const annotations = cited.citations.map(toAnnotation);
   const usage = toChatUsage(questions[0] ?? "", content);
-  if (head.stream) return eventStream(chunksOfQuotes(head, texts, annotations, usage));
+  if (head.stream) return eventStream(chunksOfQuotes(head, texts, { annotations, usage, finish }));
   const message = { role: "assistant", content, refusal: null, annotations };
-  const choices = [{ index: 0, message, logprobs: null, finish_reason: "stop" }];
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: finish }];
   return Response.json({ ...head.made, object: "chat.completion", choices, usage });
 }
 
 async function* chunksOfQuotes(
   { made, includeUsage }: ChatHead,
   texts: readonly string[],
-  annotations: readonly object[],
-  usage: object,
+  { annotations, usage, finish }: { annotations: readonly object[]; usage: object; finish: FinishReason },
 ): AsyncGenerator<string> {
   yield chunk(made, { role: "assistant", content: "", refusal: null });
   let held = "";
@@ -209,7 +225,7 @@ async function* chunksOfQuotes(
     held = all.slice(said.length);
     if (said !== "") yield chunk(made, { content: said });
   }
-  yield chunk(made, { annotations }, "stop");
+  yield chunk(made, { annotations }, finish);
   if (includeUsage) yield encode({ ...made, object: "chat.completion.chunk", choices: [], usage });
   yield DONE;
 }

@@ -1,10 +1,10 @@
 import { NOTHING_ANSWERS, type WordCounts } from "../../../contracts/answer.ts";
 import { findAnswer, type Quoted } from "../../../index/answers/find-answer.ts";
 import { estimateTokens } from "../../../index/estimate-tokens.ts";
-import type { Answer, Answerer, AnswerPart, Passage } from "./answerer.ts";
+import type { Answer, Answerer, AnswerPart, FinishReason, Passage } from "./answerer.ts";
 import { inertMarkdown } from "./inert-markdown.ts";
 
-/** Named so that nobody takes it for a language model. */
+/** The name must not suggest a language model. */
 export const EXTRACTIVE_MODEL = "lockstep-extractive";
 
 const INTRODUCTION = "Taken from the documents, no language model:\n\n";
@@ -17,7 +17,7 @@ const NO_SEARCH =
 export function createExtractiveAnswerer(): Answerer {
   return {
     answer: async ({ text, earlier = [], passages, words, maxTokens }) =>
-      fit(quote([text, ...earlier], passages, words), maxTokens),
+      streamed(fit(quote([text, ...earlier], passages, words), maxTokens)),
   };
 }
 
@@ -39,12 +39,21 @@ export function toParts(found: readonly Quoted<Passage>[]): AnswerPart[] {
 }
 
 /** Drops parts beyond the limit. Never cuts one: half a sentence may say the opposite. */
-async function* fit(parts: readonly AnswerPart[], maxTokens: number | null): Answer {
+export function fit(parts: readonly AnswerPart[], maxTokens: number | null): FittingParts {
   let left = maxTokens ?? Number.POSITIVE_INFINITY;
-  for (const part of parts) {
-    left -= estimateTokens(part.text);
-    if (left < 0) return "length";
-    yield part;
-  }
-  return "stop";
+  const overflow = parts.findIndex(({ text }) => {
+    left -= estimateTokens(text);
+    return left < 0;
+  });
+  return overflow < 0 ? { parts, finish: "stop" } : { parts: parts.slice(0, overflow), finish: "length" };
+}
+
+interface FittingParts {
+  readonly parts: readonly AnswerPart[];
+  readonly finish: FinishReason;
+}
+
+async function* streamed({ parts, finish }: FittingParts): Answer {
+  yield* parts;
+  return finish;
 }

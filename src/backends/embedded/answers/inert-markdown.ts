@@ -1,14 +1,13 @@
 /**
  * Documents decide nothing about what a chat client loads: an image in an answer would carry whatever its address says to whoever
- * serves it, without a click. Images become links, and tags that load something become text; links stay, for somebody has to
+ * serves it, without a click. Images become links, and tags that may load something become text; links stay, for somebody has to
  * follow them.
  */
-const LOADING =
-  "img|image|svg|picture|source|video|audio|track|iframe|frame|object|embed|link|script|style|base|meta|input|body|table|td";
 const IMAGE = /!(?=\[)/g;
-const TAG = new RegExp(`<(?=/?(?:${LOADING})(?![a-z0-9-]))`, "gi");
+/** Any attribute may load something (`style` does), and these do with their content. Nobody needs longer names. */
+const TAG = /<(?=[a-z][^\s<>/]*[\s/]+[^\s/>]|(?:script|style|svg|iframe)\b|[a-z][^\s<>/]{30})/gi;
 /** The beginning of either, which the next piece may complete. */
-const UNDECIDED = /!$|<\/?[a-z]{0,8}$/i;
+const UNDECIDED = /!$|<(?:[a-z][^\s<>/]{0,30}[\s/]*)?$/i;
 
 /** Returns the text so that a client that renders Markdown and HTML loads nothing. */
 export function inertMarkdown(text: string): string {

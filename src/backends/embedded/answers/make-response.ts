@@ -1,5 +1,5 @@
 import { type Asker, askerOf, type Principal } from "../../../contracts/access.ts";
-import type { FoundPassage, SearchCall } from "../../../contracts/domain-models.ts";
+import type { SearchCall } from "../../../contracts/domain-models.ts";
 import type { SearchHit } from "../../../contracts/search-index.ts";
 import { estimateTokens } from "../../../index/estimate-tokens.ts";
 import { randomId } from "../../../lib/random-id.ts";
@@ -74,7 +74,7 @@ export async function beginDomainResponse(
   const questions = questionsIn(context);
   const text = questions.at(-1);
   if (text === undefined) throw badRequest("'input' has no message of the user to answer.", "input");
-  const { passages, words } = await searchInContext(parts.models, request.model, questions, call);
+  const { passages, words, notes } = await searchInContext(parts.models, request.model, questions, call);
   const { instructions, maxOutputTokens: maxTokens, sampling } = request;
   const earlier = questions.slice(0, -1).reverse();
   const writer = parts.model();
@@ -82,7 +82,7 @@ export async function beginDomainResponse(
   const question = { ...asked, model: writer?.name ?? "", instructions, maxTokens, sampling };
   // Without a passage there is nothing to write from, whatever a model makes of it.
   const answerer = writer && passages.length > 0 ? createModelAnswerer(writer) : createExtractiveAnswerer();
-  const answer = withSources(await answerer.answer(question, call.signal), passages);
+  const answer = withSources(await answerer.answer(question, call.signal), new CitedText(passages, { notes }));
   const inputTokens = countInput(context, instructions) + tokensOf(passages.map((one) => one.text));
   const found = toSearchCall(
     text,
@@ -92,8 +92,7 @@ export async function beginDomainResponse(
 }
 
 /** Cites the addresses of passages instead of their files. */
-async function* withSources(answer: Answer, passages: readonly FoundPassage[]): Answer {
-  const cited = new CitedText(passages);
+async function* withSources(answer: Answer, cited: CitedText): Answer {
   try {
     for (;;) {
       const next = await answer.next();

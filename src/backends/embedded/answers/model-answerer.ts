@@ -6,6 +6,7 @@ import { readSseEvents } from "../../../lib/sse.ts";
 import { logLine } from "../../../lib/text.ts";
 import { WireError } from "../wire/wire-error.ts";
 import type { Answer, Answerer, AnswerPart, ChatModel, Passage, Question } from "./answerer.ts";
+import { withoutSources } from "./cited-text.ts";
 import { createInertStream } from "./inert-markdown.ts";
 import { type Item, textOfItem } from "./items.ts";
 
@@ -193,7 +194,7 @@ function toMessage(item: Item): JsonObject[] {
   const content = textOfItem(item);
   if (content === "") return [];
   const role = item["role"] === "developer" ? "system" : item["role"];
-  return [{ role, content }];
+  return [{ role, content: role === "assistant" ? withoutSources(content) : content }];
 }
 
 /** How a model is told to cite: the number of a passage in rare brackets. */

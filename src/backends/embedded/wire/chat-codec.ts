@@ -1,4 +1,5 @@
 import { estimateTokens } from "../../../index/estimate-tokens.ts";
+import type { FinishReason } from "../answers/answerer.ts";
 
 /** What all chunks of a completion have in common. */
 export interface ChatMade {
@@ -7,7 +8,7 @@ export interface ChatMade {
   readonly model: string;
 }
 
-export function chunk(made: ChatMade, delta: object, finish: "stop" | null = null): string {
+export function chunk(made: ChatMade, delta: object, finish: FinishReason | null = null): string {
   const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
   return encodeChatEvent({ ...made, object: "chat.completion.chunk", choices });
 }

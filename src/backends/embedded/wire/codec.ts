@@ -1,7 +1,7 @@
 import type { SearchHit } from "../../../contracts/search-index.ts";
 import type { SectionRow } from "../../../index/bodies.ts";
 import { parseChunkingKey } from "../../../index/chunk-sections.ts";
-import type { DocumentRow } from "../../../index/documents.ts";
+import { type DocumentRow, parseAttributes } from "../../../index/documents.ts";
 import type { UploadedFile } from "../file-repository.ts";
 import type { StoreEntry, Usage } from "../stores.ts";
 import { expiryOf } from "../stores.ts";
@@ -98,7 +98,7 @@ export function toStoreFileObject(row: DocumentRow, storeId: string): object {
       type: "static",
       static: { max_chunk_size_tokens: maxTokens, chunk_overlap_tokens: overlapTokens },
     },
-    attributes: JSON.parse(row.attributes),
+    attributes: parseAttributes(row.attributes),
   };
 }
 

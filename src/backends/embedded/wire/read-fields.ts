@@ -82,7 +82,9 @@ export function asNumber(value: unknown, param: string, range: { min: number; ma
   const fits = typeof value === "number" && value >= range.min && value <= range.max;
   if (fits && (!range.integer || Number.isInteger(value))) return value;
   const kind = range.integer ? "an integer" : "a number";
-  throw badRequest(`Invalid value for '${param}': expected ${kind} from ${range.min} to ${range.max}.`, param);
+  const { min, max } = range;
+  const accepted = min === max ? `only ${min} is accepted` : `expected ${kind} from ${min} to ${max}`;
+  throw badRequest(`Invalid value for '${param}': ${accepted}.`, param);
 }
 
 export function asOneOf<T extends string>(value: unknown, param: string, accepted: readonly T[]): T {

@@ -113,7 +113,7 @@ async function listPage({ db }: AnswerContext, asker: Asker, query: URLSearchPar
   return toList(shown, ids, hasMore);
 }
 
-/** Of somebody who does not stream. */
+/** Returns the outcome for a client that does not stream. */
 export async function outcomeOf(steps: AsyncGenerator<ResponseEvent, StoredResponse["response"]>): Promise<object> {
   let next = await steps.next();
   while (!next.done) next = await steps.next();

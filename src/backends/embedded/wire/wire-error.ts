@@ -37,8 +37,9 @@ export function noSuchFile(id: string): WireError {
 }
 
 export function noSuchModel(id: string, known: readonly string[]): WireError {
-  const there = known.map((name) => `'${name}'`).join(" and ");
-  return new WireError(404, `The model '${id}' does not exist; there is ${there}.`, "model", "model_not_found");
+  const some = known.slice(0, 5).map((name) => `'${name}'`);
+  const message = `The model '${id}' does not exist. There is ${some.join(", ")}; GET /models lists all.`;
+  return new WireError(404, message, "model", "model_not_found");
 }
 
 /** The one shape of every error: message, type, param and code, all always there. */

@@ -4,7 +4,7 @@ import type { Sighting, Unreadable } from "../../../contracts/source.ts";
 import { fileTypeOf } from "../../../lib/file-type.ts";
 import { BLOCK_TAGS, type HtmlNode, parseHtml } from "../../../lib/html.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
-import { toUtcMicros } from "../../../lib/time.ts";
+import { toInstant } from "../../../lib/time.ts";
 import { GUID } from "../library-codec.ts";
 import { encodePath } from "../site-url.ts";
 import { isLookup, SHOWN_TEXTS, shownField, TOUCH_COUNT, VERSION_LABEL } from "./field-groups.ts";
@@ -137,12 +137,6 @@ function attachmentsOf(item: Sighting, row: RawRow, context: RowContext): (Sight
 function attachmentPath(file: Readonly<Record<string, unknown>>): string {
   const path = file["ServerRelativePath"];
   return (isJsonObject(path) ? text(path["DecodedUrl"]) : "") || text(file["ServerRelativeUrl"]);
-}
-
-/** Returns "" for an invalid time. */
-function toInstant(time: string): string {
-  const date = new Date(time);
-  return Number.isNaN(date.getTime()) ? "" : toUtcMicros(date);
 }
 
 /** Texts that rows do not contain. */

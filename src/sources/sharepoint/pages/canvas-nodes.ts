@@ -1,5 +1,5 @@
 import { BLOCK_TAGS, type HtmlElement, type HtmlNode, parseHtml } from "../../../lib/html.ts";
-import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../../lib/json-object.ts";
 
 /** Position of a control on the page. */
 interface Position {
@@ -129,12 +129,14 @@ class HtmlCanvas {
 
   #marked(element: HtmlElement): void {
     const { attributes, children } = element;
-    const control = attributes.has("data-sp-canvascontrol") ? parseJson(attributes.get("data-sp-controldata")) : {};
+    const control = attributes.has("data-sp-canvascontrol")
+      ? (parseJsonObject(attributes.get("data-sp-controldata") ?? "") ?? {})
+      : {};
     this.#position = positionOf(control, this.#position);
     if (attributes.has("data-sp-componentid")) return;
     const inControl = asObject(control["webPartData"]);
     const isWebPart = attributes.has("data-sp-webpart") || attributes.has("data-sp-webpartdata");
-    if (isWebPart) this.#webPart(element, parseJson(attributes.get("data-sp-webpartdata")));
+    if (isWebPart) this.#webPart(element, parseJsonObject(attributes.get("data-sp-webpartdata") ?? "") ?? {});
     else if (Object.keys(inControl).length > 0) this.#webPart(element, inControl);
     else this.#walk(children);
   }
@@ -157,14 +159,6 @@ class HtmlCanvas {
 
 function isMarked({ attributes }: HtmlElement): boolean {
   return attributes.size > 0 && CONTROL_ATTRIBUTES.some((mark) => attributes.has(mark));
-}
-
-function parseJson(text: string | undefined): JsonObject {
-  try {
-    return asObject(JSON.parse(text ?? ""));
-  } catch {
-    return {};
-  }
 }
 
 /** A group of properties of a web part: one quick link, person or tile; or the web part itself. */

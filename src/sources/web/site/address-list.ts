@@ -5,7 +5,7 @@ import { explain } from "../../../contracts/errors.ts";
 import type { ReadList } from "../../../contracts/site-memory.ts";
 import type { Tell, WebClient, WebResponse, WebResult } from "../../../contracts/web.ts";
 import { decodeEntities } from "../../../lib/html-entities.ts";
-import { isJsonObject } from "../../../lib/json-object.ts";
+import { isJsonObject, parseJsonObject } from "../../../lib/json-object.ts";
 import { later } from "../../../lib/later.ts";
 import { followRedirects, MAX_REDIRECTS } from "../follow-redirects.ts";
 
@@ -89,7 +89,7 @@ type Addresses = Pick<ReadList, "addresses" | "dates" | "lists" | "isCut">;
 
 /** Recognises the format by the content. Returns undefined for anything else. */
 function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  const text = decode(bytes);
   const [, prefix = "", root] = /<(\w+:)?(urlset|sitemapindex|rss|feed|RDF)[\s>]/.exec(text.slice(0, 4096)) ?? [];
   if (root === "urlset") {
     const found = locations(text, prefix);
@@ -106,6 +106,13 @@ function parseAddressList(bytes: Uint8Array, url: string): Addresses | undefined
   if (lines) return listOf({ addresses: lines }, url);
   const json = /^\s*\{/.test(text) && bytes.byteLength <= MAX_FEED_BYTES ? jsonFeedLinks(text) : undefined;
   return json && listOf({ addresses: json }, url);
+}
+
+/** UTF-8, or UTF-16 with a byte order mark. */
+function decode(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  return new TextDecoder(first === 0xfe && second === 0xff ? "utf-16be" : "utf-8").decode(bytes);
 }
 
 /** Whether the sitemap is truncated: pages it does not name may exist. */
@@ -241,11 +248,7 @@ function rssLink(item: Record<string, unknown>): string[] {
 }
 
 function jsonFeedLinks(text: string): string[] | undefined {
-  try {
-    const feed: unknown = JSON.parse(text);
-    if (!isJsonObject(feed) || !String(feed["version"]).startsWith("https://jsonfeed.org/")) return undefined;
-    return entries(feed, "items").flatMap(({ url }) => (typeof url === "string" ? [url] : []));
-  } catch {
-    return undefined;
-  }
+  const feed = parseJsonObject(text);
+  if (!feed || !String(feed["version"]).startsWith("https://jsonfeed.org/")) return undefined;
+  return entries(feed, "items").flatMap(({ url }) => (typeof url === "string" ? [url] : []));
 }

@@ -6,14 +6,22 @@ import type { WaitingPage } from "./frontier.ts";
 const ENOUGH = 3;
 /** Comparisons with other values: one may be the default of what tells pages apart. */
 const OTHER_VALUES = 3;
+/** Values compared at each address: an id may be of no account at one address, and tell pages apart at the next. */
+const AT_EACH = 2;
+/** Addresses at which values that several of them share are compared: sessions are shared, ids seldom are. */
+const MANY = 50;
+/** Values that are remembered. */
+const MAX_VALUES = 50_000;
 /** Comparisons that said nothing, after which none is made. */
 const MAX_UNKNOWN = 5;
 const MAX_RULES = 200;
 
 /** Something that may be a session on one host, and what comparing said of it. */
 interface Rule {
-  /** By address without it: the value that was compared. */
-  readonly compared: Map<string, string>;
+  /** By address without it: the values that were compared, and what the address showed. */
+  readonly compared: Map<string, { readonly values: Set<string>; readonly likeness: string }>;
+  /** By value: the address without it, "" for several. */
+  readonly addresses: Map<string, string>;
   readonly texts: Set<string>;
   /** The first values that made no difference. */
   readonly values: Set<string>;
@@ -49,7 +57,9 @@ export class SessionAddresses {
   pass(page: Left): string {
     for (const choice of withoutSlots(page.url)) {
       const rule = this.#ruleOf(choice);
-      if (!rule || rule.isRefuted || this.#isToCompare(rule, choice)) continue;
+      if (!rule || rule.isRefuted) continue;
+      noteAddress(rule, choice);
+      if (this.#isToCompare(rule, choice)) continue;
       this.#leave(rule, page);
       return choice.url;
     }
@@ -81,18 +91,25 @@ export class SessionAddresses {
       this.#leave(rule, page);
       return true;
     }
-    const verdict = await this.#compare(choice.url, page.url);
+    const here = rule.compared.get(choice.url);
+    const verdict = await this.#compare(choice.url, page.url, here?.likeness);
     if (verdict === "unknown") rule.unknown += 1;
     if (verdict === "different" || rule.unknown > MAX_UNKNOWN) this.#refute(rule);
     if (typeof verdict === "string") return false;
     if (rule.values.size <= OTHER_VALUES) rule.values.add(choice.values);
-    rule.compared.set(choice.url, choice.values);
+    rule.compared.set(choice.url, {
+      values: (here?.values ?? new Set()).add(choice.values),
+      likeness: verdict.likeness,
+    });
     rule.texts.add(verdict.likeness);
     this.#leave(rule, page);
     return true;
   }
 
-  async #compare(without: string, url: string): Promise<PageLook | "different" | "unknown"> {
+  /** `shown`: what the address without it showed before. */
+  async #compare(without: string, url: string, shown?: string): Promise<PageLook | "different" | "unknown"> {
+    const seen = shown === undefined ? undefined : await this.#look(url);
+    if (seen && seen.likeness === shown) return seen;
     const plain = await this.#look(without);
     const given = plain && (await this.#look(url));
     if (!given || given.likeness === "") return "unknown";
@@ -101,11 +118,14 @@ export class SessionAddresses {
     return (await this.#look(url))?.likeness === given.likeness ? "different" : "unknown";
   }
 
-  /** Enough different texts, the first other values, and later ever fewer. */
-  #isToCompare({ compared, texts, values: known, passed }: Rule, { url, values }: WithoutSlots): boolean {
-    if (compared.get(url) === values) return false;
-    if (texts.size < ENOUGH && !compared.has(url)) return true;
+  /** Enough different texts, the first other values, the first of each address, and later ever fewer. */
+  #isToCompare({ compared, addresses, texts, values: known, passed }: Rule, { url, values }: WithoutSlots): boolean {
+    const here = compared.get(url);
+    if (here?.values.has(values)) return false;
+    if (texts.size < ENOUGH && !here) return true;
     if (known.size <= OTHER_VALUES && !known.has(values)) return true;
+    const isShared = addresses.get(values) === "";
+    if ((here?.values.size ?? 0) < AT_EACH && (!isShared || compared.size < MANY)) return true;
     return passed > 2 * ENOUGH && Number.isInteger(Math.log2(passed));
   }
 
@@ -133,6 +153,7 @@ export class SessionAddresses {
     if (known || this.#rules.size >= MAX_RULES) return known;
     const rule: Rule = {
       compared: new Map(),
+      addresses: new Map(),
       texts: new Set(),
       values: new Set(),
       passed: 0,
@@ -143,4 +164,10 @@ export class SessionAddresses {
     this.#rules.set(key, rule);
     return rule;
   }
+}
+
+function noteAddress({ addresses }: Rule, { url, values }: WithoutSlots): void {
+  const known = addresses.get(values);
+  if (known === undefined && addresses.size < MAX_VALUES) addresses.set(values, url);
+  else if (known !== undefined && known !== url) addresses.set(values, "");
 }

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { BlockedItems } from "../../../contracts/erasure.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
@@ -7,6 +6,7 @@ import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts"
 import type { Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
 import { runAhead } from "../../../lib/concurrency.ts";
+import { sha256Of } from "../../../lib/hash.ts";
 import { findAddressSecret } from "../../../lib/secret-parameters.ts";
 import { plural } from "../../../lib/text.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
@@ -414,7 +414,7 @@ export class SiteCrawl {
 }
 
 interface FollowOptions {
-  /** Of the page that has the links. */
+  /** The page that has the links. */
   readonly place?: number | undefined;
   /** See `listedIn`. */
   readonly listed?: ReadonlyMap<string, string> | undefined;
@@ -466,7 +466,7 @@ export function warnOfSecrets({ startUrls }: WebSourceConfig, log: WebTools["log
 }
 
 function digest(value: unknown): string {
-  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 32);
+  return sha256Of(JSON.stringify(value)).slice(0, 32);
 }
 
 interface UnlinkedTools {

@@ -1,21 +1,41 @@
-import { createHash, hash as hashOf } from "node:crypto";
-import { CancelledError, explain } from "../contracts/errors.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { Ledger } from "../contracts/ledger.ts";
-import type { Sighting, Source } from "../contracts/source.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
-import type { SqlDatabase } from "../lib/sql/sql.ts";
-import type { Mirror } from "../mirror/mirror.ts";
-import { whyUnwanted } from "../plan/detect-changes.ts";
-import { crawlRequest } from "./crawl-request.ts";
-import { partsFor } from "./dry-run.ts";
-import type { EngineParts } from "./engine-parts.ts";
-import { keepUnregistered } from "./ingest/registered-addresses.ts";
+import { createHash } from "node:crypto";
+import { CancelledError, explain } from "../../contracts/errors.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import type { Ledger } from "../../contracts/ledger.ts";
+import type { Sighting, Source } from "../../contracts/source.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import { sha256Of } from "../../lib/hash.ts";
+import type { SqlDatabase } from "../../lib/sql/sql.ts";
+import type { Mirror } from "../../mirror/mirror.ts";
+import { whyUnwanted } from "../../plan/detect-changes.ts";
+import { crawlRequest } from "../crawl-request.ts";
+import { partsFor } from "../dry-run.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { keepUnregistered } from "../ingest/registered-addresses.ts";
 import type { VerifyRequest } from "./verification.ts";
 import type { Findings } from "./verify-findings.ts";
 import type { FoundItem } from "./verify-item.ts";
 import type { ChangedField } from "./verify-ledger.ts";
-import { insertItems } from "./verify-tables.ts";
+
+/** What this run saw, in a temporary database: memory does not grow with the source. */
+export const VERIFY_TABLES = `
+CREATE TABLE listed (item_id TEXT PRIMARY KEY, sighting TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE undecided (item_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE known (item_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE held (item_id TEXT NOT NULL, file_id TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY (item_id, file_id)) STRICT, WITHOUT ROWID;
+CREATE TABLE item (item_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE stranger (path TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+`;
+
+export async function insertItems(
+  db: SqlDatabase,
+  table: "known" | "undecided",
+  items: readonly ItemId[],
+): Promise<void> {
+  const rows = items.map((itemId) => [itemId]);
+  await db.insert(`${table} (item_id)`, rows, "ON CONFLICT DO NOTHING");
+}
 
 interface ListingTools {
   readonly run: SourceRun;
@@ -158,5 +178,5 @@ export class VerifiedListing {
 export function fingerprintHash({ fingerprint }: Sighting): string {
   const { size, modifiedAt, etag, contentVersion } = fingerprint;
   const text = JSON.stringify([size, modifiedAt, etag, contentVersion]);
-  return `fingerprint:${hashOf("sha256", text, "hex")}`;
+  return `fingerprint:${sha256Of(text)}`;
 }

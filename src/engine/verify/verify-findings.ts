@@ -1,7 +1,7 @@
-import type { ItemId } from "../contracts/ids.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
-import { MerkleTree } from "../lib/merkle-tree.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import { MerkleTree } from "../../lib/merkle-tree.ts";
 import {
   type Behind,
   type Difference,

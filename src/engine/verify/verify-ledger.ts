@@ -1,7 +1,7 @@
-import type { VectorStoreId } from "../contracts/ids.ts";
-import type { LedgerEntry } from "../contracts/ledger.ts";
-import type { IndexedRef } from "../contracts/search-index.ts";
-import type { Sighting } from "../contracts/source.ts";
+import type { VectorStoreId } from "../../contracts/ids.ts";
+import type { LedgerEntry } from "../../contracts/ledger.ts";
+import type { IndexedRef } from "../../contracts/search-index.ts";
+import type { Sighting } from "../../contracts/source.ts";
 import { type FoundItem, type ItemResult, otherFile } from "./verify-item.ts";
 
 /** Three witnesses tell which of them is wrong: the file, what the ledger remembers of it, and the document made of it. true: the file is. */

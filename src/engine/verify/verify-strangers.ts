@@ -1,11 +1,11 @@
-import type { Converter } from "../contracts/converter.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
-import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { listFiles } from "../mirror/list-files.ts";
-import type { Mirror } from "../mirror/mirror.ts";
+import type { Converter } from "../../contracts/converter.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import type { Ledger, LedgerEntry } from "../../contracts/ledger.ts";
+import type { SqlDatabase } from "../../lib/sql/sql.ts";
+import { listFiles } from "../../mirror/list-files.ts";
+import type { Mirror } from "../../mirror/mirror.ts";
+import { companionOf } from "../verify-mirror.ts";
 import type { Findings } from "./verify-findings.ts";
-import { companionOf } from "./verify-mirror.ts";
 
 const PAGE = 200;
 

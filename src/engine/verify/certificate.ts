@@ -1,11 +1,11 @@
-import { createHash } from "node:crypto";
-import { BadInputError } from "../contracts/errors.ts";
-import type { DomainId } from "../contracts/ids.ts";
-import type { Signature, Signer } from "../contracts/signer.ts";
-import { parseDuration } from "../lib/duration.ts";
-import { fingerprintOf, isSignedBy } from "../lib/ed25519.ts";
-import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
-import { verifyInclusion } from "../lib/merkle-tree.ts";
+import { BadInputError } from "../../contracts/errors.ts";
+import type { DomainId } from "../../contracts/ids.ts";
+import type { Signature, Signer } from "../../contracts/signer.ts";
+import { parseDuration } from "../../lib/duration.ts";
+import { fingerprintOf, isSignedBy } from "../../lib/ed25519.ts";
+import { contentDigest } from "../../lib/hash.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
+import { verifyInclusion } from "../../lib/merkle-tree.ts";
 import { type ItemProof, LAYERS, leafOf, type SourceVerification, type Verdict } from "./verification.ts";
 
 /** What is signed. Travels as JSON, hence the spelling; docs/formats/certificates.md describes it. */
@@ -85,7 +85,7 @@ export function formatCertificate(certificate: Certificate | Proof): string {
 }
 
 export function hashCertificate(text: string): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+  return contentDigest(text);
 }
 
 function toWire({ algorithm, publicKey: public_key, fingerprint, signature }: Signature): WireSignature {
@@ -111,7 +111,7 @@ export interface CheckedCertificate {
   readonly reason: string;
   readonly fingerprint: string;
   readonly statement: CertificateStatement | undefined;
-  /** Of a proof: what it proves. */
+  /** What was proved, if the certificate has proofs. */
   readonly proofs: readonly ItemProof[];
   /** It is older than the `max_age` that it states itself. */
   readonly isLate: boolean;

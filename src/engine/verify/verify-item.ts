@@ -1,7 +1,7 @@
-import type { ItemId } from "../contracts/ids.ts";
-import type { LedgerEntry } from "../contracts/ledger.ts";
-import type { IndexedRef } from "../contracts/search-index.ts";
-import type { Sighting } from "../contracts/source.ts";
+import type { ItemId } from "../../contracts/ids.ts";
+import type { LedgerEntry } from "../../contracts/ledger.ts";
+import type { IndexedRef } from "../../contracts/search-index.ts";
+import type { Sighting } from "../../contracts/source.ts";
 import { type Difference, type Layer, MISSING_FILE } from "./verification.ts";
 
 /** One item as this run found it. */

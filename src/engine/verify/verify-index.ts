@@ -1,15 +1,15 @@
-import { ExtractError, type ExtractedDocument, isEmptyReason } from "../contracts/document.ts";
-import { CancelledError, explain } from "../contracts/errors.ts";
-import type { VectorStoreId } from "../contracts/ids.ts";
-import type { DocumentAudit, IndexAudit, IndexDifference } from "../contracts/index-audit.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { LedgerEntry } from "../contracts/ledger.ts";
-import type { DocumentFile, Index, IndexedRef } from "../contracts/search-index.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
-import { fileTypeOf } from "../lib/file-type.ts";
-import type { SqlDatabase } from "../lib/sql/sql.ts";
-import { plural } from "../lib/text.ts";
-import type { EngineParts } from "./engine-parts.ts";
+import { ExtractError, type ExtractedDocument, isEmptyReason } from "../../contracts/document.ts";
+import { CancelledError, explain } from "../../contracts/errors.ts";
+import type { VectorStoreId } from "../../contracts/ids.ts";
+import type { DocumentAudit, IndexAudit, IndexDifference } from "../../contracts/index-audit.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import type { LedgerEntry } from "../../contracts/ledger.ts";
+import type { DocumentFile, Index, IndexedRef } from "../../contracts/search-index.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import { fileTypeOf } from "../../lib/file-type.ts";
+import type { SqlDatabase } from "../../lib/sql/sql.ts";
+import { plural } from "../../lib/text.ts";
+import type { EngineParts } from "../engine-parts.ts";
 import { MISSING_DOCUMENT } from "./verification.ts";
 import type { Findings } from "./verify-findings.ts";
 import { type FoundItem, type ItemResult, LABELS, NOT_NOTICED, REMOVES } from "./verify-item.ts";
@@ -100,9 +100,15 @@ export class VerifiedIndex {
   }
 
   tellSecond(more: readonly IndexedRef[], result: ItemResult): void {
+    if (this.isAtomic && more.length > 0) result.isDamaged = true;
     for (const { fileId } of more) {
       const detail = `the index has a second document of it (${fileId})`;
-      result.differences.push({ layer: "index", part: "document", detail, crawl: REMOVES });
+      result.differences.push({
+        layer: "index",
+        part: "document",
+        detail,
+        crawl: this.isAtomic ? NOT_NOTICED : REMOVES,
+      });
     }
   }
 
@@ -132,7 +138,7 @@ export class VerifiedIndex {
       result.differences.push({ layer: "index", part: "document", detail, crawl: REMOVES });
       return;
     }
-    // What a service refuses, nobody can try here.
+    // A search that the service refuses cannot be tested.
     const isRefused = refusal !== undefined || (why !== "" && this.#target.problem === undefined && !this.isAtomic);
     if (isRefused) {
       result.emptiness = isEmptyReason(refusal ?? why) || isEmptyReason(why) ? "empty" : "unreadable";
@@ -173,13 +179,13 @@ export class VerifiedIndex {
   takeAudit(differences: readonly IndexDifference[], result: ItemResult): void {
     for (const { part, detail } of differences) {
       const isDamage = DAMAGED_PARTS.has(part);
-      if (isDamage || part === "document") result.isDamaged = true;
+      if (isDamage) result.isDamaged = true;
       const crawl = isDamage ? NOT_NOTICED : part === "document" ? "embeds it again" : LABELS;
       result.differences.push({ layer: "index", part, detail, crawl });
     }
   }
 
-  /** Documents of items that nobody knows. */
+  /** Documents without an item. */
   async tellLeftovers(): Promise<void> {
     for await (const page of this.#audit?.leftovers() ?? []) {
       for (const { itemId, fileId, detail } of page) {
@@ -210,7 +216,8 @@ const DAMAGED_PARTS: ReadonlySet<string> = new Set(["text", "sections", "chunks"
 /** What the index lists of a document, without another request. */
 export function compareHeld({ sha256, path, url }: IndexedRef, file: DocumentFile): DocumentAudit {
   const isOther = sha256 !== "" && sha256 !== file.sha256;
-  const isElsewhere = (path ?? file.label.path) !== file.label.path || (url ?? file.label.url) !== file.label.url;
+  const { label } = file;
+  const isElsewhere = (path ?? label.path) !== label.path || (label.url !== "" && (url ?? label.url) !== label.url);
   const differences: IndexDifference[] = [];
   if (isOther) differences.push({ part: "document", detail: "it was made of other bytes" });
   if (isElsewhere) differences.push({ part: "label", detail: "other than in the mirror: path or address" });

@@ -1,8 +1,8 @@
 import { randomInt } from "node:crypto";
-import type { FileId, ItemId } from "../contracts/ids.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { Index, IndexedRef, SearchHit, SearchQuery } from "../contracts/search-index.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
+import type { FileId, ItemId } from "../../contracts/ids.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import type { Index, IndexedRef, SearchHit, SearchQuery } from "../../contracts/search-index.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
 
 /** So many documents are searched for, and so many that were removed. */
 const MAX_SEARCHED = 200;

@@ -1,23 +1,24 @@
-import { isEmptyReason } from "../contracts/document.ts";
-import { CancelledError, ConflictError, explain } from "../contracts/errors.ts";
-import type { DomainId, ItemId } from "../contracts/ids.ts";
-import type { IndexDifference } from "../contracts/index-audit.ts";
-import type { JobContext } from "../contracts/job.ts";
-import { type Lease, sourceLease } from "../contracts/lease.ts";
-import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
-import type { IndexedRef } from "../contracts/search-index.ts";
-import type { Sighting } from "../contracts/source.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
-import { isErrno } from "../lib/atomic-file.ts";
-import { forEachConcurrent } from "../lib/concurrency.ts";
-import { hashFile } from "../lib/hash.ts";
-import { isListed, listOf, type SqlDatabase } from "../lib/sql/sql.ts";
-import { openTemporary } from "../lib/sql/sqlite-database.ts";
-import { plural } from "../lib/text.ts";
-import { sourceFolder } from "../mirror/layout.ts";
-import { Mirror } from "../mirror/mirror.ts";
-import { documentOf } from "./commit-plan.ts";
-import type { EngineParts } from "./engine-parts.ts";
+import { isEmptyReason } from "../../contracts/document.ts";
+import { CancelledError, ConflictError, explain } from "../../contracts/errors.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
+import type { IndexDifference } from "../../contracts/index-audit.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import { type Lease, sourceLease } from "../../contracts/lease.ts";
+import type { Ledger, LedgerEntry } from "../../contracts/ledger.ts";
+import type { IndexedRef } from "../../contracts/search-index.ts";
+import type { Sighting } from "../../contracts/source.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import { isErrno } from "../../lib/atomic-file.ts";
+import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { hashFile } from "../../lib/hash.ts";
+import { isListed, listOf, type SqlDatabase } from "../../lib/sql/sql.ts";
+import { openTemporary } from "../../lib/sql/sqlite-database.ts";
+import { plural } from "../../lib/text.ts";
+import { sourceFolder } from "../../mirror/layout.ts";
+import { Mirror } from "../../mirror/mirror.ts";
+import { documentOf } from "../commit-plan.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { waitForLease, whileHeld } from "../with-ledger.ts";
 import type { ItemProof, SourceVerification, VerifyRequest } from "./verification.ts";
 import { Findings } from "./verify-findings.ts";
 import { compareHeld, type IndexToVerify, VerifiedIndex } from "./verify-index.ts";
@@ -41,10 +42,8 @@ import {
   sayFields,
   UNTOLD_ELSEWHERE,
 } from "./verify-ledger.ts";
-import { fingerprintHash, VerifiedListing } from "./verify-listing.ts";
+import { fingerprintHash, insertItems, VERIFY_TABLES, VerifiedListing } from "./verify-listing.ts";
 import { Strangers } from "./verify-strangers.ts";
-import { insertItems, VERIFY_TABLES } from "./verify-tables.ts";
-import { waitForLease, whileHeld } from "./with-ledger.ts";
 
 export interface VerifiedSource {
   readonly result: SourceVerification;
@@ -53,7 +52,7 @@ export interface VerifiedSource {
   readonly damaged: readonly ItemId[];
 }
 
-/** Of so many items a quick verification reads file, label and vectors, on average. */
+/** A quick verification reads file, label and vectors of about so many items. */
 const QUICK_SAMPLE = 200;
 const PAGE = 200;
 const AT_ONCE = 4;
@@ -356,6 +355,7 @@ class Verification {
     const { onDisk, fetched, path } = bytes;
     const mirrored = entry.mirrored;
     const changed = sighting ? changedFields(sighting, entry) : [];
+    if (sighting && !entry.seen) result.behind.push("back at the source");
     const isBehindBytes = await this.#listing.isBehindBytes(item, changed, { onDisk, fetched });
     if (!this.#index.search) {
       if (changed.length > 0) result.behind.push(sayChanged(changed));

@@ -1,19 +1,19 @@
-import type { Domain, SourceConfig } from "../contracts/domain.ts";
-import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
-import type { DomainId, ItemId } from "../contracts/ids.ts";
-import type { JobContext } from "../contracts/job.ts";
-import type { Signer } from "../contracts/signer.ts";
-import type { SourceRun } from "../contracts/source-kind.ts";
-import { releaseNumber } from "../lib/release.ts";
-import { plural } from "../lib/text.ts";
-import { nowUtcMicros } from "../lib/time.ts";
+import type { Domain, SourceConfig } from "../../contracts/domain.ts";
+import { CancelledError, explain, NotFoundError } from "../../contracts/errors.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
+import type { JobContext } from "../../contracts/job.ts";
+import type { Signer } from "../../contracts/signer.ts";
+import type { SourceRun } from "../../contracts/source-kind.ts";
+import { releaseNumber } from "../../lib/release.ts";
+import { plural } from "../../lib/text.ts";
+import { nowUtcMicros } from "../../lib/time.ts";
+import type { CrawlRequest, CrawlResult, SourceResult } from "../crawl-request.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { describeMissingStore } from "../index-target.ts";
+import { findHeld } from "../questions.ts";
+import { findRetired, sharesId } from "../retired-sources.ts";
 import { type Certificate, type Proof, proofOf } from "./certificate.ts";
-import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
-import type { EngineParts } from "./engine-parts.ts";
-import { describeMissingStore } from "./index-target.ts";
 import { createCertificates, keepCertificate } from "./kept-certificates.ts";
-import { findHeld } from "./questions.ts";
-import { findRetired, sharesId } from "./retired-sources.ts";
 import {
   type ItemProof,
   noSourceCounts,
@@ -140,17 +140,21 @@ export async function verifyAfterCrawl(
   try {
     const quietly: JobContext = { ...job, log: () => undefined };
     const looked = await verifyDomain({ domainId, download: false, quick: true, mayWait: false }, parts, quietly);
-    const { verdict, sources } = looked.result.certificate.statement;
-    if (verdict !== "differs") return;
-    const count = sources.reduce((sum, one) => sum + one.differences.length + one.differences_more, 0);
+    if (looked.result.certificate.statement.verdict !== "differs") return;
+    const count = countDifferences(looked.result);
     job.log(
-      `WARNING: quick verification found ${plural(count, "difference")}. lockstep verify ${domainId} --quick lists them.`,
+      `WARNING: quick verification found ${plural(count, "difference")}${(result.questions?.held ?? 0) > 0 ? ", among them what is held" : ""}. lockstep verify ${domainId} --quick lists them.`,
     );
   } catch (error) {
     // A job that is cancelled now has done its work: the crawl is committed.
     if (job.signal.aborted) return;
     job.log(`WARNING: domain '${domainId}' could not be verified quickly: ${explain(error)}`);
   }
+}
+
+export function countDifferences({ certificate }: VerifyResult): number {
+  const { sources } = certificate.statement;
+  return sources.reduce((sum, one) => sum + one.differences.length + one.differences_more, 0);
 }
 
 function hasChanges({ download, process, embed }: SourceResult): boolean {

@@ -1,11 +1,11 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Domain } from "../contracts/domain.ts";
-import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
-import type { DomainId } from "../contracts/ids.ts";
-import type { Signer } from "../contracts/signer.ts";
-import { withDomainLock } from "../domains/domain-files.ts";
-import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import type { Domain } from "../../contracts/domain.ts";
+import { BadInputError, explain, NotFoundError } from "../../contracts/errors.ts";
+import type { DomainId } from "../../contracts/ids.ts";
+import type { Signer } from "../../contracts/signer.ts";
+import { withDomainLock } from "../../domains/domain-files.ts";
+import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import {
   ageOf,
   type Certificate,

@@ -1,4 +1,4 @@
-import type { DomainId, SourceId } from "../contracts/ids.ts";
+import type { DomainId, SourceId } from "../../contracts/ids.ts";
 
 /** What verify looks at. */
 export interface VerifyRequest {
@@ -31,7 +31,7 @@ export type Layer = (typeof LAYERS)[number];
 /** Something that is not what it should be. Travels as JSON, hence the spelling. */
 export interface Difference {
   readonly layer: Layer | "ledger" | "search";
-  /** Of the index: label, text, sections, chunks, vectors, and the like; of others "". */
+  /** The part of the index: label, text, sections, chunks, vectors, and the like; "" for other layers. */
   readonly part: string;
   /** "" for what no item has. */
   readonly item_id: string;
