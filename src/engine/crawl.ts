@@ -69,8 +69,8 @@ async function crawlAndCommit(
 ): Promise<Pick<CrawlResult, "sources" | "questions">> {
   const { target, problems, job } = crawl;
   const sayUnseen = (error: unknown): never => {
-    if (target?.together && job.signal.aborted && !job.dryRun)
-      job.log("Nothing of this crawl is searchable: it ended before its commit, and the next one goes on from here.");
+    if (target?.together && job.signal.aborted)
+      job.log("Nothing of this crawl is searchable: it ended before its commit.");
     throw error;
   };
   const crawled: CrawledSource[] = [];
