@@ -124,7 +124,7 @@ describe("the dashboard in a browser", () => {
     const visited = await stage.visit("/");
     const { page } = visited;
     await page.getByText("HTTP interface", { exact: true }).last().click();
-    const link = page.getByRole("region", { name: "Endpoints" }).getByRole("link", { name: "/v2/crawler/crawl" });
+    const link = page.getByRole("group", { name: "Endpoints" }).getByRole("link", { name: "/v2/crawler/crawl" });
     assert.equal(await link.getAttribute("href"), "/v2/crawler/crawl");
     await leave(visited);
   });

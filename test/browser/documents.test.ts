@@ -65,7 +65,7 @@ describe("the documents of a folder in a browser", () => {
     await page.getByText("Hold it", { exact: true }).click();
     await page.getByRole("button", { name: "Hold this document" }).click();
     await page.getByRole("heading", { name: "Erased and held" }).waitFor();
-    assert.match(await page.getByRole("region", { name: "What is held" }).innerText(), new RegExp(docId));
+    assert.match(await page.getByRole("group", { name: "What is held" }).innerText(), new RegExp(docId));
     await assertAccessible(page);
     await page.getByText("Lift the hold").first().click();
     await page.getByRole("button", { name: "Lift the hold" }).click();
@@ -75,7 +75,7 @@ describe("the documents of a folder in a browser", () => {
     await page.getByRole("button", { name: "Erase this document for good" }).click();
     await page.getByText("erasures/").first().waitFor();
     await page.goto(`${server.url}/v2/documents/erased?domain_id=FOLDERS&format=html`);
-    assert.match(await page.getByRole("region", { name: "What was erased" }).innerText(), new RegExp(docId));
+    assert.match(await page.getByRole("group", { name: "What was erased" }).innerText(), new RegExp(docId));
     await assertAccessible(page);
     await leave(visited);
   });

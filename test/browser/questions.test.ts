@@ -70,7 +70,7 @@ describe("questions in a browser", () => {
       await page.locator("main").innerText(),
       /would have answered 8 of 12 questions, after 12 before it: 4 additions and changes are held/,
     );
-    assert.equal(await page.getByRole("region", { name: "Questions that got lost" }).locator("tbody tr").count(), 4);
+    assert.equal(await page.getByRole("group", { name: "Questions that got lost" }).locator("tbody tr").count(), 4);
     await assertAccessible(page);
     await page.getByRole("link", { name: "Show it to readers" }).click();
     assert.ok(await page.getByLabel("Confirm worse answers to questions").isChecked());

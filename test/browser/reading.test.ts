@@ -49,10 +49,19 @@ describe("reading a document in a browser", () => {
     await stage.write("broken.pdf", pdfOf(["The zebra is on a page that will be broken."]));
     await stage.write("long.md", `# Guide\n\n${LONG}\n\n## Where otters live\n\nOtters live at the weir.\n\n${LONG}`);
     await stage.write("hostile.md", HOSTILE);
+    browser = await openBrowser();
+    const printing = await browser.newPage();
+    await printing.setContent("<p style='font-family: DejaVu Sans, sans-serif'>The office affixes efficient waffles.");
+    await stage.write("printed.pdf", await printing.pdf());
+    await printing.close();
+    await stage.write(
+      "outline.md",
+      "# The pelican file\n\nPelicans fish. See [nests](../nests.md).\n\n#### Deep\n\n- one\n  - two\n\n| Bird | Wings | Weight in kilograms | Where it is found in winter | Ringed by |\n| --- | ---: | :-: | --- | --- |\n| Pelican | 2 | 11 | Mediterranean | Wiedehopfberingungsgesellschaft |\n",
+    );
+    await stage.write("arabic.md", "# سياسة الإجازات\n\nيحق لكل موظف ثلاثون يومًا من الإجازة السنوية.\n");
     await stage.write("run.py", "# not a heading\nprint('the lynx')\n");
     await stage.crawl();
     server = await serveHttp(stage.app, { host: "127.0.0.1", port: 0, log: () => undefined });
-    browser = await openBrowser();
   });
   after(async () => {
     await browser?.close();
@@ -140,13 +149,45 @@ describe("reading a document in a browser", () => {
     assert.equal(await text.locator("script, img, iframe").count(), 0);
     assert.equal(await text.locator("a").count(), 0);
     assert.equal(await text.getByTitle("https://example.com/a").innerText(), "fine");
+    assert.match(await text.innerText(), /click data fine/);
     assert.match(await text.innerText(), /Picture: A picture/);
+    await leave(visited);
+  });
+
+  it("puts a document's headings below the page's, once and without a gap, and takes no style from it", async () => {
+    const visited = await open("Pelicans fish", { viewport: { width: 390, height: 844 } });
+    const { page } = visited;
+    assert.deepEqual(await page.locator("h1, h2, h3, h4, h5").allInnerTexts(), ["The pelican file", "Deep"]);
+    const text = page.locator(".reading");
+    assert.match(await text.innerText(), /See nests\./);
+    const left = (item: string): Promise<number> =>
+      text
+        .locator(item)
+        .first()
+        .evaluate((element) => element.getBoundingClientRect().left);
+    assert.ok((await left("li li")) > (await left("li")) + 8, "a list in a list is set in");
+    const word = text.getByText("Wiedehopfberingungsgesellschaft");
+    assert.equal(await word.evaluate((cell) => cell.getClientRects().length && cell.clientHeight < 60), true);
+    await assertForEverybody(page);
+    await leave(visited);
+  });
+
+  it("reads from the right where the words do", async () => {
+    const visited = await open("الإجازة السنوية");
+    const line = visited.page.locator(".reading p").first();
+    assert.equal(await line.evaluate((element) => getComputedStyle(element).direction), "rtl");
+    await leave(visited);
+  });
+
+  it("marks words of a PDF that are set with ligatures, each drawn in pieces", async () => {
+    const visited = await open("office affixes efficient waffles");
+    await visited.page.locator(".pdf-mark").first().waitFor();
     await leave(visited);
   });
 
   it("shows the text of a program as it is", async () => {
     const visited = await open("print the lynx");
-    assert.match(await visited.page.locator("pre.plain").innerText(), /# not a heading\nprint\('the lynx'\)/);
+    assert.match(await visited.page.locator("pre").innerText(), /^# not a heading\nprint\('the lynx'\)\s*$/);
     await leave(visited);
   });
 });

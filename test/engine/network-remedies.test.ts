@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sayRemedy } from "../../src/engine/failures.ts";
 import { explainNetwork } from "../../src/lib/explain-network.ts";
+import { remedyForAddress } from "../../src/sources/web/site/open-web-site.ts";
 
 const REACHABLE = /^Open the address from this machine/;
 const TRUSTED = /^Its certificate is not one that this machine trusts/;
@@ -28,4 +29,10 @@ for (const [code, remedy] of REMEDIES) {
 
 test("a code of a service is no reason of the network", () => {
   assert.deepEqual(["NoSuchBucket", "53300", "constructor"].map(explainNetwork), [undefined, undefined, undefined]);
+});
+
+test("a robots.txt that cannot be read refuses nobody: its remedy is the network's", () => {
+  const reason = `the robots.txt of https://a.example cannot be read, and without it nothing is requested: reach a.example: ${explainNetwork("ECONNREFUSED")}`;
+  assert.match(remedyForAddress(reason) ?? sayRemedy("download", reason), REACHABLE);
+  assert.match(remedyForAddress("the robots.txt of https://a.example forbids it") ?? "", /^Ask the owner of the site/);
 });

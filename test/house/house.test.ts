@@ -37,7 +37,6 @@ const COMPOSE: readonly string[] = [
   "app/compose.ts",
   "app/open-backend.ts",
   "app/open-folder-roots.ts",
-  "app/compose.ts",
   "app/open-sharepoint.ts",
   "app/open-web.ts",
   "app/source-kinds.ts",

@@ -27,18 +27,20 @@ async function show(element) {
   if (Number(response.headers.get("content-length")) > MAX_BYTES) throw new Error("it is very large");
   const reader = new PdfReader(await response.arrayBuffer());
   const { pages } = await reader.ask("open");
-  const passage = wordsOf(document.querySelectorAll(".reading .cited"));
+  const cited = [...document.querySelectorAll(".reading .cited")];
+  const passage = lettersOf(cited.map((element) => element.textContent).join(" "));
   const frames = pages.map(({ width, height }, at) => frameOf(at + 1, width, height));
+  leadToPages(frames);
   element.querySelector("[data-part=said]").textContent = `${pages.length} ${pages.length === 1 ? "page" : "pages"}`;
   element.append(...frames);
   document.querySelector(".as-text").open = false;
-  const cited = frames[Number(element.dataset.page) - 1] ?? frames[0];
+  const wanted = frames[Number(element.dataset.page) - 1] ?? frames[0];
   const seen = new IntersectionObserver(
     (entries) => {
       for (const entry of entries) {
         if (!entry.isIntersecting) continue;
         seen.unobserve(entry.target);
-        draw(reader, entry.target, passage).catch((error) => {
+        draw(reader, entry.target, passage, entry.target === wanted).catch((error) => {
           seen.disconnect();
           for (const frame of frames) frame.remove();
           giveUp(element, error);
@@ -48,12 +50,13 @@ async function show(element) {
     { rootMargin: AHEAD },
   );
   for (const frame of frames) seen.observe(frame);
-  if (Number(element.dataset.page) > 1) cited?.scrollIntoView();
+  if (Number(element.dataset.page) > 1) wanted?.scrollIntoView();
 }
 
 function frameOf(number, width, height) {
   const frame = document.createElement("div");
   frame.className = "pdf-page";
+  frame.id = `page-${number}-shown`;
   frame.dataset.number = number;
   frame.style.aspectRatio = `${width} / ${height}`;
   const canvas = document.createElement("canvas");
@@ -63,7 +66,16 @@ function frameOf(number, width, height) {
   return frame;
 }
 
-async function draw(reader, frame, passage) {
+/** The list of contents leads to the pages, and no more to the text below them. */
+function leadToPages(frames) {
+  for (const link of document.querySelectorAll(".contents [data-page]")) {
+    const frame = frames[Number(link.dataset.page) - 1];
+    if (frame) link.hash = frame.id;
+  }
+}
+
+/** `isCited`: the passage begins on it, and is brought into view. */
+async function draw(reader, frame, passage, isCited) {
   const width = Math.min(2400, Math.round(frame.clientWidth * Math.min(2, devicePixelRatio)));
   const { bitmap, spans } = await reader.ask("draw", { number: Number(frame.dataset.number), width });
   const canvas = frame.querySelector("canvas");
@@ -76,30 +88,37 @@ async function draw(reader, frame, passage) {
     Object.assign(mark.style, { left: `${left}%`, top: `${top}%`, width: `${wide}%`, height: `${height}%` });
     frame.append(mark);
   }
+  if (isCited) frame.querySelector(".pdf-mark")?.scrollIntoView({ block: "nearest" });
 }
 
-function wordsOf(elements) {
-  return [...elements].flatMap((element) => element.textContent.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
+/** Letters and digits alone: a PDF may part a word anywhere, and has ligatures of its own. */
+function lettersOf(text) {
+  return text
+    .normalize("NFKC")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, "");
 }
 
-/** Runs of so many words stand for the passage; a single one stands everywhere. */
-const RUN = 4;
+/** Runs of so many letters stand for the passage; a single word stands everywhere. */
+const RUN = 28;
 
-/** The pieces of text on the page whose words are in the passage, in runs. */
+/** The pieces of text on the page whose letters are in the passage, in runs. */
 function citedSpans(spans, passage) {
-  const runs = new Set();
   const size = Math.min(RUN, passage.length);
   if (size === 0) return [];
-  for (let at = 0; at + size <= passage.length; at += 1) runs.add(passage.slice(at, at + size).join(" "));
-  const words = spans.flatMap((span, of) =>
-    (span.text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => ({ word, of })),
-  );
-  const cited = new Set();
-  for (let at = 0; at + size <= words.length; at += 1) {
-    const run = words.slice(at, at + size);
-    if (runs.has(run.map(({ word }) => word).join(" "))) for (const { of } of run) cited.add(of);
-  }
-  return [...cited].map((of) => spans[of]);
+  const runs = new Set();
+  for (let at = 0; at + size <= passage.length; at += 1) runs.add(passage.slice(at, at + size));
+  const letters = spans.map(({ text }) => lettersOf(text));
+  const page = letters.join("");
+  const isCited = new Uint8Array(page.length);
+  for (let at = 0; at + size <= page.length; at += 1)
+    if (runs.has(page.slice(at, at + size))) isCited.fill(1, at, at + size);
+  let end = 0;
+  return spans.filter((_, of) => {
+    const start = end;
+    end += letters[of].length;
+    return isCited.subarray(start, end).includes(1);
+  });
 }
 
 /** Asks the worker, one question after the other. */

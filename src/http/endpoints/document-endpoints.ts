@@ -36,8 +36,9 @@ const PATH = "/v2/documents";
 /** Limits for one JSON text and one page; `format=raw` has none. */
 const JSON_CHARACTERS = 4 * 1024 * 1024;
 const PAGE_CHARACTERS = 512 * 1024;
-/** A page for reading: some hundred pages of a book. */
-const READING_CHARACTERS = 200_000;
+/** A page for reading: some twenty pages of a book; of a PDF, whose pages are shown, more. */
+const READING_CHARACTERS = 60_000;
+const READING_PDF_CHARACTERS = 200_000;
 const JSON_DIFFERENCE = { characters: JSON_CHARACTERS, lines: 100_000 };
 const PAGE_DIFFERENCE = { characters: PAGE_CHARACTERS, lines: 5000 };
 
@@ -257,9 +258,11 @@ function read({ searchableDocuments }: App): Endpoint {
     examples: ["?domain_id=DEMO&source_id=docs&item_id=doc_k7gxn3&passage=2&format=html"],
     async run(args, { format }) {
       const key = keyOf(args);
-      const limit = format === "json" ? JSON_CHARACTERS : READING_CHARACTERS;
+      const original = await searchableDocuments.original(key);
+      const pageLimit = /\.pdf$/i.test(original?.name ?? "") ? READING_PDF_CHARACTERS : READING_CHARACTERS;
+      const limit = format === "json" ? JSON_CHARACTERS : pageLimit;
       const found = await searchableDocuments.read(key, { offset: args.offset, passage: args.passage, limit });
-      return ok(toReadJson(found, await searchableDocuments.original(key)));
+      return ok(toReadJson(found, original));
     },
     async raw(args) {
       const original = await searchableDocuments.original(keyOf(args));

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { capital, sayBytes } from "../../lib/text.ts";
-import { shownName, shownTime } from "../pages/display.ts";
+import { shownId, shownName, shownTime } from "../pages/display.ts";
 import { jsonTable } from "../pages/json-table.ts";
 import { type Frame, type Html, layout, mayChange } from "../pages/layout.ts";
 import { type Column, pagedTable } from "../pages/paged-table.ts";
@@ -102,8 +102,7 @@ export function detailPage<Row extends BackendObject, One extends Partial<Backen
 <p class="lede">${page.kind ?? capital(noun)} <code class="object-id">${id}</code></p></header>
 <dl class="figures panel">${page.facts(object).map(([label, fact]) => html`<div><dt>${label}</dt><dd>${fact}</dd></div>`)}</dl>
 ${page.content?.(object) ?? ""}${edits && page.editor ? editDialog(resource, page.editor) : ""}${deletes ? html`${removeDialog(resource, frame, backAddress)}${removeWithoutScripts(resource, object, frame, backAddress)}` : ""}
-<section aria-labelledby="all-fields"><h2 id="all-fields">All fields</h2>
-<div class="panel scroll-x" tabindex="0" role="region" aria-label="All fields">${jsonTable(object)}</div></section>`,
+<details class="panel"><summary>All fields</summary><div class="scroll-x" tabindex="0" role="group" aria-label="All fields">${jsonTable(object)}</div></details>`,
   });
 }
 
@@ -237,7 +236,7 @@ export function sizeOf(bytes: number | null | undefined): Html {
 
 /** Renders a name with its id below: names are not unique, and may be missing. */
 export function named(name: string | null | undefined, id: string, address: string): Html {
-  return html`<a href="${address}"><bdi>${shownName(name || "(no name)")}</bdi></a><br><code class="object-id">${id}</code>`;
+  return html`<a href="${address}">${shownId(shownName(name || "(no name)"))}</a><br><code class="object-id">${id}</code>`;
 }
 
 export function statusPill(status: string): Html {
@@ -253,5 +252,5 @@ export function statusPill(status: string): Html {
 
 export function domainLink(domainId: string): Html {
   if (domainId === "") return html`<span class="none">–</span>`;
-  return html`<a href="/v2/domains/get?${new URLSearchParams({ domain_id: domainId, format: "html" })}"><bdi class="whole-words">${domainId}</bdi></a>`;
+  return html`<a href="/v2/domains/get?${new URLSearchParams({ domain_id: domainId, format: "html" })}">${shownId(domainId)}</a>`;
 }

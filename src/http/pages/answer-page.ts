@@ -12,7 +12,7 @@ export function answerPage(path: string, content: unknown, frame: Frame): Html {
     title: `${path} · lockstep`,
     body: html`<section class="panel answer">
 <h1><code>${path}</code></h1>
-<div class="scroll-x" tabindex="0" role="region" aria-label="Answer">${jsonTable(content)}</div>
+<div class="scroll-x" tabindex="0" role="group" aria-label="Answer">${jsonTable(content)}</div>
 ${furtherLinks(path, frame)}
 </section>`,
   });
@@ -33,7 +33,7 @@ function problemPage(path: string, problem: string, content: unknown, frame: Fra
     body: html`<section class="panel answer">
 <h1>This did not work</h1>
 <p class="notice bad" role="alert"><bdi>${problem}</bdi></p>
-${hasMore ? html`<details><summary>What else was returned</summary><div class="scroll-x" tabindex="0" role="region" aria-label="Answer">${jsonTable(data)}</div></details>` : ""}
+${hasMore ? html`<details><summary>What else was returned</summary><div class="scroll-x" tabindex="0" role="group" aria-label="Answer">${jsonTable(data)}</div></details>` : ""}
 ${furtherLinks(path, frame)}
 </section>`,
   });

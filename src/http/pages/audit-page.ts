@@ -77,6 +77,16 @@ function isTold(value: unknown): boolean {
 }
 
 const DONE: Readonly<Record<string, string>> = {
+  acknowledge: "acknowledged",
+  add: "added",
+  allow: "allowed again",
+  choose: "chose",
+  dismiss: "dismissed",
+  hold: "held",
+  make: "made",
+  rebuild: "rebuilt",
+  remove: "removed",
+  replicate: "copied",
   create: "created",
   update: "changed",
   delete: "deleted",
@@ -91,10 +101,21 @@ const DONE: Readonly<Record<string, string>> = {
   erase: "erased",
 };
 
+/** Calls that are no verb and its noun. */
+const SENTENCES: Readonly<Record<string, readonly [done: string, tried: string]>> = {
+  feedback: ["voted on an answer", "tried to vote on an answer"],
+  "documents/lift_hold": ["lifted the hold of a document", "tried to lift the hold of a document"],
+  "domains/uploads/put": ["uploaded files to", "tried to upload files to"],
+  "domains/uploads/remove": ["removed an uploaded file from", "tried to remove an uploaded file from"],
+  "domains/questions/limits": ["changed the limits for questions of", "tried to change the limits for questions of"],
+};
+
 /** Returns "created domain" for "POST /v2/domains/create", and the words of the path where that is no sentence; what is no call stays. */
 function wordsOf(action: string, isDone: boolean): string {
   const path = /^[A-Z]+ \/(?:v2\/)?(.+)$/.exec(action)?.[1];
   if (path === undefined) return isDone ? action.replace(/^sign /, "signed ") : `tried: ${action}`;
+  const sentence = SENTENCES[path];
+  if (sentence) return sentence[isDone ? 0 : 1];
   const words = path.split("/").map((part) => part.replaceAll("_", " "));
   const verb = words.at(-1) ?? "";
   const done = DONE[verb];

@@ -283,7 +283,7 @@ const SHOWN = 100;
 
 function differenceTable(sourceId: string, differences: readonly Difference[], more: number): Html {
   const rest = differences.length - Math.min(SHOWN, differences.length) + more;
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Differences of ${sourceId}"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Differences of ${sourceId}"><table class="rows">
 <caption class="visually-hidden">Differences of ${sourceId}</caption>
 <thead><tr><th scope="col">Item</th><th scope="col">Where</th><th scope="col">What differs</th><th scope="col">What a crawl does</th></tr></thead>
 <tbody>${differences
@@ -335,7 +335,7 @@ function certificateTable(data: CertificatesJson, frame: Frame): Html {
   const { certificates, domain_id, total } = data;
   const offset = Number(frame.url.searchParams.get("offset") ?? 0);
   const end = offset + certificates.length;
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Certificates"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Certificates"><table class="rows">
 <thead><tr><th scope="col">Verified</th><th scope="col">Found</th><th scope="col" class="end">Differences</th><th scope="col" class="end">Behind</th><th scope="col" class="end">Generation</th><th scope="col">Actions</th></tr></thead>
 <tbody>${certificates.map((one) => certificateRow(one, domain_id))}</tbody></table></div>
 ${total > certificates.length ? html`<nav class="pager" aria-label="Pages of certificates"><span>${offset + 1}–${end} of ${total}</span><span class="pager-links">${offset > 0 ? html`<a class="button small" href="${addressWith(frame, { offset: String(Math.max(0, offset - certificates.length)) })}" rel="prev">Newer</a>` : ""}${end < total ? html`<a class="button small" href="${addressWith(frame, { offset: String(end) })}" rel="next">Earlier</a>` : ""}</span></nav>` : ""}`;

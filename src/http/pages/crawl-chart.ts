@@ -82,7 +82,7 @@ function percent(part: number, whole: number): string {
 }
 
 function numbers(name: string, points: readonly Point[]): Html {
-  return html`<div class="scroll-x" tabindex="0" role="region" aria-label="Crawls of ${name} in numbers"><table class="rows">
+  return html`<div class="scroll-x" tabindex="0" role="group" aria-label="Crawls of ${name} in numbers"><table class="rows">
 <thead><tr><th scope="col">Crawl</th><th scope="col" class="end">Items</th><th scope="col" class="end">Changed</th><th scope="col" class="end">Failed</th></tr></thead>
 <tbody>${points
     .toReversed()

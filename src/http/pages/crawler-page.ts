@@ -88,7 +88,7 @@ function readOnlyNotice(): Html {
 function domainStates(views: readonly DomainView[]): Html {
   return html`<section id="standings" data-refresh aria-labelledby="standings-title">
 <h2 id="standings-title">How the domains stand</h2>
-<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="How the domains stand"><table class="rows">
+<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="How the domains stand"><table class="rows">
 <thead><tr><th scope="col">Domain</th><th scope="col">State</th><th scope="col" class="end">Documents</th><th scope="col">Last crawl</th><th scope="col">Next crawl</th></tr></thead>
 <tbody>${views.map(stateRow)}</tbody></table></div>
 </section>`;

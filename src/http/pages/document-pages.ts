@@ -159,7 +159,7 @@ function versionTable(document: DocumentViewJson, domainId: string): Html {
         : html`<span class="none">no text</span>`
     }</div></td></tr>`;
   });
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Versions"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Versions"><table class="rows">
 <thead><tr><th scope="col">Version</th><th scope="col">Kept</th><th scope="col">Content</th><th scope="col">Actions</th></tr></thead>
 <tbody>${rows.reverse()}</tbody></table></div>`;
 }
@@ -186,7 +186,7 @@ export function documentVersionPage(version: VersionJson, domainId: string, fram
 <div class="actions"><a class="button small" href="${documentAddress("get", version, domainId)}">All versions</a><a class="button small" href="${raw}">Download the text</a></div>
 <p class="quiet">Version <code>${version_id}</code> of <bdi>${shownName(path)}</bdi>, kept ${shownTime(date)}</p></header>
 ${complete ? "" : html`<p class="notice warn">Only the beginning is shown; the download has all of it.</p>`}
-<div class="panel scroll-x" tabindex="0" role="region" aria-label="Text"><pre>${shownName(text)}</pre></div>`,
+<div class="panel scroll-x" tabindex="0" role="group" aria-label="Text"><pre>${shownName(text)}</pre></div>`,
   });
 }
 
@@ -208,7 +208,7 @@ ${hunks.map(hunkPanel)}`,
 type ShownHunk = DifferenceJson["hunks"][number];
 
 function hunkPanel({ from_line, lines }: ShownHunk): Html {
-  return html`<div class="panel scroll-x" tabindex="0" role="region" aria-label="From line ${from_line}"><p class="quiet">From line ${from_line}</p><pre class="difference">${lines.map(
+  return html`<div class="panel scroll-x" tabindex="0" role="group" aria-label="From line ${from_line}"><p class="quiet">From line ${from_line}</p><pre class="difference">${lines.map(
     ({ kind, text }) =>
       kind === "same"
         ? html`<span>  ${shownName(text)}</span>\n`

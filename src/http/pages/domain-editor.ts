@@ -106,14 +106,14 @@ function sourceEditor(
   kinds: SourceKinds,
   { isNew }: { readonly isNew: boolean },
 ): Html {
-  return html`<section class="source-editor stack" data-source-editor data-scripted hidden aria-labelledby="sources-title">
-<div class="section-head"><h3 id="sources-title">${isNew ? "Where is it?" : "Sources"}</h3>
+  return html`<div class="source-editor stack" role="group" data-source-editor data-scripted hidden aria-labelledby="sources-title">
+<div class="section-head"><h2 id="sources-title">${isNew ? "Where is it?" : "Sources"}</h2>
 ${isNew ? "" : html`<div class="actions">${kinds.all.map(({ type, words }) => html`<button type="button" class="small" data-add="${type}">Add ${inSentence(words)}</button>`)}</div>`}</div>
 ${isNew ? html`<div class="tiles">${tileOrder(kinds).map(tile)}</div>` : ""}
 <p class="quiet" data-part="no-sources" ${sources.length > 0 || isNew ? "hidden" : ""}>No sources yet: a crawl would find nothing. Add the first one.</p>
 <div class="stack" data-part="rows">${sources.map((source) => sourceRow(source.kind, { ...formatSource(source), ...limitsOf(source) }, { isNew: false }))}</div>
 ${kinds.all.map((kind) => html`<template data-kind="${kind.type}">${sourceRow(kind, {}, { isNew: true })}</template>`)}
-</section>`;
+</div>`;
 }
 
 /** What works without a registered app comes first. */

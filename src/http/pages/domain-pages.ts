@@ -12,7 +12,7 @@ import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
 import { certificatesAddress, verifiedFigures } from "./certificate-pages.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
-import { shownName, shownTime, webAddress } from "./display.ts";
+import { shownId, shownName, shownTime, webAddress } from "./display.ts";
 import { domainEditor } from "./domain-editor.ts";
 import { crawlerAddress, failuresAddress, type Health, healthOf, sayNoCrawl } from "./domain-health.ts";
 import { feedbackAddress } from "./feedback-pages.ts";
@@ -65,7 +65,7 @@ const FACTS: readonly Column<DomainOverview>[] = [
     sort: "name",
     title: "Domain",
     cell: ({ domain }) =>
-      html`<a href="${domainAddress(domain.domainId)}"><strong><bdi>${domain.name}</bdi></strong></a><br><code class="id" title="${domain.domainId}">${domain.domainId}</code>${domain.description ? html`<br><span class="quiet"><bdi>${domain.description}</bdi></span>` : ""}`,
+      html`<a href="${domainAddress(domain.domainId)}"><strong><bdi>${domain.name}</bdi></strong></a><br><code>${shownId(domain.domainId)}</code>${domain.description ? html`<br><span class="quiet"><bdi>${domain.description}</bdi></span>` : ""}`,
   },
   {
     title: "Health",
@@ -103,7 +103,7 @@ ${mayEdit ? html`<a class="button small danger" href="${domainAddress(domainId)}
 function storeLink({ vectorStoreId, vectorStoreName }: DomainOverview["domain"]): Html {
   if (!vectorStoreId) return html`<span class="quiet">the next crawl creates it</span>`;
   const href = `/v2/inventory/vector_stores/get?vector_store_id=${encodeURIComponent(vectorStoreId)}&format=html`;
-  return html`<a href="${href}"><bdi>${vectorStoreName || vectorStoreId}</bdi></a>`;
+  return html`<a href="${href}">${shownId(vectorStoreName || vectorStoreId)}</a>`;
 }
 
 export function domainAddress(domainId: DomainId): string {
@@ -130,7 +130,7 @@ export async function domainPage(
 ${view ? standing(view, frame.product.kinds) : ""}
 ${await askedChart(app, domainId)}
 <section aria-labelledby="listed-sources"><h2 id="listed-sources">Sources</h2>${sourceTable(domain)}</section>
-${Array.isArray(others) && others.length > 0 ? html`<section aria-labelledby="other-stores"><h2 id="other-stores">Other vector stores</h2><div class="panel scroll-x" tabindex="0" role="region" aria-label="Other vector stores">${jsonTable(others)}</div></section>` : ""}
+${Array.isArray(others) && others.length > 0 ? html`<section aria-labelledby="other-stores"><h2 id="other-stores">Other vector stores</h2><div class="panel scroll-x" tabindex="0" role="group" aria-label="Other vector stores">${jsonTable(others)}</div></section>` : ""}
 <section class="panel" aria-labelledby="connection-title"><h2 id="connection-title">Connection</h2>${checkForm(domain.name, domainId)}</section>
 ${mayChange(frame, "admin") ? html`<details class="panel"><summary><h2>Edit</h2></summary><div id="edit">${domainEditor(frame.product.kinds, { domain, nextRunAt: view?.nextRunAt ?? "" })}</div></details>${domainDelete(domain)}` : ""}`,
   });
@@ -191,7 +191,7 @@ ${
 /** Renders the sources of a domain: kind, location and filter. */
 function sourceTable({ domainId, sources }: Domain): Html {
   if (sources.length === 0) return html`<p class="notice warn">No sources yet: a crawl would find nothing.</p>`;
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Sources"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Sources"><table class="rows">
 <thead><tr><th scope="col">Source</th><th scope="col">Kind</th><th scope="col">Where</th><th scope="col">Filter</th></tr></thead>
 <tbody>${sources.map((source) => {
     const rules = rulesOf(source);
@@ -331,11 +331,11 @@ ${generations.length === 0 ? html`<div class="empty"><strong>Nothing is kept yet
 }
 
 function generationTable({ generations, shown }: ShownGenerations, domainId: string, frame: Frame): Html {
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Generations"><table class="rows generations">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Generations"><table class="rows generations">
 <thead><tr><th scope="col">Generation</th><th scope="col">Committed</th><th scope="col">Crawl</th><th scope="col">Source</th><th scope="col" class="end">Added</th><th scope="col" class="end">Removed</th><th scope="col">Readers</th><th scope="col">Actions</th></tr></thead>
 <tbody>${generations.map((generation, at) => {
     const before = generations[at + 1];
-    return html`<tr><th scope="row"><span class="on-phones">Generation </span>${generation.generation} <code class="quiet" title="${generation.generation_id}">${generation.generation_id.slice(0, 8)}</code></th><td data-label="Committed"><div>${shownTime(generation.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(generation)}</div></td><td data-label="Source"><div>${generation.source_id ? html`<code class="id" title="${generation.source_id}">${generation.source_id}</code>` : html`<span class="quiet">several</span>`}</div></td><td class="end" data-label="Added"><div>${generation.added}</div></td><td class="end" data-label="Removed"><div>${generation.removed}</div></td>
+    return html`<tr><th scope="row" title="${generation.generation_id}"><span class="on-phones">Generation </span>${generation.generation}</th><td data-label="Committed"><div>${shownTime(generation.committed_utc)}</div></td><td data-label="Crawl"><div>${crawlOf(generation)}</div></td><td data-label="Source"><div>${generation.source_id ? html`<code>${shownId(generation.source_id)}</code>` : html`<span class="quiet">several</span>`}</div></td><td class="end" data-label="Added"><div>${generation.added}</div></td><td class="end" data-label="Removed"><div>${generation.removed}</div></td>
 <td data-label="Readers"><div>${seenBy(generation)}${generation.erased > 0 ? html` <span class="pill warn">${erasedFrom(generation.erased)}</span>` : ""}</div></td>
 <td data-label="Actions"><div class="row-actions">${before ? html`<a class="button small" href="${PATH}/difference?domain_id=${domainId}&amp;from=${before.generation}&amp;to=${generation.generation}&amp;format=html">What changed<span class="visually-hidden"> in generation ${generation.generation}</span></a>` : ""}<a class="button small" href="/v2/search?format=ui&amp;domain_id=${domainId}&amp;generation=${generation.generation}">Search it<span class="visually-hidden"> as of generation ${generation.generation}</span></a>${generation.generation !== shown && mayChange(frame, "operate") ? rollback(generation, domainId) : ""}</div></td></tr>`;
   })}</tbody></table></div>`;
@@ -352,7 +352,12 @@ function erasedFrom(documents: number): string {
 
 function crawlOf({ crawl, intermediate }: ShownGeneration): Html {
   const [job = ""] = crawl.split(" ");
-  return html`${job ? html`<code>${job}</code>` : ""}${intermediate ? html` <span class="pill">between two sources</span>` : ""}`;
+  const from = job.startsWith("jb_")
+    ? html`<a href="${jobAddress(job)}">${job}</a>`
+    : job === "items"
+      ? "single files"
+      : job;
+  return html`${from}${intermediate ? html`<br><span class="quiet">between two sources</span>` : ""}`;
 }
 
 /** Needs two steps: all readers see the change at once. */
@@ -383,7 +388,7 @@ ${changes.length === 0 ? html`<p class="quiet">Readers see the same documents in
 ${more ? html`<p class="notice warn">Only the first ${changes.length} are shown.</p>` : ""}
 ${
   changes.length > 0
-    ? html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Changes"><table class="rows">
+    ? html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Changes"><table class="rows">
 <thead><tr><th scope="col">Change</th><th scope="col">Document</th><th scope="col">Path</th><th scope="col">Source</th></tr></thead>
 <tbody>${changes.map(({ change, name, path, source_id }) => html`<tr><td data-label="Change"><div><span class="pill ${TONES[change] ?? ""}">${change}</span></div></td><th scope="row"><bdi>${shownName(name)}</bdi></th><td data-label="Path"><div><bdi>${shownName(path)}</bdi></div></td><td data-label="Source"><div><code>${source_id}</code></div></td></tr>`)}</tbody></table></div>`
     : ""

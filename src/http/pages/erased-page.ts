@@ -24,7 +24,7 @@ function holdTable(holds: readonly HoldJson[], domainId: string, isAdmin: boolea
       html`<tr><th scope="row">${item === "" ? "The whole domain" : html`<code>${item}</code>`}</th><td data-label="Source"><div>${source_id ? html`<code>${source_id}</code>` : html`<span class="none">all</span>`}</div></td><td data-label="Since"><div>${shownTime(set_utc)}<br><span class="quiet">${shownName(by)}</span></div></td><td data-label="Why"><div>${reasonOf(reason)}</div></td>
 <td data-label="Actions"><div class="row-actions">${isAdmin ? liftButton({ source_id, item }, domainId) : html`<span class="none">–</span>`}</div></td></tr>`,
   );
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="What is held"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="What is held"><table class="rows">
 <thead><tr><th scope="col">Item</th><th scope="col">Source</th><th scope="col">Since</th><th scope="col">Why</th><th scope="col">Actions</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 
@@ -36,7 +36,7 @@ function erasedTable(erased: readonly ErasedJson[], domainId: string, isAdmin: b
   );
   const open = erased.filter(({ finished_utc }) => finished_utc === "").length;
   return html`${open > 0 ? html`<p class="notice warn">Erasing was interrupted: something of ${open === 1 ? "an item" : `${open} items`} may still be found. The next crawl or maintenance of the domain finishes it.</p>` : ""}
-<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="What was erased"><table class="rows">
+<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="What was erased"><table class="rows">
 <thead><tr><th scope="col">Item</th><th scope="col">Source</th><th scope="col">Erased</th><th scope="col">Why</th><th scope="col">Actions</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 

@@ -34,7 +34,7 @@ function explained(
   const name = shownName(document.name);
   const history = fileAddress("get", { domainId, sourceId: source_id, itemId: item_id });
   const isWell = stages.every(({ outcome }) => outcome === "ok");
-  return html`<li><h3><bdi>${href ? html`<a href="${href}" target="_blank" rel="noopener noreferrer">${name}</a>` : name}</bdi></h3>
+  return html`<li><h2><bdi>${href ? html`<a href="${href}" target="_blank" rel="noopener noreferrer">${name}</a>` : name}</bdi></h2>
 ${source_id ? html`<p class="quiet"><code>${source_id}</code> <bdi>${shownName(path)}</bdi>${history ? html` · <a href="${history}">What became of it</a>` : ""}</p>` : ""}
 <p class="notice ${isWell ? "good" : "warn"}" role="status"><bdi>${verdict}</bdi></p>
 <ol class="findings">${stages.map(({ name: stage, outcome, detail }) => {

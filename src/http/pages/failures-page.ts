@@ -69,7 +69,7 @@ function itemTable(items: readonly Item[], title: string, reason: string, domain
 ${shown.isKnown ? html`<td data-label="Acknowledged"><div>${shownTime(item.acknowledged_utc)}</div></td>` : ""}
 <td data-label="Actions"><div class="row-actions"><a class="button small" href="/v2/search/explain?${new URLSearchParams({ domain_id: domainId, document: item.item_id, query: item.name, format: "html" })}">Explain<span class="visually-hidden"> ${name}</span></a>${shown.mayEdit ? verb(domainId, { item: item.item_id, source_id: item.source_id }, shown, name) : ""}</div></td></tr>`;
   });
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="${title}"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="${title}"><table class="rows">
 <thead><tr><th scope="col">Item</th><th scope="col">Source</th><th scope="col">Search</th>${shown.isKnown ? html`<th scope="col">Acknowledged</th>` : ""}<th scope="col">Actions</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 

@@ -18,11 +18,14 @@ export interface VotedAnswer {
   readonly fileIds: readonly string[];
 }
 
+/** Drawn, because not every machine has letters for it. */
+const THUMB = html`<svg class="thumb" viewBox="0 0 24 24" aria-hidden="true"><path d="M14 9V5a3 3 0 0 0-3-3l-4 9v11h11a2 2 0 0 0 2-2l1-9a2 2 0 0 0-2-2zM7 22H4a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2h3"/></svg>`;
+
 /** Two buttons below an answer, which work without scripts, too. */
 export function voteForm({ domainId, question, answer, fileIds }: VotedAnswer): Html {
   return html`<form class="vote" action="/v2/feedback?format=html" method="post" data-vote>
 <input type="hidden" name="domain_id" value="${domainId}"><input type="hidden" name="question" value="${question}"><input type="hidden" name="answer" value="${answer}"><input type="hidden" name="file_ids" value="${fileIds.join(",")}">
-<span class="quiet" data-part="asked">Was this right?</span> <button class="small" name="vote" value="up"><span aria-hidden="true">👍</span> Yes<span class="visually-hidden">, the answer is right</span></button> <button class="small" name="vote" value="down"><span aria-hidden="true">👎</span> No<span class="visually-hidden">, the answer is wrong or missing</span></button>
+<span class="quiet" data-part="asked">Was this right?</span> <button class="small" name="vote" value="up">${THUMB} Yes<span class="visually-hidden">, the answer is right</span></button> <button class="small" name="vote" value="down">${THUMB} No<span class="visually-hidden">, the answer is wrong or missing</span></button>
 <span role="status" data-part="said"></span></form>`;
 }
 

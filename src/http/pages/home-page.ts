@@ -76,7 +76,7 @@ ${endpointTable(endpoints)}
 
 /** Lists all endpoints, each path linked to its documentation. */
 function endpointTable(endpoints: readonly Endpoint[]): Html {
-  return html`<div class="scroll-x" tabindex="0" role="region" aria-label="Endpoints"><table class="endpoints">
+  return html`<div class="scroll-x" tabindex="0" role="group" aria-label="Endpoints"><table class="endpoints">
 <caption class="visually-hidden">Endpoints</caption>
 <thead><tr><th scope="col">Method</th><th scope="col">Path</th><th scope="col">Formats</th><th scope="col">What it does</th><th scope="col">What it changes</th><th scope="col">Role</th></tr></thead>
 <tbody>${endpoints.map(row)}</tbody>

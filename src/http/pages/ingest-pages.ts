@@ -237,7 +237,7 @@ function members({ id, members: all, status }: ItemViewJson, frame: Frame): Html
   if (all.length === 0)
     return html`<p class="notice">It belongs to no domain${status === "Gone" ? " any more" : ""}.</p>`;
   return html`<section class="stack" aria-labelledby="members-title"><h2 id="members-title">Where it is</h2>
-<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Where it is"><table class="rows">
+<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Where it is"><table class="rows">
 <thead><tr><th scope="col">Domain</th><th scope="col">Source</th><th scope="col">Indexed</th><th scope="col">Document</th><th scope="col">Actions</th></tr></thead>
 <tbody>${all.map(
     ({ domain_id, source_id, lastIndexed, lastIndexedDocId }) =>

@@ -7,7 +7,7 @@ import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { type CrawlResult, STEPS } from "../../engine/crawl-request.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
-import { shownTime } from "./display.ts";
+import { shownId, shownTime } from "./display.ts";
 import { type Frame, type Html, mayChange } from "./layout.ts";
 
 const ACTIONS = [
@@ -111,7 +111,7 @@ export function recentJobs(jobs: readonly JobRecord[], kinds: SourceKinds): Html
 ${
   jobs.length === 0
     ? html`<p class="empty">No job has run yet. A crawl is a job; it appears here with its log.</p>`
-    : html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Last jobs"><table class="rows">
+    : html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Last jobs"><table class="rows">
 <thead><tr><th scope="col">Job</th><th scope="col">What</th><th scope="col">State</th><th scope="col">Started</th><th scope="col">Outcome</th></tr></thead>
 <tbody>${jobs.map((job) => row(job, kinds))}</tbody></table></div>`
 }
@@ -121,7 +121,7 @@ ${
 function row(job: JobRecord, kinds: SourceKinds): Html {
   return html`<tr>
 <th scope="row"><a href="${jobAddress(job.jobId)}">${job.jobId}</a></th>
-<td data-label="What"><div><bdi>${jobName(job)}</bdi></div></td>
+<td data-label="What"><div>${job.action.replaceAll("_", " ")} ${shownId(job.object)}</div></td>
 <td data-label="State"><div><span class="pill ${tone(job)}">${stateWords(job)}</span></div></td>
 <td data-label="Started"><div>${shownTime(job.startedAt)}</div></td>
 <td data-label="Outcome"><div class="outcome">${jobOutcome(job, kinds)}</div></td>

@@ -9,7 +9,7 @@ import { plural } from "../../lib/text.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import type { Listing } from "../routing/listing.ts";
 import { summarizeCrawl } from "./crawl-summary.ts";
-import { shownTime } from "./display.ts";
+import { shownId, shownTime } from "./display.ts";
 import { failuresAddress } from "./domain-health.ts";
 import {
   controlForm,
@@ -89,7 +89,7 @@ const COLUMNS: readonly Column<JobRecord>[] = [
     cell: (job) =>
       html`${job.action.replaceAll("_", " ")}${job.dryRun ? html` <span class="quiet">dry run</span>` : ""}`,
   },
-  { sort: "object", title: "About", cell: ({ object }) => html`<bdi>${object}</bdi>` },
+  { sort: "object", title: "About", cell: ({ object }) => shownId(object) },
   {
     sort: "state",
     title: "State",
@@ -213,7 +213,7 @@ ${resultDetails("Complete result as JSON", result)}`,
 }
 
 function resultDetails(title: string, result: Result): Html {
-  return html`<details class="panel" id="job-result"><summary>${title}</summary><div class="scroll-x" tabindex="0" role="region" aria-label="Result">${jsonTable(withoutPlan(result))}</div></details>`;
+  return html`<details class="panel" id="job-result"><summary>${title}</summary><div class="scroll-x" tabindex="0" role="group" aria-label="Result">${jsonTable(withoutPlan(result))}</div></details>`;
 }
 
 /** Replaces the plan of a dry run, which has a page of its own, by the number of changes. */

@@ -1,18 +1,21 @@
 import { html } from "hono/html";
+import { shownTime } from "./display.ts";
 import type { Html } from "./layout.ts";
 
-/** Renders JSON as nested tables: an object has rows of name and value, a list of objects has their names as columns. */
-export function jsonTable(value: unknown): Html {
+/** Renders JSON as nested tables: an object has rows of name and value, a list of objects has their names as columns. Times are times. */
+export function jsonTable(value: unknown, name = ""): Html {
   if (Array.isArray(value)) return listTable(value);
   if (typeof value === "object" && value !== null) return objectTable(Object.entries(value));
   if (value === null || value === undefined || value === "") return html`<span class="none">–</span>`;
+  if (/_at$/.test(name) && typeof value === "number") return shownTime(new Date(value * 1000).toISOString());
+  if (/_utc$/.test(name) && typeof value === "string") return shownTime(value);
   return html`<bdi>${String(value)}</bdi>`;
 }
 
 function objectTable(rows: readonly (readonly [string, unknown])[]): Html {
   if (rows.length === 0) return html`<span class="none">–</span>`;
   return html`<table class="nested"><tbody>${rows.map(
-    ([name, value]) => html`<tr><th scope="row">${name}</th><td>${jsonTable(value)}</td></tr>`,
+    ([name, value]) => html`<tr><th scope="row">${name}</th><td>${jsonTable(value, name)}</td></tr>`,
   )}</tbody></table>`;
 }
 
@@ -24,7 +27,7 @@ function listTable(list: readonly unknown[]): Html {
   return html`<table class="nested"><thead><tr>${columns.map(
     (column) => html`<th scope="col">${column}</th>`,
   )}</tr></thead><tbody>${rows.map(
-    (row) => html`<tr>${columns.map((column) => html`<td>${jsonTable(row[column])}</td>`)}</tr>`,
+    (row) => html`<tr>${columns.map((column) => html`<td>${jsonTable(row[column], column)}</td>`)}</tr>`,
   )}</tbody></table>`;
 }
 

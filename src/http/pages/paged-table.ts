@@ -45,7 +45,7 @@ export function pagedTable<T>(table: PagedTable<T>): Html {
 ${
   rows.length === 0
     ? html`<p class="table-empty">${table.listing.filter === "" ? table.empty : html`Nothing matches <strong><bdi>${table.listing.filter}</bdi></strong>.`}</p>`
-    : html`<div class="scroll-x" tabindex="0" role="region" aria-label="${caption}"><table>
+    : html`<div class="scroll-x" tabindex="0" role="group" aria-label="${caption}"><table>
 <caption class="visually-hidden">${caption}</caption>
 <thead><tr>${columns.map((column) => heading(column, table))}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${columns.map((column) => html`<td class="${column.align ?? ""}" data-label="${column.title}"><div>${column.cell(row)}</div></td>`)}</tr>`)}</tbody>

@@ -5,7 +5,7 @@ import { plural, sayBytes } from "../../lib/text.ts";
 import type { GroupRow, ItemRow, PlanAnswer, PlanQuery, PlanRow } from "../endpoints/plan-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import type { Listing, PageFacts } from "../routing/listing.ts";
-import { shownName, shownTime, textOf } from "./display.ts";
+import { shownId, shownName, shownTime, textOf } from "./display.ts";
 import { jobConsole, type WatchedJob } from "./job-fragments.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith, type Column, pagedTable } from "./paged-table.ts";
@@ -65,7 +65,7 @@ const LIST_COLUMNS: readonly Column<PlanRow>[] = [
     title: "Made",
     cell: ({ plan_id, made_utc }) => html`<a href="${planAddress(plan_id)}">${shownTime(made_utc)}</a>`,
   },
-  { sort: "domain_id", title: "Domain", cell: ({ domain_id }) => html`<bdi>${domain_id}</bdi>` },
+  { sort: "domain_id", title: "Domain", cell: ({ domain_id }) => shownId(domain_id) },
   { title: "Of", cell: ({ request }) => sayRequest(request) },
   { title: "State", cell: ({ completed_utc }) => state(completed_utc) },
   { sort: "plan_id", title: "Plan", cell: ({ plan_id }) => html`<code>${plan_id}</code>` },

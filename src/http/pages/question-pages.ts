@@ -60,7 +60,7 @@ function heldNotice({ at_utc, asked, before, after, held, lost }: EncodedRun, do
   return html`<section class="stack" aria-labelledby="held-title"><h2 id="held-title">Held</h2>
 <div class="notice warn"><p>The crawl of ${shownTime(at_utc)} would have answered ${after} of ${plural(asked, "question")}, after ${before} before it: ${plural(held, "addition or change is", "additions and changes are")} held. Look at what got lost. If that is right, show it to readers: nothing is embedded again.</p>
 ${mayChange(frame, "operate") ? html`<p><a class="button small" href="${crawlerAddress(domainId)}&step=embed_data&confirm_worse=true">Show it to readers …</a></p>` : ""}</div>
-${rows.length > 0 ? html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Questions that got lost"><table class="rows"><thead><tr><th scope="col">Not answered any more</th><th scope="col">Document</th><th scope="col" class="end">Place before</th></tr></thead><tbody>${rows}</tbody></table></div>` : ""}</section>`;
+${rows.length > 0 ? html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Questions that got lost"><table class="rows"><thead><tr><th scope="col">Not answered any more</th><th scope="col">Document</th><th scope="col" class="end">Place before</th></tr></thead><tbody>${rows}</tbody></table></div>` : ""}</section>`;
 }
 
 function questionTable({ questions, answers }: QuestionsShown, domainId: string, mayEdit: boolean): Html {
@@ -72,7 +72,7 @@ function questionTable({ questions, answers }: QuestionsShown, domainId: string,
 ${answers ? html`<td data-label="Now"><div>${placeNow(answers[at])}</div></td>` : ""}
 ${mayEdit ? html`<td data-label="Actions"><div class="row-actions"><form action="${PATH}/remove?${new URLSearchParams({ domain_id: domainId, question, format: "html" })}" method="post"><button class="small" aria-label="Remove the question ${question}">Remove</button></form></div></td>` : ""}</tr>`,
   );
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Questions"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Questions"><table class="rows">
 <thead><tr><th scope="col">Question</th><th scope="col">Answered by</th><th scope="col">Words of the answer</th>${answers ? html`<th scope="col">Now</th>` : ""}${mayEdit ? html`<th scope="col">Actions</th>` : ""}</tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 
@@ -128,5 +128,5 @@ export function questionChart(name: string, runs: readonly EncodedRun[]): Html |
     );
   return html`<figure class="chart panel"><svg viewBox="0 0 ${CHARTED * SLOT} ${HEIGHT + 4}" role="img" aria-label="${name}: ${sentence}"><line x1="0" x2="${CHARTED * SLOT}" y1="${HEIGHT + 1}" y2="${HEIGHT + 1}"/>${bars}</svg>
 <figcaption>${sentence}</figcaption>
-<details id="asked-${last.at_utc}"><summary>Numbers</summary><div class="scroll-x" tabindex="0" role="region" aria-label="${name} in numbers"><table class="rows"><thead><tr><th scope="col">When</th><th scope="col">Before</th><th scope="col" class="end">Asked</th><th scope="col" class="end">Answered before</th><th scope="col" class="end">After</th><th scope="col" class="end">Retired</th><th scope="col">Verdict</th></tr></thead><tbody>${rows}</tbody></table></div></details></figure>`;
+<details id="asked-${last.at_utc}"><summary>Numbers</summary><div class="scroll-x" tabindex="0" role="group" aria-label="${name} in numbers"><table class="rows"><thead><tr><th scope="col">When</th><th scope="col">Before</th><th scope="col" class="end">Asked</th><th scope="col" class="end">Answered before</th><th scope="col" class="end">After</th><th scope="col" class="end">Retired</th><th scope="col">Verdict</th></tr></thead><tbody>${rows}</tbody></table></div></details></figure>`;
 }

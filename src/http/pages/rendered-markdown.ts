@@ -1,5 +1,5 @@
 import { raw } from "hono/html";
-import MarkdownIt from "markdown-it";
+import MarkdownIt, { type Token } from "markdown-it";
 import type { Html } from "./layout.ts";
 
 /** A heading of a document, for its list of contents. */
@@ -7,6 +7,8 @@ export interface ShownHeading {
   readonly id: string;
   readonly level: number;
   readonly text: string;
+  /** 0: the document has no pages. */
+  readonly page: number;
 }
 
 export interface RenderedDocument {
@@ -21,7 +23,7 @@ export interface RenderedDocument {
  * made. The policy of the pages forbids the rest.
  */
 const markdown = new MarkdownIt({ html: false, linkify: false, typographer: false });
-markdown.validateLink = (url) => /^(https?|mailto):/i.test(url.trim());
+markdown.validateLink = () => true;
 markdown.renderer.rules["image"] = (tokens, at) => {
   const alt = markdown.utils.escapeHtml(tokens[at]?.content ?? "");
   return `<span class="picture">Picture${alt ? `: ${alt}` : ""}</span>`;
@@ -30,28 +32,77 @@ markdown.renderer.rules["image"] = (tokens, at) => {
 markdown.renderer.rules["link_open"] = (tokens, at) =>
   `<span class="link" title="${markdown.utils.escapeHtml(String(tokens[at]?.attrGet("href") ?? ""))}">`;
 markdown.renderer.rules["link_close"] = () => "</span>";
+// A table scrolls by itself, and by keyboard.
+markdown.renderer.rules["table_open"] = () => `<div class="scroll-x" tabindex="0"><table>`;
+markdown.renderer.rules["table_close"] = () => "</table></div>";
 
 /** As extraction marks pages. */
 const PAGE_MARK = /^<!-- page (\d+) -->$/;
 
-/** Renders a text as people read it, marks the passage, and lists its headings. `isPlain`: it is no Markdown, as the text of a program. */
-export function renderDocument(
-  text: string,
-  { passage, isPlain }: { readonly passage: string | undefined; readonly isPlain: boolean },
-): RenderedDocument {
+interface Rendering {
+  /** What the page is called already: the document's first heading is left out where it repeats that. */
+  readonly title: string;
+  readonly passage: string | undefined;
+  /** Some of the document stands before it. */
+  readonly isPart: boolean;
+  /** It is no Markdown, as the text of a program. */
+  readonly isPlain: boolean;
+  /** Its lines are lines, as in a mail, and not only where its writer's program broke them. */
+  readonly keepsLines: boolean;
+  /** What the pages of the document are called. */
+  readonly pageWord: string;
+}
+
+/** Renders a text as people read it, marks the passage, and lists its headings. */
+export function renderDocument(text: string, rendering: Rendering): RenderedDocument {
+  const { title, passage, isPart, isPlain, keepsLines, pageWord } = rendering;
   const lines = text.split("\n");
   const cited = passage === undefined ? undefined : findPassage(lines, passage);
-  const isMarked = cited !== undefined;
-  if (isPlain) return { body: raw(plain(lines, cited)), headings: [], isMarked };
-  const headings: ShownHeading[] = [];
+  if (isPlain) return { body: raw(plain(lines, cited)), headings: [], isMarked: cited !== undefined };
+  const outline = new Outline(title);
   const parts: string[] = [];
   const marking = { isOpen: false };
-  for (const { from, to, page } of pages(lines)) {
-    if (page > 0) parts.push(`<p class="page-mark" id="page-${page}">Page ${page}</p>`);
+  for (const { from, to, page } of pages(lines, isPart)) {
+    if (page > 0) parts.push(`<p class="page-mark" id="page-${page}">${pageWord} ${page}</p>`);
     const own = cited && { from: cited.from - from, to: cited.to - from };
-    parts.push(renderPart(lines.slice(from, to).join("\n"), own, headings, marking));
+    parts.push(renderPart(lines.slice(from, to).join("\n"), own, { outline, marking, page, keepsLines }));
   }
-  return { body: raw(parts.join("\n")), headings, isMarked };
+  return {
+    body: raw(parts.join("\n")),
+    headings: outline.headings,
+    isMarked: cited !== undefined,
+  };
+}
+
+/** Headings below the title of the page, none of which skips a level. */
+class Outline {
+  readonly headings: ShownHeading[] = [];
+  readonly #title: string;
+  /** The levels in the document of the headings above. */
+  readonly #open: number[] = [];
+
+  constructor(title: string) {
+    this.#title = sameText(title);
+  }
+
+  /** undefined: it is the title again, which the page begins with. */
+  add(text: string, level: number, page: number): ShownHeading | undefined {
+    if (this.headings.length === 0 && this.#title !== "" && sameText(text) === this.#title) return undefined;
+    while ((this.#open.at(-1) ?? 0) >= level) this.#open.pop();
+    this.#open.push(level);
+    const heading = {
+      id: `heading-${this.headings.length + 1}`,
+      level: Math.min(6, this.#open.length + 1),
+      text,
+      page,
+    };
+    this.headings.push(heading);
+    return heading;
+  }
+}
+
+function sameText(text: string): string {
+  return text.normalize("NFKC").replaceAll(/\s+/g, " ").trim().toLowerCase();
 }
 
 interface Lines {
@@ -60,8 +111,10 @@ interface Lines {
   readonly to: number;
 }
 
-function* pages(lines: readonly string[]): Generator<Lines & { readonly page: number }> {
-  let [from, page] = [0, 0];
+/** A part of a text begins within the page before its first mark. */
+function* pages(lines: readonly string[], isPart: boolean): Generator<Lines & { readonly page: number }> {
+  const first = lines.map((line) => PAGE_MARK.exec(line.trim())?.[1]).find((number) => number !== undefined);
+  let [from, page] = [0, isPart && first ? Number(first) - 1 : 0];
   for (const [at, line] of lines.entries()) {
     const number = PAGE_MARK.exec(line.trim())?.[1];
     if (number === undefined) continue;
@@ -71,44 +124,58 @@ function* pages(lines: readonly string[]): Generator<Lines & { readonly page: nu
   yield { from, to: lines.length, page };
 }
 
+interface Part {
+  readonly outline: Outline;
+  readonly marking: { isOpen: boolean };
+  readonly page: number;
+  readonly keepsLines: boolean;
+}
+
 /** The first block of the passage gets the id that addresses end with. */
-function renderPart(
-  text: string,
-  cited: Lines | undefined,
-  headings: ShownHeading[],
-  marking: { isOpen: boolean },
-): string {
+function renderPart(text: string, cited: Lines | undefined, { outline, marking, page, keepsLines }: Part): string {
   const tokens = markdown.parse(text, {});
+  const leftOut = new Set<Token>();
   for (const [at, token] of tokens.entries()) {
     const { map, nesting } = token;
+    // The policy of the pages takes no styles from a document.
+    const align = /text-align:(\w+)/.exec(String(token.attrGet("style") ?? ""))?.[1];
+    if (align) token.attrs = [["class", `align-${align}`]];
     if (token.type === "heading_open") {
-      const level = Number(token.tag.slice(1));
-      const inline = tokens[at + 1];
+      const [, inline, close] = tokens.slice(at, at + 3);
       const said = (inline?.children ?? []).map(({ content }) => content).join("");
-      const id = `heading-${headings.length + 1}`;
-      headings.push({ id, level, text: said });
-      token.attrSet("id", id);
+      const heading = outline.add(said, Number(token.tag.slice(1)), page);
+      if (!heading) for (const one of tokens.slice(at, at + 3)) leftOut.add(one);
+      else {
+        token.attrSet("id", heading.id);
+        for (const one of [token, close]) if (one) one.tag = `h${heading.level}`;
+      }
     }
     const isBlock = nesting === 1 || token.type === "fence" || token.type === "code_block";
     const isLeaf = isBlock && !/^(bullet_list|ordered_list|table|tbody|thead|blockquote)_open$/.test(token.type);
-    if (!cited || !map || !isLeaf || map[0] >= cited.to || map[1] <= cited.from) continue;
+    if (!cited || !map || !isLeaf || token.hidden || leftOut.has(token) || map[0] >= cited.to || map[1] <= cited.from)
+      continue;
     token.attrJoin("class", "cited");
     if (marking.isOpen || token.attrGet("id") !== null) continue;
     token.attrSet("id", "passage");
     marking.isOpen = true;
   }
-  return markdown.renderer.render(tokens, markdown.options, {});
+  const shown = tokens.filter((token) => !leftOut.has(token));
+  return markdown.renderer.render(shown, { ...markdown.options, breaks: keepsLines }, {});
 }
 
+/** Programs are indexed in a fence, which is not theirs. */
+const FENCE = /^`{3,}[\w+-]*$/;
+
 function plain(lines: readonly string[], cited: Lines | undefined): string {
-  const escaped = lines.map((line) => markdown.utils.escapeHtml(line));
-  if (!cited) return `<pre class="plain">${escaped.join("\n")}</pre>`;
-  const [before, own, after] = [
-    escaped.slice(0, cited.from),
-    escaped.slice(cited.from, cited.to),
-    escaped.slice(cited.to),
-  ];
-  return `<pre class="plain">${before.join("\n")}${before.length > 0 ? "\n" : ""}<span class="cited" id="passage">${own.join("\n")}</span>${after.length > 0 ? "\n" : ""}${after.join("\n")}</pre>`;
+  const isFence = (at: number): boolean => (at === 0 || at === lines.length - 1) && FENCE.test(lines[at] ?? "");
+  const shown = (from: number, to: number): string =>
+    lines
+      .slice(from, to)
+      .flatMap((line, at) => (isFence(from + at) ? [] : [`${markdown.utils.escapeHtml(line)}\n`]))
+      .join("");
+  if (!cited) return `<pre class="as-written" tabindex="0">${shown(0, lines.length)}</pre>`;
+  const passage = `<span class="cited" id="passage">${shown(cited.from, cited.to)}</span>`;
+  return `<pre class="as-written" tabindex="0">${shown(0, cited.from)}${passage}${shown(cited.to, lines.length)}</pre>`;
 }
 
 /** Shorter lines stand in too many places. */

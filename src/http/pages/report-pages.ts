@@ -7,7 +7,8 @@ import { isErrorColumn } from "../../reports/table-window.ts";
 import type { ReportRow, ShownFile, ShownTable } from "../endpoints/report-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import type { Listing, PageFacts } from "../routing/listing.ts";
-import { shownName, shownTime, textOf, webAddress } from "./display.ts";
+import { shownId, shownName, shownTime, textOf, webAddress } from "./display.ts";
+import { jobAddress } from "./job-fragments.ts";
 import { jsonTable } from "./json-table.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith, type Column, pagedTable } from "./paged-table.ts";
@@ -78,7 +79,7 @@ function actions(report: ReportRow): Html {
 
 function domainLink(domainId: string): Html {
   if (domainId === "") return html`<span class="none">–</span>`;
-  return html`<a href="/v2/reports?domain_id=${encodeURIComponent(domainId)}&amp;format=ui"><bdi>${domainId}</bdi></a>`;
+  return html`<a href="/v2/reports?domain_id=${encodeURIComponent(domainId)}&amp;format=ui">${shownId(domainId)}</a>`;
 }
 
 function outcome(report: ReportRow): Html {
@@ -111,9 +112,13 @@ function facts(report: Readonly<JsonObject>): Html {
   const domain = textOf(report["domain_id"]);
   const job = textOf(report["job_id"]);
   const shown: readonly (readonly [string, Html | string])[] = [
-    ["Domain", domain && html`<a href="/v2/domains?format=ui#${domain}"><bdi>${domain}</bdi></a>`],
+    [
+      "Domain",
+      domain &&
+        html`<a href="/v2/domains/get?domain_id=${encodeURIComponent(domain)}&amp;format=html"><bdi>${domain}</bdi></a>`,
+    ],
     ["Crawl", [report["mode"], report["scope"], report["source_id"]].map(textOf).filter(Boolean).join(", ")],
-    ["Job", job && html`<a href="/v2/jobs/monitor?job_id=${encodeURIComponent(job)}&amp;format=html">${job}</a>`],
+    ["Job", job && html`<a href="${jobAddress(job)}">${job}</a>`],
     ["Started", shownTime(textOf(report["started_utc"]))],
     ["Finished", shownTime(textOf(report["finished_utc"]) || textOf(report["created_utc"]))],
   ];
@@ -127,7 +132,7 @@ const COUNTS = ["total", "added", "changed", "moved", "removed", "failed"];
 function sourcesTable(report: Readonly<JsonObject>, kinds: SourceKinds): Html {
   const sources = Array.isArray(report["sources"]) ? report["sources"].filter(isJsonObject) : [];
   if (sources.length === 0) return html`<p class="quiet">It contains no sources.</p>`;
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Outcome by source"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Outcome by source"><table class="rows">
 <thead><tr><th scope="col">Source</th><th scope="col">Outcome</th>${COUNTS.map((name) => html`<th scope="col" class="end">${countTitle(name)}</th>`)}<th scope="col">Maps</th></tr></thead>
 <tbody>${sources.map((source) => sourceRow(source, report["report_id"], kinds))}</tbody></table></div>`;
 }
@@ -326,7 +331,7 @@ function cellOf(name: string, value: string): Html {
 function fileText({ file_path, content, complete }: Exclude<ShownFile, ShownTable>): Html {
   const json = complete && file_path.endsWith(".json") ? parseJson(content) : undefined;
   return html`${complete ? "" : html`<p class="notice warn">Only the beginning is shown.</p>`}
-<div class="panel scroll-x" tabindex="0" role="region" aria-label="${file_path}">${json === undefined ? html`<pre>${content}</pre>` : jsonTable(json)}</div>`;
+<div class="panel scroll-x" tabindex="0" role="group" aria-label="${file_path}">${json === undefined ? html`<pre>${content}</pre>` : jsonTable(json)}</div>`;
 }
 
 /** Returns "3 added, 1 moved, 2 failed" for one source or all together; "" if it is unknown whether anything changed. */

@@ -9,14 +9,15 @@ import type { Generation } from "../../contracts/search-index.ts";
 import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
 import { sayFreshness, sayWhen } from "../../lib/freshness.ts";
-import { capital, plural } from "../../lib/text.ts";
+import { plural } from "../../lib/text.ts";
 import { imageAddress } from "../endpoints/item-codec.ts";
 import { registryView } from "../endpoints/registry-view.ts";
 import type { SearchArguments } from "../endpoints/search-endpoints.ts";
 import { answerBlock } from "./answer-block.ts";
-import { shownName, webAddress } from "./display.ts";
+import { placeBeside, shownName, webAddress } from "./display.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
 import { addressWith } from "./paged-table.ts";
+import { type Marked, type Span, withoutMarkup } from "./plain-passage.ts";
 import { kindOfFile } from "./reading-page.ts";
 
 interface SearchModel {
@@ -42,7 +43,7 @@ export function searchPage(model: SearchModel, frame: Frame): Html {
 ${choices.domains.length === 0 ? nothingYet(frame) : html`<section class="panel stack" aria-label="Search">${searchForm(args, choices)}</section>`}
 ${error ? html`<p class="notice bad" role="alert">${error}</p>` : ""}
 ${hasQuery && !error ? answerAbove(model, frame) : ""}
-${hasQuery && !error ? html`<section class="panel stack" aria-label="Results">${isUnanswered(answer) ? html`<h2>Closest passages</h2>` : ""}${searchResults(answer, { explained: true, pages: model.pages, namesDomain: choices.chosen === undefined })}${moreLink(model, frame)}</section>` : ""}
+${hasQuery && !error ? html`<section class="panel stack" aria-label="Results">${searchResults(answer, { explained: true, pages: model.pages, heading: isUnanswered(answer) ? html`<h2>Closest passages</h2>` : HEADING, domains: choices.chosen ? [] : choices.domains })}${moreLink(model, frame)}</section>` : ""}
 ${hasQuery && choices.chosen ? missingForm(args.query, choices.chosen.domainId) : ""}`,
   });
 }
@@ -160,17 +161,20 @@ ${answer.query === "" ? "" : searchResults(answer)}
   });
 }
 
+const HEADING = html`<h2 class="visually-hidden">Results</h2>`;
+
 interface ResultExtras {
   /** Results link to the explanation of their document. */
   readonly explained?: boolean;
-  /** Results say which domain they are from. */
-  readonly namesDomain?: boolean;
+  readonly heading?: Html;
+  /** Results say which of these they are from. */
+  readonly domains?: readonly Domain[];
   readonly pages?: FoundPages;
 }
 
 export function searchResults(
   answer: QueryAnswer,
-  { explained = false, namesDomain = false, pages }: ResultExtras = {},
+  { explained = false, heading = HEADING, domains = [], pages }: ResultExtras = {},
 ): Html {
   const count = answer.sources.length;
   const notes = (answer.notes ?? []).map((note) => html`<p class="notice warn" role="note">${note}</p>`);
@@ -179,32 +183,36 @@ export function searchResults(
   }
   const cards = [...Map.groupBy(answer.sources, ({ fileId }) => fileId).values()];
   const said = `${plural(count, "passage")} in ${plural(cards.length, "document")}`;
-  return html`${notes}<p class="quiet" role="status">${said} for “${answer.query}”</p>
-<ol class="results">${cards.map(([first, ...others]) => first && card(first, others, { query: answer.query, explained, namesDomain, page: pages?.get(first.fileId) }))}</ol>`;
+  const nameOf = (id: string): string => domains.find(({ domainId }) => domainId === id)?.name ?? "";
+  return html`${heading}${notes}<p class="quiet" role="status">${said} for “${answer.query}”</p>
+<ol class="results">${cards.map(([first, ...others]) => first && card(first, others, { query: answer.query, explained, domain: nameOf(first.domainId), page: pages?.get(first.fileId) }))}</ol>`;
 }
 
 interface Shown {
   readonly query: string;
   readonly explained: boolean;
-  readonly namesDomain: boolean;
+  /** Its name; "" if all results are from one. */
+  readonly domain: string;
   readonly page: FoundPage | undefined;
 }
 
 /** One document: its best passage, and the others that were found folded below. */
 function card(source: QuerySource, others: readonly QuerySource[], shown: Shown): Html {
-  const { page, namesDomain } = shown;
+  const { page, domain } = shown;
+  const title = page?.title || source.title;
   const about = [
-    kindOfFile(source.details ? typeOf(source) : ""),
-    page?.address ?? (source.details?.path || source.name).replaceAll("/", " / "),
-    namesDomain ? source.domainId : "",
+    page ? kindOfFile("html") : kindOfFile(source.details ? typeOf(source) : ""),
+    page?.address ?? placeBeside(source.details?.path || source.name, title),
+    domain,
   ].filter(Boolean);
+  const checked = source.isBehind ? "" : sayFreshness({ ...source, changedAt: "" });
   return html`<li class="result">
-<h3><bdi>${sourceLink(source, page?.title)}</bdi></h3>
-<p class="section-path">${about.map((part, at) => html`${at > 0 ? " · " : ""}<bdi>${shownName(part)}</bdi>`)}${source.modifiedAt ? html` · <span title="${source.modifiedAt}">${sayWhen(source.modifiedAt)}</span>` : ""}</p>
+<h3><bdi>${sourceLink(source, title)}</bdi></h3>
+<p class="section-path">${about.map((part, at) => html`${at > 0 ? " · " : ""}<bdi>${shownName(part)}</bdi>`)}${source.modifiedAt ? html` · <span title="${source.modifiedAt}">${sayWhen(source.modifiedAt)}</span>` : ""}${checked && html` · ${checked}`}</p>
+${source.isBehind ? html`<p class="notice warn">Its last update failed.</p>` : ""}
 ${passageItem(source, shown)}
 ${page && page.pictures.length > 0 ? imageGallery(page.pictures) : ""}
 ${others.length > 0 ? html`<details class="others"><summary>${plural(others.length, "further passage")}</summary><ol>${others.map((other) => html`<li>${passageItem(other, shown)}</li>`)}</ol></details>` : ""}
-${freshnessLine(source)}
 ${alsoIn(source)}
 </li>`;
 }
@@ -223,16 +231,9 @@ function passageItem(source: QuerySource, { query, explained }: Shown): Html {
   const href = source.domainId ? readingAddress(keyOfHit(source.domainId, source)) : undefined;
   const said = place.length > 0 ? place.join(" · ") : "In the document";
   return html`<p class="passage">${showMarked(excerpt)}</p>
+<div class="about-passage"><p class="section-path">${href ? html`<a href="${href}"><bdi>${said}</bdi></a>` : html`<bdi>${said}</bdi>`}</p>
 ${excerpt.cut ? html`<details><summary>Whole passage</summary><p class="passage">${showMarked(passage)}</p></details>` : ""}
-<p class="section-path">${href ? html`<a href="${href}"><bdi>${said}</bdi></a>` : html`<bdi>${said}</bdi>`}</p>
-${scoreReason(source, explained && source.domainId ? explainAddress(source, query) : undefined)}`;
-}
-
-/** When it changed is a fact of its own. */
-function freshnessLine(source: QuerySource): Html | "" {
-  const said = sayFreshness({ ...source, changedAt: "" });
-  if (said === "") return "";
-  return html`<p class="${source.isBehind ? "notice warn" : "quiet"}">${capital(said)}</p>`;
+${scoreReason(source, explained && source.domainId ? explainAddress(source, query) : undefined)}</div>`;
 }
 
 function explainAddress({ fileId, domainId }: QuerySource, query: string): string {
@@ -259,8 +260,8 @@ function alsoIn({ details }: QuerySource): Html | "" {
   return html`<p class="quiet">Also in ${names.map((name, at) => html`${at > 0 ? ", " : ""}<bdi>${name}</bdi>`)}</p>`;
 }
 
-function sourceLink(source: QuerySource, title: string | undefined): Html {
-  const name = shownName(title || source.title);
+function sourceLink(source: QuerySource, title: string): Html {
+  const name = shownName(title);
   // An address of ours: see openableUrl.
   if (/^\/(?!\/)/.test(source.url)) return html`<a href="${source.url}">${name}</a>`;
   const href = webAddress(source.url);
@@ -296,84 +297,9 @@ function strength(value: number, yes: string, no: string): string {
   return `${level}: ${yes}`;
 }
 
-/** A range of a text, as offsets. */
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
-
-/** A text with marked ranges: in order, not overlapping. */
-export interface Marked {
-  readonly text: string;
-  readonly marks: readonly Span[];
-}
-
 const EXCERPT_CHARS = 420;
 const LEAD_CHARS = 90;
 const WITHOUT_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
-
-/** Removes the Markdown of headings, emphasis and fences, and tags of templates, which disturb in plain text. */
-export function withoutMarkup({ text, marks }: Marked): Marked {
-  const signs = [...signsIn(text)].sort((a, b) => a.start - b.start);
-  let plain = "";
-  let at = 0;
-  const moved = (offset: number): number =>
-    offset - signs.reduce((sum, sign) => sum + Math.max(0, Math.min(offset, sign.end) - sign.start), 0);
-  for (const sign of signs) {
-    plain += text.slice(at, sign.start);
-    at = sign.end;
-  }
-  const movedMarks = marks.map(({ start, end }) => ({ start: moved(start), end: moved(end) }));
-  return { text: plain + text.slice(at), marks: movedMarks };
-}
-
-/** Yields the ranges to remove; they do not overlap. Code keeps every sign: a comment is no heading. */
-function* signsIn(text: string): Generator<Span> {
-  const code: Span[] = [];
-  for (const fence of fencesIn(text)) {
-    code.push(fence.inside);
-    yield* fence.signs;
-  }
-  const isCode = (at: number): boolean => code.some(({ start, end }) => at >= start && at < end);
-  const taken: Span[] = [];
-  for (const { index, 0: found } of text.matchAll(/\{\{[<%][^{}]*[>%]\}\}|\{%[^{}]*%\}/g)) {
-    if (isCode(index)) continue;
-    taken.push({ start: index, end: index + found.length });
-    yield { start: index, end: index + found.length };
-  }
-  const isFree = (at: number): boolean => !isCode(at) && !taken.some(({ start, end }) => at >= start && at < end);
-  for (const { index, 0: found } of text.matchAll(/^#{1,6}[ \t]+/gm)) {
-    if (isFree(index)) yield { start: index, end: index + found.length };
-  }
-  for (const { index, 0: found } of text.matchAll(/\*\*\S(?:.*?\S)?\*\*/g)) {
-    if (!isFree(index) || !isFree(index + found.length - 2)) continue;
-    yield { start: index, end: index + 2 };
-    yield { start: index + found.length - 2, end: index + found.length };
-  }
-  for (const { index, 0: found } of text.matchAll(/\n{3,}/g)) {
-    if (isFree(index)) yield { start: index + 2, end: index + found.length };
-  }
-}
-
-interface Fence {
-  readonly inside: Span;
-  /** The lines of the fence itself. */
-  readonly signs: readonly Span[];
-}
-
-/** Returns the blocks of code. A passage may begin or end within one. */
-function fencesIn(text: string): Fence[] {
-  const lines = [...text.matchAll(/^ {0,3}(?:`{3,}|~{3,})[^`\n]*(?:\n|$)/gm)].map(({ index, 0: line }) => {
-    return { start: index, end: index + line.length, isNamed: /[^`~\s]/.test(line) };
-  });
-  // An odd one that names no language closes a block that began before the passage.
-  const opening = lines.length % 2 === 1 && lines[0]?.isNamed === false ? [undefined, ...lines] : lines;
-  return Array.from({ length: Math.ceil(opening.length / 2) }, (_, at) => {
-    const [first, last] = [opening[at * 2], opening[at * 2 + 1]];
-    const inside = { start: first?.end ?? 0, end: last?.start ?? text.length };
-    return { inside, signs: [first, last].filter((line) => line !== undefined) };
-  });
-}
 
 /** Returns the part of a passage where its marks begin, cut at spaces. */
 export function excerptOf(passage: Marked): Marked & { readonly cut: boolean } {

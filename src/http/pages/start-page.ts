@@ -5,7 +5,7 @@ import type { Domain } from "../../contracts/domain.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { SearchableDocument } from "../../engine/searchable-documents.ts";
 import { sayWhen } from "../../lib/freshness.ts";
-import { shownName, webAddress } from "./display.ts";
+import { placeBeside, shownName, webAddress } from "./display.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { kindOfFile } from "./reading-page.ts";
 
@@ -41,7 +41,7 @@ export function startPage({ domains, examples, recent }: StartModel, frame: Fram
     body: html`<section class="start" aria-labelledby="start-title"><h1 id="start-title">What are you looking for?</h1>
 ${domains.length === 0 ? html`<p class="empty"><strong>There is nothing to search yet.</strong>Documents are found here once a domain was crawled.</p>` : searchBox(domains)}
 ${examples.length > 0 ? html`<ul class="examples" aria-label="Examples">${examples.map(({ domainId, question }) => html`<li><a href="/v2/search?${new URLSearchParams({ format: "ui", domain_id: domainId, query: question })}"><bdi>${shownName(question)}</bdi></a></li>`)}</ul>` : ""}</section>
-${recent.length > 0 ? html`<section class="stack" aria-labelledby="recent-title"><h2 id="recent-title">Changed lately</h2><ol class="recent panel">${recent.map((document) => recentItem(document, domains.length > 1))}</ol></section>` : ""}
+${recent.length > 0 ? html`<section class="stack" aria-labelledby="recent-title"><h2 id="recent-title">Changed lately</h2><ol class="recent panel">${recent.map((document) => recentItem(document, domains))}</ol></section>` : ""}
 <footer class="foot"><p>Everyone who may search sees everything that was crawled. Permissions of the sources are not carried along.</p></footer>`,
   });
 }
@@ -53,14 +53,13 @@ ${domains.length > 1 ? html`<label><span>Domain</span><select name="domain_id"><
 <button class="primary">Search</button></form>`;
 }
 
-function recentItem(document: SearchableDocument, namesDomain: boolean): Html {
+function recentItem(document: SearchableDocument, domains: readonly Domain[]): Html {
   const { title, fileType, path, name, modifiedAt, domainId, webUrl } = document;
   const source = webAddress(webUrl);
   const link = source
     ? html`<a href="${source}" target="_blank" rel="noopener noreferrer">${shownName(title)}</a>`
     : html`<a href="${readingAddress(document)}">${shownName(title)}</a>`;
-  const about = [kindOfFile(fileType), namesDomain ? domainId : "", (path || name).replaceAll("/", " / ")].filter(
-    Boolean,
-  );
+  const domain = domains.length > 1 ? domains.find((one) => one.domainId === domainId)?.name : "";
+  const about = [kindOfFile(fileType), placeBeside(path || name, title), domain ?? ""].filter(Boolean);
   return html`<li><bdi>${link}</bdi> <span class="quiet" title="${modifiedAt}">${sayWhen(modifiedAt)}</span><p class="quiet">${about.map((part, at) => html`${at > 0 ? " · " : ""}<bdi>${shownName(part)}</bdi>`)}</p></li>`;
 }

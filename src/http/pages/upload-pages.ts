@@ -57,7 +57,7 @@ function dropZone({ max_bytes, types }: UploadsShown, domainId: string): Html {
 }
 
 function fileTable({ files }: UploadsShown, domainId: string, mayRemove: boolean): Html {
-  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="region" aria-label="Uploaded files"><table class="rows">
+  return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Uploaded files"><table class="rows">
 <thead><tr><th scope="col">File</th><th scope="col">State</th><th scope="col" class="end">Size</th><th scope="col">Uploaded</th>${mayRemove ? html`<th scope="col">Actions</th>` : ""}</tr></thead>
 <tbody>${files.map(
     ({ path, bytes, uploaded_utc, state, reason }) =>

@@ -105,7 +105,7 @@ export function confirmPage(
 <div class="notice warn"><p>This address deletes or overwrites something, and a link can lead to it without saying so. Nothing has been changed yet.</p></div>
 <p>${description}</p>
 <p><strong>What it changes:</strong> ${changes}</p>
-<div class="scroll-x" tabindex="0" role="region" aria-label="The request">${jsonTable({ address: path, ...shown })}</div>
+<div class="scroll-x" tabindex="0" role="group" aria-label="The request">${jsonTable({ address: path, ...shown })}</div>
 <form class="stack" action="${path}" method="get" data-asks>
 ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="form-end"><a class="button" href="${place.address}">No, change nothing</a><button class="danger">Yes, do it</button></div>

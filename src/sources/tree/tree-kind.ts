@@ -34,6 +34,9 @@ export const TREE_KIND: Pick<SourceKind, "abilities" | "idPrefix" | "mayCheck" |
     if (/EACCES|EPERM|permission denied|may not be read|access denied|\b40[13]\b|forbidden/i.test(reason)) {
       return "Give the account that lockstep reads with the right to read it, or exclude it.";
     }
+    if (reason.includes("is it mounted?")) {
+      return "Mount the share, or correct the folder of the source, then crawl. Nothing is removed meanwhile.";
+    }
     return undefined;
   },
 };

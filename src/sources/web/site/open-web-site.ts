@@ -125,7 +125,8 @@ function remedyForPrivate(reason: string): string | undefined {
 
 /** What to do about an address that failed for this reason. */
 export function remedyForAddress(reason: string): string | undefined {
-  if (/robots\.txt|disallow/.test(reason)) {
+  // One that cannot be read refuses nothing: the reason is the network's, or the server's.
+  if (/robots\.txt(?!.* cannot be read)|disallow/.test(reason)) {
     return "Ask the owner of the site to let the robot 'lockstep' in, or exclude the address.";
   }
   if (/\b40[13]\b|sign-in|password/.test(reason)) {
