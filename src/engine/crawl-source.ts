@@ -175,7 +175,7 @@ async function recordOwn<T>(
   work: () => Promise<T>,
   hasRecorded: (result: T) => boolean = () => true,
 ): Promise<T> {
-  const { run, target, ledger, mirror, job } = step;
+  const { run, request, target, ledger, mirror, job } = step;
   if (!target.isOwn) return await work();
   const { metadata } = parts.ledgers;
   const repository = run.config.kind.abilities.registersAddresses ? parts.itemRepository() : undefined;
@@ -184,6 +184,8 @@ async function recordOwn<T>(
   // New versions inherit the properties that users wrote into the file.
   await metadata.readBack(run.domainId);
   const result = await work().finally(async () => {
+    // It has an entry for every document: in watch mode, only scans of everything write it.
+    if (request.onlyFolders?.has(run.config.sourceId)) return;
     for (const warning of await metadata.write(run.domainId)) warn(warning);
   });
   if (repository && unregistered && hasRecorded(result))

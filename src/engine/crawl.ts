@@ -36,9 +36,10 @@ import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
  * it is in, removals are committed when all sources are indexed. A source that fails keeps its documents, and the others go on.
  * Before such a commit the domain's questions are asked: if the draft answers worse, only removals are committed.
  */
-export async function crawl(asked: CrawlRequest, all: EngineParts, job: JobContext): Promise<CrawlResult> {
+export async function crawl(given: CrawlRequest, all: EngineParts, job: JobContext): Promise<CrawlResult> {
   const startedAt = nowUtcMicros();
-  const [request, parts] = [requestOf(asked, job), partsFor(all, job)];
+  const [request, parts] = [requestOf(given, job), partsFor(all, job)];
+  // What a killed process began comes first.
   await finishRenames(parts, waitingJob(job), request.domainId);
   const domain = await readDomain(request.domainId, parts, job);
   await finishErasures(domain.domainId, parts, job);
@@ -61,19 +62,28 @@ export async function crawl(asked: CrawlRequest, all: EngineParts, job: JobConte
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
 }
 
+/** The flow: all sources fill the draft, the questions are asked, the draft is committed, and each source records what became of it. */
 async function crawlAndCommit(
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<Pick<CrawlResult, "sources" | "questions">> {
-  const { target, problems } = crawl;
+  const { target, problems, job } = crawl;
+  const sayUnseen = (error: unknown): never => {
+    if (target?.together && job.signal.aborted)
+      job.log("Nothing of this crawl is searchable: it ended before its commit.");
+    throw error;
+  };
   const crawled: CrawledSource[] = [];
-  for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+  const crawlAll = async (): Promise<void> => {
+    for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+  };
+  await crawlAll().catch(sayUnseen);
   crawled.push(...(await retireLeftInStore(crawl, parts)));
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
-  const asked = await askQuestions(crawl, unreadable, parts);
-  const heldDraft = asked?.verdict === "held" ? await target?.together?.hold() : undefined;
-  const { failures, generation } = await commitTogether(crawled, crawl);
-  const questions = asked && (await concludeQuestions(asked, { generation, heldDraft }, crawl, parts));
+  const answered = await askQuestions(crawl, unreadable, parts);
+  const heldDraft = answered?.verdict === "held" ? await target?.together?.hold() : undefined;
+  const { failures, generation } = await commitTogether(crawled, crawl).catch(sayUnseen);
+  const questions = answered && (await concludeQuestions(answered, { generation, heldDraft }, crawl, parts));
   const sources: SourceResult[] = [];
   // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
   for (const source of crawled) {

@@ -86,6 +86,13 @@ export function createObjectTree(rules: ObjectRules, options: ObjectTreeOptions)
       yield* spool ? spool.read(`${etag} ${path}`, read) : read();
     },
     addressOf: (path) => ({ url: objectUrl(location, root + path), rawUrl: `${location}/${root}${path}` }),
+    async sayLeftOut(path, signal) {
+      // Of all names that begin with this one, it comes first.
+      for await (const objects of (await open()).list(root + path, signal)) {
+        if (objects.length > 0) return toPage(objects).skipped.find((one) => one.path === path)?.reason;
+      }
+      return undefined;
+    },
     close: async () => await spool?.end(),
     diagnose: (isTaken, signal) => diagnoseStore(rules, { ...options, open }, isTaken, signal),
   };

@@ -14,7 +14,7 @@ import { TimeSlice } from "../../../lib/time-slice.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { listedIn, SkippedVariants, type Turn } from "./address-variants.ts";
 import { CircuitBreaker, CrawlLimits } from "./crawl-limits.ts";
-import { Calendars, withoutTraps } from "./crawl-traps.ts";
+import { Calendars, isTrap } from "./crawl-traps.ts";
 import { CrawlVisitor, pagesOf } from "./crawl-visitor.ts";
 import { Frontier, rankOf, type TakePage, type WaitingPage } from "./frontier.ts";
 import {
@@ -345,10 +345,12 @@ export class SiteCrawl {
   }
 
   #followOne(link: string, depth: number, rank: number, listed: string | undefined): ItemId | "" {
-    const address = withoutTraps(link);
-    if (address === undefined) this.#trapped += 1;
-    if (address === undefined || !this.#scope.has(address)) return "";
-    return this.#add(this.#withoutSession(address, depth), depth, { rank, listed });
+    if (!this.#scope.has(link)) return "";
+    if (isTrap(link)) {
+      this.#trapped += 1;
+      return "";
+    }
+    return this.#add(this.#withoutSession(link, depth), depth, { rank, listed });
   }
 
   /** Known pages stay what they are. */
