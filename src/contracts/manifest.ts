@@ -52,7 +52,7 @@ export interface ManifestEntry extends TrackedFile {
 export type ListedFile = Pick<TrackedFile, "docId" | "path" | "size" | "modifiedAt" | "contentHash">;
 
 /** The fields that show whether a present (active or error) file changed. */
-export type KnownFile = Pick<TrackedFile, "docId" | "path" | "stamp" | "node" | "status">;
+export type KnownFile = Pick<TrackedFile, "docId" | "path" | "stamp" | "node" | "status" | "contentHash">;
 
 /** The files of a folder now. Stamps and nodes contain no slash, and names neither. */
 export interface FilesOfFolder {

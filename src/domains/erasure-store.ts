@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import type { ErasedItem, ErasedKey, ErasureRecords, ErasureStore, Hold } from "
 import { NotFoundError, UnreadableError } from "../contracts/errors.ts";
 import { type DomainId, type ItemId, isDocumentId, type SourceId } from "../contracts/ids.ts";
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { contentDigest, sha256Of } from "../lib/hash.ts";
 import { parseJsonBytes, toJsonText } from "../lib/json-file.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { withDomainLock } from "./domain-files.ts";
@@ -45,16 +45,12 @@ export function openErasureStore(domainsFolder: string): ErasureStore {
 
 /** Ids of attachments have the name of the file. */
 export function erasedKey(item: ItemId): ErasedKey {
-  return isDocumentId(item) ? item : `sha256:${sha256(item)}`;
+  return isDocumentId(item) ? item : contentDigest(item);
 }
 
 /** Another hash in each source, so that lists of different sources cannot be compared. */
 export function pathHash(source: SourceRef, path: string): string {
-  return sha256(`${source.sourceType}/${source.sourceId}\n${path}`);
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return sha256Of(`${source.sourceType}/${source.sourceId}\n${path}`);
 }
 
 function encode({ erased, holds }: ErasureRecords): JsonObject {

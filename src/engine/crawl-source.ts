@@ -14,7 +14,7 @@ import { type Downloaded, download } from "./download.ts";
 import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { extractTexts } from "./extract-texts.ts";
-import { acknowledgedIn, countFailures, stepOfItemProblem } from "./failures.ts";
+import { acknowledgedIn, countFailures } from "./failures.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/registered-addresses.ts";
 import { planResult } from "./planned-changes.ts";
@@ -175,7 +175,7 @@ async function recordOwn<T>(
   work: () => Promise<T>,
   hasRecorded: (result: T) => boolean = () => true,
 ): Promise<T> {
-  const { run, target, ledger, mirror, job } = step;
+  const { run, request, target, ledger, mirror, job } = step;
   if (!target.isOwn) return await work();
   const { metadata } = parts.ledgers;
   const repository = run.config.kind.abilities.registersAddresses ? parts.itemRepository() : undefined;
@@ -184,6 +184,8 @@ async function recordOwn<T>(
   // New versions inherit the properties that users wrote into the file.
   await metadata.readBack(run.domainId);
   const result = await work().finally(async () => {
+    // It has an entry for every document: in watch mode, only scans of everything write it.
+    if (request.onlyFolders?.has(run.config.sourceId)) return;
     for (const warning of await metadata.write(run.domainId)) warn(warning);
   });
   if (repository && unregistered && hasRecorded(result))
@@ -208,7 +210,7 @@ async function finishSource(
   await results.attempt(async () => {
     if (!target || !embedded || !isUnfinished(embedded)) return;
     if (commit.failure !== undefined && embedded.staged) {
-      results.note("embed", { counts: noCounts(), problems: [] });
+      results.note("embed", { counts: noCounts(), problems: [], itemProblem: "" });
       throw commit.failure;
     }
     const isHeld = commit.isHeld === true;
@@ -243,15 +245,10 @@ async function leaveAcknowledged(run: SourceRun, results: StepResults, parts: En
   const { download, process, embed } = await countFailures(run, parts);
   const later = { fresh: process.fresh + embed.fresh, acknowledged: process.acknowledged + embed.acknowledged };
   results.acknowledged = download.acknowledged + later.acknowledged;
-  results.problems.splice(
-    0,
-    results.problems.length,
-    ...results.problems.flatMap((problem) => {
-      const step = stepOfItemProblem(problem);
-      const { fresh, acknowledged } = step === "download" ? download : later;
-      return step !== undefined && fresh === 0 && acknowledged > 0 ? [] : [problem];
-    }),
-  );
+  for (const [sentence, step] of results.itemProblems) {
+    const { fresh, acknowledged } = step === "download" ? download : later;
+    if (fresh === 0 && acknowledged > 0) results.problems = results.problems.filter((one) => one !== sentence);
+  }
 }
 
 function failedIn({ download, process, embed }: Readonly<Record<Step, StepCounts>>): number {
@@ -272,16 +269,20 @@ async function concludeTree(crawl: SourceCrawl, results: StepResults, parts: Eng
   }
 }
 
-/** What one step did. `problems` has one sentence per problem. */
 export interface StepResult {
   readonly counts: StepCounts;
+  /** One sentence per problem. */
   readonly problems: readonly string[];
+  /** The sentence about failed items, which are listed one by one; "" for none. */
+  readonly itemProblem: string;
 }
 
 /** Collects the results of the steps of one source. */
 class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
-  readonly problems: string[] = [];
+  problems: string[] = [];
+  /** Those of `problems` that are about failed items. */
+  readonly itemProblems = new Map<string, Step>();
   planned: Awaited<ReturnType<typeof planResult>> = {};
   /** Acknowledged failures. */
   acknowledged = 0;
@@ -299,6 +300,10 @@ class StepResults {
   note(step: Step, result: StepResult, listing?: ListingResult): void {
     this.counts[step] = result.counts;
     this.problems.push(...result.problems);
+    if (result.itemProblem !== "") {
+      this.problems.push(result.itemProblem);
+      this.itemProblems.set(result.itemProblem, step);
+    }
     if (listing) this.#listing = listing;
   }
 

@@ -2,7 +2,7 @@ import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { HeldDraft, Preview } from "../contracts/search-index.ts";
+import type { Preview } from "../contracts/search-index.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
@@ -36,9 +36,10 @@ import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
  * it is in, removals are committed when all sources are indexed. A source that fails keeps its documents, and the others go on.
  * Before such a commit the domain's questions are asked: if the draft answers worse, only removals are committed.
  */
-export async function crawl(asked: CrawlRequest, all: EngineParts, job: JobContext): Promise<CrawlResult> {
+export async function crawl(given: CrawlRequest, all: EngineParts, job: JobContext): Promise<CrawlResult> {
   const startedAt = nowUtcMicros();
-  const [request, parts] = [requestOf(asked, job), partsFor(all, job)];
+  const [request, parts] = [requestOf(given, job), partsFor(all, job)];
+  // What a killed process began comes first.
   await finishRenames(parts, waitingJob(job), request.domainId);
   const domain = await readDomain(request.domainId, parts, job);
   await finishErasures(domain.domainId, parts, job);
@@ -61,19 +62,28 @@ export async function crawl(asked: CrawlRequest, all: EngineParts, job: JobConte
   return { ...result, report_id: await archiveCrawl(request, { ...result, startedAt }, parts, job) };
 }
 
+/** The flow: all sources fill the draft, the questions are asked, the draft is committed, and each source records what became of it. */
 async function crawlAndCommit(
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<Pick<CrawlResult, "sources" | "questions">> {
-  const { target, problems } = crawl;
+  const { target, problems, job } = crawl;
+  const sayUnseen = (error: unknown): never => {
+    if (target?.together && job.signal.aborted)
+      job.log("Nothing of this crawl is searchable: it ended before its commit.");
+    throw error;
+  };
   const crawled: CrawledSource[] = [];
-  for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+  const crawlAll = async (): Promise<void> => {
+    for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+  };
+  await crawlAll().catch(sayUnseen);
   crawled.push(...(await retireLeftInStore(crawl, parts)));
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
-  const asked = await askQuestions(crawl, unreadable, parts);
-  const heldDraft = asked?.verdict === "held" ? await target?.together?.hold() : undefined;
-  const { failures, generation } = await commitTogether(crawled, crawl);
-  const questions = asked && (await concludeQuestions(asked, { generation, heldDraft }, crawl, parts));
+  const answered = await askQuestions(crawl, unreadable, parts);
+  const heldDraft = answered?.verdict === "held" ? await target?.together?.hold() : undefined;
+  const { failures, generation } = await commitTogether(crawled, crawl).catch(sayUnseen);
+  const questions = answered && (await concludeQuestions(answered, { generation, heldDraft }, crawl, parts));
   const sources: SourceResult[] = [];
   // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
   for (const source of crawled) {
@@ -84,7 +94,7 @@ async function crawlAndCommit(
   }
   noteMissingSources(sources, crawl, parts);
   const isComplete = crawled.every(({ isUnknown }) => !isUnknown);
-  if (target) await concludeTarget(target, { heldDraft, isComplete }, crawl, parts);
+  if (target) await concludeTarget(target, isComplete, crawl, parts);
   return { sources, ...(questions && { questions }) };
 }
 
@@ -147,19 +157,21 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
   // The time makes the name unique: job numbers start again when all jobs are deleted.
   const name = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
   const target = opened && { ...opened, crawl: name };
-  return target && { ...target, ...(await openTogether(target, crawl, parts)) };
+  // If the store cannot be read, each source says so when it comes to it.
+  const earlierDrafts = (await target?.index.crawlDrafts?.listOpen().catch(() => [])) ?? [];
+  return target && { ...target, earlierDrafts, ...(await openTogether(target, crawl, parts)) };
 }
 
 /** Finishes a swap and refreshes the vectors, when all sources are indexed. */
 async function concludeTarget(
   target: IndexTarget,
-  { heldDraft, isComplete }: { readonly heldDraft: HeldDraft | undefined; readonly isComplete: boolean },
+  isComplete: boolean,
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<void> {
   const { job, problems } = crawl;
   if (target.swap && (await finishSwap(target, crawl, parts))) await takeOver(target, crawl, parts);
-  if (isComplete) await sweepDeadDrafts(target, heldDraft, crawl, parts);
+  if (isComplete) await sweepDeadDrafts(target, crawl, parts);
   const mayAnswer = (preview: Preview): Promise<boolean> => askBeforeVectors(crawl, target, preview, parts);
   try {
     await target.index.refreshVectors?.((line) => job.log(line), job.signal, mayAnswer);

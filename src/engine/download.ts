@@ -41,11 +41,11 @@ export async function download(step: DownloadStep, parts: EngineParts): Promise<
   await source.conclude?.(await outcomeOf(plan, ledger));
   await verifyMirror(plan, { counts, returned, before }, step);
 
-  if (counts.failed > 0) problems.push(ITEM_PROBLEMS.download(plural(counts.failed, "item")));
   noteListing(scan, plan, { undone: stuck + counts.held + (plan.left ?? 0), hiddenRows }, ledger);
   const leftOut = source.leftOut?.();
   if (leftOut) counts.skipped += countLeftOut(leftOut);
-  return { counts, problems, listing: { ...listingResult(plan, hiddenRows), leftOut } };
+  const itemProblem = counts.failed > 0 ? ITEM_PROBLEMS.download(plural(counts.failed, "item")) : "";
+  return { counts, problems, itemProblem, listing: { ...listingResult(plan, hiddenRows), leftOut } };
 }
 
 function isIdle({ size: { removed, moved, fetched, staying, strayed } }: DownloadPlan): boolean {

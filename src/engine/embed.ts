@@ -31,17 +31,14 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
   const later = waiting.length > 0 ? `; ${plural(waiting.length, "removal")} when all sources are indexed` : "";
   job.log(`Index: ${sumUp(counts)}${later}.`);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  const unfinished = { counts, problems, waiting, upTo, staged: undefined };
   const { together } = target;
   const doing = { ...step, job: silentIfDry(job) };
   const staged = together && (await stagePlan(plan, together, doing, parts));
   const { failed, doubtful } = staged ?? (together ? NOTHING_FAILED : await commitPlan(plan, doing, parts));
   countFailures(failed, plan, doubtful, counts);
-  const embedded = { ...unfinished, failed, staged };
+  const itemProblem = counts.failed > 0 ? ITEM_PROBLEMS.embed(plural(counts.failed, "file")) : "";
+  const embedded = { counts, problems, itemProblem, waiting, upTo, failed, staged };
   if (!isUnfinished(embedded)) noteUpTo(embedded, ledger);
-  if (counts.failed > 0) {
-    problems.push(ITEM_PROBLEMS.embed(plural(counts.failed, "file")));
-  }
   return embedded;
 }
 

@@ -54,18 +54,15 @@ export async function extractTexts(
   const isSame = ledger.textsBy === revision && (await pathExists(join(mirror.folder, "knowledge_base")));
   const judgeAll = !isSame || request.mode === "full" || request.retryFailed;
   const tasks = await findTasks(await findCandidates(listing, judgeAll, step, parts), step, parts);
-  if (job.dryRun) return { counts: countPlanned(tasks, job), problems: [] };
+  if (job.dryRun) return { counts: countPlanned(tasks, job), problems: [], itemProblem: "" };
   const { counts, retries } = await extractAll(tasks, step, parts);
   if (retries === 0) ledger.noteTexts(revision);
-  return { counts, problems: problemsOf(counts, retries) };
-}
-
-function problemsOf({ failed }: StepCounts, retries: number): readonly string[] {
-  const problems: string[] = [];
-  const unreadable = failed - retries;
-  if (unreadable > 0) problems.push(ITEM_PROBLEMS.text(plural(unreadable, "file")));
-  if (retries > 0) problems.push(`${plural(retries, "text")} could not be kept; the next run tries again`);
-  return problems;
+  const unreadable = counts.failed - retries;
+  return {
+    counts,
+    problems: retries > 0 ? [`${plural(retries, "text")} could not be kept; the next run tries again`] : [],
+    itemProblem: unreadable > 0 ? ITEM_PROBLEMS.text(plural(unreadable, "file")) : "",
+  };
 }
 
 /**

@@ -391,25 +391,16 @@ export const ITEM_PROBLEMS = {
   embed: (files: string) => `${files} could not be embedded`,
 } as const;
 
-/** No sentence has characters that mean something in a pattern. */
-const ITEM_PATTERNS = Object.entries(ITEM_PROBLEMS).map(([step, say]): readonly [string, string] => {
-  // Results of earlier releases name where to look.
-  return [
-    step,
+/** No sentence has characters that mean something in a pattern. Results of earlier releases name where to look. */
+const ITEM_PATTERNS = Object.values(ITEM_PROBLEMS).map(
+  (say) =>
     `${say("[\\d,]+ (?:items?|files?)")}(?:; files_map.csv says why|; the job's log and vectorstore_map.csv tell more)?`,
-  ];
-});
-
-/** undefined: it is about something else. */
-export function stepOfItemProblem(problem: string): keyof typeof ITEM_PROBLEMS | undefined {
-  const found = ITEM_PATTERNS.find(([, pattern]) => new RegExp(`^${pattern}$`).test(problem));
-  return found?.[0] as keyof typeof ITEM_PROBLEMS | undefined;
-}
+);
 
 /** Takes the sentences about failed items out of what a crawl said of a source. */
 export function withoutItemProblems(error: string): string {
   let left = error;
-  for (const [, pattern] of ITEM_PATTERNS) {
+  for (const pattern of ITEM_PATTERNS) {
     left = left.replaceAll(new RegExp(`(?:^|; )${pattern}`, "g"), "");
   }
   return left.replace(/^; /, "");

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { FeedbackRow } from "../contracts/feedback.ts";
 import type { DomainId, FileId } from "../contracts/ids.ts";
+import { sha256Of } from "../lib/hash.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { Failures, ListedFailure } from "./failures.ts";
 
@@ -213,5 +213,5 @@ function shortened(text: string, most: number): string {
 }
 
 function idOf(parts: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+  return sha256Of(JSON.stringify(parts));
 }

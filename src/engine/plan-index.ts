@@ -103,15 +103,24 @@ async function readAllHoldings({ run, target }: EmbedStep): Promise<Compared> {
  */
 async function findChanged(
   since: number,
-  { run, listing, target, ledger, mirror }: EmbedStep,
+  { run, request, listing, target, ledger, mirror }: EmbedStep,
 ): Promise<Compared | undefined> {
   if (since === 0) return undefined;
   const items = new Set(await ledger.changedSince(since, [ORIGINALS_FOLDER, FAILED_FOLDER]));
   for await (const page of listing?.plan.items("download", TOUCHED) ?? [])
     for (const { itemId } of page) items.add(itemId);
+  const { sourceId } = run.config;
+  const { shown } = target.index;
+  // Watch mode named folders. Its next scan of everything compares the whole index.
+  if (shown && request.onlyFolders?.has(sourceId)) {
+    const refs = await shown.newest(sourceId, [...items]);
+    const { files, indexed } = await ledger.count();
+    const unchanged = files - (await countFilesOf(items, ledger));
+    return { held: new Map(refs.map((ref) => [ref.itemId, ref])), items: [...items], holdings: indexed, unchanged };
+  }
   const held = new Map<ItemId, IndexedRef>();
   let [holdings, known] = [0, 0];
-  for await (const refs of target.index.holdings(run.config.sourceId)) {
+  for await (const refs of target.index.holdings(sourceId)) {
     const labels = new Map(
       (await ledger.labels(refs.map(({ itemId }) => itemId))).map((label) => [label.itemId, label]),
     );
@@ -126,12 +135,14 @@ async function findChanged(
   const { files, indexed } = await ledger.count();
   // Documents are missing in the index; only a comparison of everything shows which.
   if (known !== indexed) return undefined;
-  let compared = 0;
-  const all = [...items];
-  for (const slice of slicesOf(all, PAGE)) {
-    for (const entry of await ledger.getMany(slice)) if (entry?.mirrored?.file) compared += 1;
-  }
-  return { held, items: all, holdings, unchanged: files - compared };
+  return { held, items: [...items], holdings, unchanged: files - (await countFilesOf(items, ledger)) };
+}
+
+async function countFilesOf(items: Iterable<ItemId>, ledger: Ledger): Promise<number> {
+  let count = 0;
+  for await (const page of entriesOf([...items], ledger))
+    for (const entry of page) if (entry.mirrored?.file) count += 1;
+  return count;
 }
 
 function isIndexedAs(

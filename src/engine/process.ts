@@ -43,8 +43,8 @@ export async function processOriginals(step: ProcessStep): Promise<StepResult> {
   }
   counts.failed += waiting.length;
   logDone(job, `Processed: ${sumUp(counts)}.`);
-  const problems = counts.failed > 0 ? [ITEM_PROBLEMS.process(plural(counts.failed, "item"))] : [];
-  return { counts, problems };
+  const itemProblem = counts.failed > 0 ? ITEM_PROBLEMS.process(plural(counts.failed, "item")) : "";
+  return { counts, problems: [], itemProblem };
 }
 
 /**

@@ -104,6 +104,11 @@ export async function query(request: QueryRequest, parts: QueryParts): Promise<Q
   const { stores, vectorStoreId, broken = [] } = await findStores(request, parts);
   const notSearched = (domainId: string, reason: string): string => `Domain '${domainId}' was not searched: ${reason}`;
   const notes = new Set(broken.map(({ domainId, reason }) => notSearched(domainId, reason)));
+  const wanted = request.scope?.sourceId;
+  // A store without a domain may have files of any source.
+  const hasSource = ({ domain }: Searched): boolean => !domain || domain.sources.some((one) => one.sourceId === wanted);
+  if (wanted !== undefined && !stores.some(hasSource))
+    notes.add(`No domain that was searched has a source '${wanted}'.`);
   const found: QuerySource[][] = stores.map(() => []);
   const counts: WordCounts[] = [];
   const isOne = vectorStoreId !== "";

@@ -68,30 +68,25 @@ export function stateOf({ itemId, seen, mirrored }: LedgerEntry): ItemState {
 }
 
 /** The columns of ItemLabel. */
-export interface LabelRow {
-  readonly item_id: ItemId;
-  readonly url: string;
-  readonly path: string | null;
-  readonly file_id: string;
-  readonly vector_store_id: string;
-  readonly sha256: string;
-  readonly embedding_error: string;
-}
+export type LabelRow = readonly [
+  item_id: ItemId,
+  url: string,
+  path: string | null,
+  file_id: FileId,
+  vector_store_id: VectorStoreId,
+  sha256: string,
+  embedding_error: string,
+];
 
 export const SELECT_LABELS = `SELECT i.item_id, i.url, f.path, x.file_id, x.vector_store_id, x.sha256, x.embedding_error
   FROM item i LEFT JOIN file f ON f.item_no = i.item_no JOIN indexed x ON x.item_no = i.item_no AND x.store = $2
   WHERE i.source_no = $1`;
 
-export function toLabel(row: LabelRow, root: string): ItemLabel {
-  return {
-    itemId: row.item_id,
-    fileId: row.file_id as FileId,
-    vectorStoreId: row.vector_store_id as VectorStoreId,
-    sha256: row.sha256,
-    embeddingError: row.embedding_error,
-    file: fromRoot(row.path ?? "", root),
-    url: row.url,
-  };
+export function toLabel(
+  [itemId, url, path, fileId, vectorStoreId, sha256, embeddingError]: LabelRow,
+  root: string,
+): ItemLabel {
+  return { itemId, fileId, vectorStoreId, sha256, embeddingError, file: fromRoot(path ?? "", root), url };
 }
 
 export function labelOf({ itemId, seen, mirrored, indexed }: LedgerEntry): ItemLabel {

@@ -222,8 +222,8 @@ export class SqlLedger implements Ledger {
     }
     if (!this.#db) return [];
     const text = `${SELECT_LABELS} AND ${isListed(this.#db, "i.item_id", "$3", "text")}`;
-    const rows = await this.#db.all<LabelRow>(text, [this.#source.source_no, this.#store, listOf(items)]);
-    return rows.map((row) => toLabel(row, this.#key.root));
+    const rows = await this.#db.rows(text, [this.#source.source_no, this.#store, listOf(items)]);
+    return rows.map((row) => toLabel(row as unknown as LabelRow, this.#key.root));
   }
 
   async countFiles(): Promise<number> {

@@ -60,8 +60,9 @@ type KnownRow = readonly [
   status: FileStatus,
   stamp: string,
   node: string,
+  content_hash: string,
 ];
-const SELECT_KNOWN = "SELECT i.item_id, t.folder, t.name, t.status, t.stamp, t.node";
+const SELECT_KNOWN = "SELECT i.item_id, t.folder, t.name, t.status, t.stamp, t.node, t.content_hash";
 
 type ActiveRow = readonly [
   item_no: number,
@@ -314,9 +315,11 @@ export class SqlManifest implements Manifest {
   }
 
   async knownAt(paths: readonly string[]): Promise<ReadonlyMap<string, KnownFile>> {
-    type Known = Pick<TrackedRow, "item_id" | "folder" | "name" | "status" | "stamp" | "node">;
+    type Known = Pick<TrackedRow, "item_id" | "folder" | "name" | "status" | "stamp" | "node" | "content_hash">;
     const known = await this.#atPaths<Known>(SELECT_KNOWN, paths, IS_PRESENT);
-    const rows = known.map((row): KnownRow => [row.item_id, row.folder, row.name, row.status, row.stamp, row.node]);
+    const rows = known.map(
+      (row): KnownRow => [row.item_id, row.folder, row.name, row.status, row.stamp, row.node, row.content_hash],
+    );
     const wanted = new Set(paths);
     const found = new Map<string, KnownFile[]>();
     await this.#gatherKnown(rows, ({ path }) => (wanted.has(path) ? found : undefined));
@@ -574,8 +577,8 @@ export class SqlManifest implements Manifest {
         shared.add(same);
       } else group?.set(file.path, [file]);
     };
-    for (const [docId, folder, name, status, stamp, node] of rows) {
-      if (!put.has(docId)) add({ docId, path: pathOf(folder, name), status, stamp, node });
+    for (const [docId, folder, name, status, stamp, node, contentHash] of rows) {
+      if (!put.has(docId)) add({ docId, path: pathOf(folder, name), status, stamp, node, contentHash });
     }
     for (const files of shared) {
       const revs = new Map((await this.#rows(files.map(({ docId }) => docId))).map((row) => [row.item_id, row]));

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import type { ItemId } from "../contracts/ids.ts";
 import type { CrawledPage, CrawlHead, ReadList, SiteMemory } from "../contracts/site-memory.ts";
+import { sha256Of } from "../lib/hash.ts";
 import { isListed, listOf, replacing, type Sql, type SqlDatabase, type Values } from "../lib/sql/sql.ts";
 
 interface CrawlRow extends CrawlHead {
@@ -275,7 +275,7 @@ function isResumable(last: CrawlRow, { digest, startedAt }: CrawlHead): boolean 
 
 /** Key of a list, from its URL. */
 function listId(url: string): string {
-  return `list:${createHash("sha256").update(url).digest("hex").slice(0, 32)}`;
+  return `list:${sha256Of(url).slice(0, 32)}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash as hashOf } from "node:crypto";
 import { open } from "node:fs/promises";
 import { readSmallFile } from "./atomic-file.ts";
 import { yieldIfDue } from "./time-slice.ts";
@@ -7,10 +7,10 @@ const PIECE_BYTES = 256 * 1024;
 
 /** Returns the SHA-256 of the file, 64 lower-case hex digits. */
 export async function hashFile(path: string): Promise<string> {
-  const hash = createHash("sha256");
   await yieldIfDue();
   const small = readSmallFile(path);
-  if (small) return hash.update(small).digest("hex");
+  if (small) return sha256Of(small);
+  const hash = createHash("sha256");
   const file = await open(path);
   try {
     const piece = Buffer.allocUnsafe(PIECE_BYTES);
@@ -24,9 +24,14 @@ export async function hashFile(path: string): Promise<string> {
   }
 }
 
+/** Returns the SHA-256 of the content, 64 lower-case hex digits. */
+export function sha256Of(content: Uint8Array | string): string {
+  return hashOf("sha256", content, "hex");
+}
+
 /** Returns `sha256:…`, in hexadecimal. */
 export function contentDigest(content: Uint8Array | string): string {
-  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
+  return `sha256:${sha256Of(content)}`;
 }
 
 /** The same for a text, ignoring how white space breaks it. */

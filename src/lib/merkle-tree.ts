@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash as hashOf } from "node:crypto";
 
 /** A proof that one leaf is in a tree: the hashes beside its path, from the leaf up. RFC 9162, section 2.1.3. */
 export interface InclusionProof {
@@ -43,7 +43,7 @@ export class MerkleTree {
 
   /** Returns the hash of the leaves added so far. */
   root(): Buffer {
-    return foldRight(this.#stack)?.hash ?? createHash("sha256").digest();
+    return foldRight(this.#stack)?.hash ?? hashOf("sha256", "", "buffer");
   }
 
   /** Returns undefined if no leaf was added with `prove`. */
@@ -77,12 +77,14 @@ function joinSubtrees(left: Subtree, right: Subtree, onSibling: (hash: Buffer) =
 }
 
 /** The prefixes keep a node from passing for a leaf. */
+const [LEAF, NODE] = [Uint8Array.of(0), Uint8Array.of(1)];
+
 export function hashLeaf(leaf: Uint8Array | string): Buffer {
-  return createHash("sha256").update("\0").update(leaf).digest();
+  return hashOf("sha256", typeof leaf === "string" ? `\0${leaf}` : Buffer.concat([LEAF, leaf]), "buffer");
 }
 
 function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
-  return createHash("sha256").update("\u0001").update(left).update(right).digest();
+  return hashOf("sha256", Buffer.concat([NODE, left, right]), "buffer");
 }
 
 /** RFC 9162, section 2.1.3.2. */

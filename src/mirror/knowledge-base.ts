@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -8,7 +7,7 @@ import { type ItemId, isDocumentId } from "../contracts/ids.ts";
 import type { FileVersion } from "../contracts/manifest.ts";
 import { isErrno, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../lib/atomic-file.ts";
 import { namesIn } from "../lib/file-system.ts";
-import { hashFile } from "../lib/hash.ts";
+import { hashFile, sha256Of } from "../lib/hash.ts";
 import { yieldIfDue } from "../lib/time-slice.ts";
 import { bytesBelow } from "./bytes-below.ts";
 import {
@@ -265,7 +264,7 @@ function describeText(
   if (!("markdown" in text))
     return { ...named, title: "", language: "", wordCount: 0, textHash: "", error: text.error };
   const { title, language, markdown } = text;
-  return { ...named, title, language, wordCount: countWords(markdown), textHash: hashText(markdown), error: "" };
+  return { ...named, title, language, wordCount: countWords(markdown), textHash: sha256Of(markdown), error: "" };
 }
 
 /** Reads metadata and text; during an exchange they may be of two versions, which the hash reveals. */
@@ -276,7 +275,7 @@ async function readWhole(
   if (kept?.error !== "") return undefined;
   const path = join(folder, CONTENT_FILE);
   const bytes = readSmallFile(path) ?? (await readFileIfExists(path));
-  if (!bytes || hashText(bytes) !== kept.textHash) return undefined;
+  if (!bytes || sha256Of(bytes) !== kept.textHash) return undefined;
   return { ...kept, markdown: bytes.toString("utf8") };
 }
 
@@ -386,10 +385,6 @@ async function removeWhole(folder: string, waiting: string): Promise<void> {
 
 async function discard(folder: string): Promise<void> {
   if (isThere(folder)) await rm(folder, { recursive: true, force: true });
-}
-
-function hashText(text: string | Uint8Array): string {
-  return createHash("sha256").update(text).digest("hex");
 }
 
 /** Does not split the text, which may have tens of megabytes. */

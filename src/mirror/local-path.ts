@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256Of } from "../lib/hash.ts";
 
 /** Room for `.lockstep` staging suffixes below the 255 bytes most file systems allow. */
 const MAX_NAME_BYTES = 240;
@@ -60,5 +60,5 @@ function marked(name: string, itemId: string): string {
 /** Eight hex digits of the id: a GUID's first, so that users can find the item, otherwise of its hash. */
 function shortId(itemId: string): string {
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(itemId)) return itemId.slice(0, 8);
-  return createHash("sha256").update(itemId).digest("hex").slice(0, 8);
+  return sha256Of(itemId).slice(0, 8);
 }

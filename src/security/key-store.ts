@@ -6,6 +6,7 @@ import { BadInputError, ConflictError, NotFoundError } from "../contracts/errors
 import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
 import { fileStamp } from "../lib/file-system.ts";
+import { sha256Of } from "../lib/hash.ts";
 import { isJsonObject } from "../lib/json-object.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { KeyFacts, KeyStore } from "./access.ts";
@@ -186,7 +187,7 @@ function broken(reason: string, cause?: unknown): ConflictError {
 
 /** A fast hash is enough for 256 random bits; slow hashes are for passwords. */
 export function hashSecret(secret: string): string {
-  return createHash("sha256").update(secret).digest("hex");
+  return sha256Of(secret);
 }
 
 /** Compares in constant time. */

@@ -1,6 +1,6 @@
 // Erasing one document: copies, holds, refusals, resuming after a kill, and what stays blocked.
 import assert from "node:assert/strict";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { eraseJob } from "../../src/app/erase-job.ts";
@@ -223,6 +223,28 @@ test("an erasing that was interrupted says so, and the next crawl finishes it", 
     await stage.crawl();
     assert.deepEqual(await search(SECRET), [`${MARKER}.md`]);
   }
+});
+
+test("an erasing that is under way is not finished by another one or a crawl: each leaves one receipt", async () => {
+  const others: Promise<unknown>[] = [];
+  const request = { domainId: FOLDERS, document: `hr/${MARKER}.md`, copies: false, reason: "", by: "test" };
+  const { start, work } = await eraseJob(stage.app, { ...request, confirmDeletes: false }, { dryRun: false });
+  const first = await stage.app.runner.start({ endpoint: "test", ...start }, (job) =>
+    work({
+      jobId: job.jobId,
+      dryRun: job.dryRun,
+      signal: job.signal,
+      checkpoint: () => job.checkpoint(),
+      log(line) {
+        if (line.startsWith("[ 1 /")) others.push(erase({ document: "hr/ibex.md" }), stage.crawl());
+        job.log(line);
+      },
+    }),
+  );
+  assert.equal((await first.done).result?.error, "");
+  assert.equal((await Promise.all(others)).length, 2);
+  assert.deepEqual(await found(), []);
+  assert.equal((await readdir(join(stage.storage, "domains", FOLDERS, "erasures"))).length, 2);
 });
 
 test("bad requests get a sentence, and change nothing", async () => {

@@ -79,9 +79,12 @@ class Source {
     await ledger.close();
   }
 
-  async keep(
-    wishes: Partial<CrawlRequest> & { readonly dryRun?: boolean } = {},
-  ): Promise<{ readonly counts: Partial<StepCounts>; readonly problems: readonly string[]; readonly log: string }> {
+  async keep(wishes: Partial<CrawlRequest> & { readonly dryRun?: boolean } = {}): Promise<{
+    readonly counts: Partial<StepCounts>;
+    readonly problems: readonly string[];
+    readonly itemProblem: string;
+    readonly log: string;
+  }> {
     const { dryRun = false, ...request } = wishes;
     const lines: string[] = [];
     const extractor = createExtractor();
@@ -97,7 +100,7 @@ class Source {
     };
     const run = { domainId: D, config: this.config };
     const step = { run, request: crawlRequest(D, request), ledger, mirror: this.mirror, job };
-    const { counts, problems } = await extractTexts(
+    const { counts, problems, itemProblem } = await extractTexts(
       step,
       { plan },
       {
@@ -118,7 +121,7 @@ class Source {
     await ledger.close();
     this.touched.clear();
     const told = Object.entries(counts).filter(([, each]) => each > 0);
-    return { counts: Object.fromEntries(told), problems, log: lines.join("\n") };
+    return { counts: Object.fromEntries(told), problems, itemProblem, log: lines.join("\n") };
   }
 
   async entry(docId: string): Promise<ManifestEntry> {
@@ -204,9 +207,9 @@ test("a file that cannot be read any more has no text, is not tried again and ag
   const before = await source.text("doc_a");
   await source.has("doc_a", "a.docx", "no document at all");
   await source.has("doc_b", "b.md", "other words");
-  const { counts, problems, log } = await source.keep();
+  const { counts, itemProblem, log } = await source.keep();
   assert.deepEqual(counts, { changed: 1, failed: 1 });
-  assert.match(problems.join(), /^1 file could not be read as a document/);
+  assert.match(itemProblem, /^1 file could not be read as a document/);
   assert.match(log, /ERROR: read 'a.docx': /);
   assert.equal(await source.text("doc_a"), undefined);
   assert.equal(await source.text("doc_a", "v1"), before);

@@ -1,10 +1,10 @@
 // A crawl of what a watch reported judges only that, and keeps mirror and guard right.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { DOCS, FolderStage } from "./folder-stage.ts";
+import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
 
 const FILES = 40;
 
@@ -59,6 +59,31 @@ test("looks at what a watch tells of never compare everything; the next look at 
   assert.ok(!existsSync(lost));
   await stage.crawl();
   assert.ok(existsSync(lost));
+});
+
+test("what a watch tells of is found at once; files_metadata.json and the rest of the index wait for the next look at everything", async () => {
+  await stage.crawl();
+  const metadata = join(stage.storage, "domains", FOLDERS, "files_metadata.json");
+  const before = await readFile(metadata, "utf8");
+  const lost = (await stage.holdings()).find(({ path }) => path === "f3/11.md") ?? assert.fail("it is not indexed");
+  await stage.index(async (index) => {
+    const draft = await index.draft(DOCS);
+    await draft.remove(lost.itemId);
+    await draft.commit(new AbortController().signal);
+  });
+  await stage.write("f0/heard.md", "Whoever watches finds periwinkles.");
+  const watched = { gathered: true, onlyFolders: new Map([[DOCS, new Set(["f0"])]]) };
+  const { source } = await stage.crawl(watched);
+  assert.deepEqual([source.embed.added, source.embed.unchanged], [1, FILES]);
+  assert.deepEqual(await stage.found("periwinkles"), ["f0/heard.md"]);
+  assert.equal(await readFile(metadata, "utf8"), before);
+  assert.deepEqual(await stage.found("number11"), []);
+  await stage.crawl({ gathered: true });
+  assert.match(await readFile(metadata, "utf8"), /heard\.md/);
+  assert.deepEqual(await stage.found("number11"), ["f3/11.md"]);
+  await stage.remove("f0/heard.md");
+  await stage.crawl(watched);
+  assert.deepEqual(await stage.found("periwinkles"), []);
 });
 
 test("a loss is weighed against all that is known, not against what was heard of", async () => {

@@ -354,6 +354,7 @@ test("a document that search does not find any more differs, and is repaired", a
   );
   const repaired = await verify(stage, { repair: true });
   assert.equal(repaired.statement.verdict, "agrees", repaired.log);
+  assert.match(repaired.log, /Repaired: 1 difference before, 0 now\./);
 });
 
 test("vectors of earlier releases have no checksum, which the certificate says", async () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 import { SiteWorld } from "../sources/web-site-world.ts";
-import { html, linksTo } from "../sources/web-visit-world.ts";
+import { html, linksTo, type PageAnswer } from "../sources/web-visit-world.ts";
 import { WebStory } from "./web-story.ts";
 
 let story: WebStory;
@@ -128,4 +128,23 @@ test("pages of one path are asked for side by side", { timeout: 60_000 }, async 
   for (const n of numbers(8)) world.site.set(`/view?id=${n}`, html(`About okapi${n % 4}`));
   assert.equal((await world.crawl({}, { pagesAtOnce: 4 })).pages.length, 5);
   await world.close();
+});
+
+test("an address that named another as canonical and is a file now is a document of its own", async () => {
+  const files: Readonly<Record<string, PageAnswer>> = {
+    "/a": { type: "text/plain", body: "An okapi is told of in this sentence." },
+    "/b": { type: "text/csv", body: "animal,legs\nokapi,4\n" },
+    "/c": { type: "text/markdown", body: "# Animals\n\nHere the okapi has stripes and a long tongue." },
+  };
+  story.site.set("/", html("About gnu", linksTo("/all", ...Object.keys(files))));
+  story.site.set("/all", html("About zebu"));
+  for (const path of Object.keys(files))
+    story.site.set(path, html("About zebu", "", '<link rel="canonical" href="/all">'));
+  for (let i = 0; i < 2; i++) await story.crawl();
+  assert.deepEqual(await story.found("zebu"), ["/all"]);
+  for (const [path, file] of Object.entries(files)) story.site.set(path, file);
+  for (let i = 0; i < 2; i++) {
+    await story.crawl();
+    assert.deepEqual(await story.found("okapi"), ["/a", "/b", "/c"]);
+  }
 });

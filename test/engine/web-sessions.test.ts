@@ -243,6 +243,21 @@ test("a session beside the number of an article is left out alone", async () => 
   assert.deepEqual(Object.keys(await story.indexed()), ["/", ...ids.map((id) => `/doc?id=${id}`)].sort());
 });
 
+for (const bare of ["", "expired"]) {
+  test(`pages that show ${bare || "nothing"} without their session are found`, async () => {
+    const session = "0123456789abcdef0123";
+    const words = PLACES.map((place) => `${place.slice(1)}told`);
+    openPages(
+      PLACES.map((place) => `${place}?sid=${session}`),
+      ({ pathname, searchParams }) => {
+        if (!PLACES.includes(pathname)) return undefined;
+        return searchParams.get("sid") === session ? `${pathname.slice(1)}told` : bare;
+      },
+    );
+    await assertAllFound(words);
+  });
+}
+
 test("pages that say nothing without scripts, or the same for a while, are not taken for one", async () => {
   const links = PLACES.map((place, i) => `${place}?key=k${i}00${i * 7919}a`);
   let isDown = true;

@@ -37,7 +37,6 @@ const COMPOSE: readonly string[] = [
   "app/compose.ts",
   "app/open-backend.ts",
   "app/open-folder-roots.ts",
-  "app/compose.ts",
   "app/open-sharepoint.ts",
   "app/open-web.ts",
   "app/source-kinds.ts",
@@ -183,6 +182,11 @@ test("what test files share leaves hooks to them: several run in one process, ea
     shared.filter((file) => /^(after|before)(Each)?\(/m.test(readFileSync(join(ROOT, file), "utf8"))),
     [],
   );
+});
+
+test("suites of test files are built at once: a test that comes later would belong to none", () => {
+  const late = tests.filter((file) => /\bdescribe\([^\n]*\basync \(/.test(readFileSync(join(ROOT, file), "utf8")));
+  assert.deepEqual(late, []);
 });
 
 test("CI runs exactly the test command of the README", () => {

@@ -65,6 +65,13 @@ describe("a search without a domain", () => {
     assert.match(String(json["error"]), /say which domain/);
   });
 
+  test("a source that no domain has is named", async () => {
+    const { json } = await ask(at.url, "GET /v2/search?format=json&query=vacation&source_id=nope");
+    assert.deepEqual(json["data"]?.["notes"], ["No domain that was searched has a source 'nope'."]);
+    const { json: known } = await ask(at.url, "GET /v2/search?format=json&query=vacation&source_id=docs");
+    assert.deepEqual(known["data"]?.["notes"], []);
+  });
+
   test("one domain that does not answer hides no other; if none does, that is an error", async () => {
     const { domains } = await at.app.domains.list();
     const [hr, it] = domains;

@@ -39,6 +39,9 @@ test("lists what the rules let in, with stamps that follow the content; folder m
   await world.put("notes/sub/", "");
   const config = { prefix: "notes/", maxFileBytes: 1000 };
   const first = await walk(treeOf({ ...config, exclude: ["*.txt"] }));
+  const why = (path: string) => treeOf(config).sayLeftOut?.(path, new AbortController().signal);
+  assert.equal(await why("large.md"), "It has 2000 bytes; the limit is 1000.");
+  assert.deepEqual([await why("a.md"), await why("none.md"), await why("large")], [undefined, undefined, undefined]);
   assert.deepEqual(pathsOf(first.files), ["a.md"]);
   assert.deepEqual(first.skipped, [
     { path: "large.md", reason: "It has 2000 bytes; the limit is 1000.", isTooLarge: true },

@@ -227,7 +227,7 @@ test("what moved names where it is now", async () => {
 test("a number called sid is part of the address; a session is not", async () => {
   const session = "0123456789abcdef0123";
   siteOf("/article?sid=1", "/article?sid=2", `/s?sid=${session}`);
-  world.site.set("/s", html("Session"));
+  for (const path of ["/s", `/s?sid=${session}`]) world.site.set(path, html("Session"));
   for (const number of [1, 2]) world.site.set(`/article?sid=${number}`, html(`Article ${number}`));
   assert.deepEqual((await world.crawl()).pages, ["/", "/article?sid=1", "/article?sid=2", "/s"]);
 });

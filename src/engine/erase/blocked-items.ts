@@ -117,11 +117,12 @@ export function withoutErased(
     if (sighting.form === "row") rows.add(sighting.listItemId);
     return false;
   };
-  const { id, hiddenRows, leftOut, feed, table } = source;
+  const { id, hiddenRows, leftOut, sayLeftOut, feed, table } = source;
   return {
     id,
     ...(hiddenRows && { hiddenRows: () => hiddenRows.call(source) }),
     ...(leftOut && { leftOut: () => leftOut.call(source) }),
+    ...(sayLeftOut && { sayLeftOut }),
     skipped: () => blocked?.skipped ?? [],
     async *list(signal): Listing {
       blocked = await open();

@@ -131,7 +131,8 @@ export async function erase(request: EraseRequest, all: EngineParts, job: JobCon
   const done: Finished[] = [];
   for (const { context, items: own } of groups) {
     const all = own.map((item) => withAttached(item, attached));
-    done.push(await carryOut(all, { erasureId, copiesLeft, isResumed: false }, context));
+    const intent = { erasureId, copiesLeft, isResumed: false };
+    done.push(await whileLeased(all, context, (leased) => eraseEverywhere(all, intent, leased)));
   }
   return {
     ...told,
@@ -151,7 +152,6 @@ export async function finishErasures(domainId: DomainId, parts: EngineParts, job
     ({ erasureId }) => erasureId,
   );
   for (const [erasureId, records] of open) {
-    job.log(`Finishing the erasing of ${plural(records.length, "document")} that was interrupted (${erasureId}).`);
     const domain = await parts.domains.get(domainId);
     const context = await openDomain(domain, parts, job);
     const runs = await sourceRuns(domain, parts);
@@ -162,7 +162,12 @@ export async function finishErasures(domainId: DomainId, parts: EngineParts, job
       found.push({ run: run ?? runOf(domainId, record.sourceId, itemId, runs, parts), itemId, path: "" });
     }
     const items = await gather(found, context);
-    await carryOut(items, { erasureId, copiesLeft: [], isResumed: true }, context);
+    await whileLeased(items, context, async (leased) => {
+      // Whoever had the sources may have been erasing.
+      if (!(await isOpen(erasureId, leased))) return;
+      job.log(`Finishing the erasing of ${plural(records.length, "document")} that was interrupted (${erasureId}).`);
+      await eraseEverywhere(items, { erasureId, copiesLeft: [], isResumed: true }, leased);
+    });
   }
 }
 
@@ -482,26 +487,36 @@ interface Intent {
   readonly isResumed: boolean;
 }
 
-/** Does the places one after the other, under the leases of the sources, then signs what was done. */
-async function carryOut(items: readonly GatheredItem[], intent: Intent, context: DomainContext): Promise<Finished> {
+async function isOpen(erasureId: string, { domain, parts }: DomainContext): Promise<boolean> {
+  const { erased } = await parts.erasures.read(domain.domainId);
+  return erased.some((one) => one.erasureId === erasureId && one.finishedAt === "");
+}
+
+/** Does it under the leases of the items' sources. */
+async function whileLeased<T>(
+  items: readonly GatheredItem[],
+  context: DomainContext,
+  work: (leased: DomainContext) => Promise<T>,
+): Promise<T> {
   const { parts, domain } = context;
   const leases: Lease[] = [];
   try {
     const sources = new Map(items.map(({ run }) => [`${run.config.sourceType}/${run.config.sourceId}`, run]));
     let job = context.job;
     for (const { config } of sources.values()) {
-      for (const work of ["download", "embed"] as const) {
-        const lease = await waitForLease(parts, domain.domainId, sourceLease(config, work), context.job);
+      for (const step of ["download", "embed"] as const) {
+        const lease = await waitForLease(parts, domain.domainId, sourceLease(config, step), context.job);
         leases.push(lease);
         job = whileHeld(lease, job);
       }
     }
-    return await eraseEverywhere(items, intent, { ...context, job });
+    return await work({ ...context, job });
   } finally {
     for (const lease of leases) await lease.release();
   }
 }
 
+/** Does the places one after the other, then signs what was done. */
 async function eraseEverywhere(
   items: readonly GatheredItem[],
   { erasureId, copiesLeft, isResumed }: Intent,

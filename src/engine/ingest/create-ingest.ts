@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { ErasureStore } from "../../contracts/erasure.ts";
 import { ConflictError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
@@ -9,6 +8,7 @@ import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import type { FileVisitor, ItemFetcher, WebDocuments, WebImages } from "../../contracts/web.ts";
 import type { DomainStore } from "../../domains/domain-store.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
+import { sha256Of } from "../../lib/hash.ts";
 import { plural } from "../../lib/text.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { IdentityRules } from "../../plan/web/item-identity.ts";
@@ -268,7 +268,7 @@ function lacks(member: Member, item: IngestItem): boolean {
 
 /** XOR of hashes: the order of the items does not matter. */
 function withItem(which: string, id: ItemId): string {
-  return (BigInt(which) ^ BigInt(`0x${createHash("sha256").update(id).digest("hex")}`)).toString();
+  return (BigInt(which) ^ BigInt(`0x${sha256Of(id)}`)).toString();
 }
 
 function hasTooMuch({ sourceId, lastIndexedDocId, wanted }: Member): boolean {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { copyFile, mkdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
@@ -8,7 +7,7 @@ import { MANIFEST_FILE, type ManifestEntry } from "../../contracts/manifest.ts";
 import { writeFileAtomic } from "../../lib/atomic-file.ts";
 import { moveIfThere, pathExists } from "../../lib/file-system.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
-import { hashFile } from "../../lib/hash.ts";
+import { hashFile, sha256Of } from "../../lib/hash.ts";
 import { plural } from "../../lib/text.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import { KnowledgeBase } from "../../mirror/knowledge-base.ts";
@@ -274,7 +273,7 @@ function reasonToLeaveOut(
 /** Deterministic: undone and migrated again, a file gets the same id. */
 function newId({ docId, path, contentHash }: EarlierFile): ItemId {
   const name = JSON.stringify([docId, path, contentHash]);
-  return `doc_${createHash("sha256").update(name).digest("hex").slice(0, 32)}` as ItemId;
+  return `doc_${sha256Of(name).slice(0, 32)}` as ItemId;
 }
 
 /** `/`-separated; "" if it is not below the root. */

@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { Signature, Signer } from "../../contracts/signer.ts";
 import { parseDuration } from "../../lib/duration.ts";
 import { fingerprintOf, isSignedBy } from "../../lib/ed25519.ts";
+import { contentDigest } from "../../lib/hash.ts";
 import { isJsonObject, type JsonObject } from "../../lib/json-object.ts";
 import { verifyInclusion } from "../../lib/merkle-tree.ts";
 import { type ItemProof, LAYERS, leafOf, type SourceVerification, type Verdict } from "./verification.ts";
@@ -85,7 +85,7 @@ export function formatCertificate(certificate: Certificate | Proof): string {
 }
 
 export function hashCertificate(text: string): string {
-  return `sha256:${createHash("sha256").update(text).digest("hex")}`;
+  return contentDigest(text);
 }
 
 function toWire({ algorithm, publicKey: public_key, fingerprint, signature }: Signature): WireSignature {

@@ -13,7 +13,7 @@ import { type CrawlRequest, crawlRequest } from "../crawl-request.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { withLedger } from "../with-ledger.ts";
 import type { Difference, VerifyRequest } from "./verification.ts";
-import { type VerifyParts, type VerifyResult, verifyDomain } from "./verify-domain.ts";
+import { countDifferences, type VerifyParts, type VerifyResult, verifyDomain } from "./verify-domain.ts";
 
 /**
  * Verifies; where something differs or is behind, makes damaged documents of the index anew, crawls the sources whose ledger or labels
@@ -44,7 +44,9 @@ export async function repairDomain(request: VerifyRequest, parts: VerifyParts, j
     await crawlAgain({ mode: "full", scope, sourceId: source_id });
   }
   await crawlAgain({ checksum: true, retryFailed: true });
-  return (await verifyDomain(request, parts, job)).result;
+  const after = (await verifyDomain(request, parts, job)).result;
+  job.log(`Repaired: ${plural(countDifferences(result), "difference")} before, ${countDifferences(after)} now.`);
+  return after;
 }
 
 /** The crawl writes down anew what it lists, where it would take what the ledger remembers for the same. */

@@ -140,9 +140,8 @@ export async function verifyAfterCrawl(
   try {
     const quietly: JobContext = { ...job, log: () => undefined };
     const looked = await verifyDomain({ domainId, download: false, quick: true, mayWait: false }, parts, quietly);
-    const { verdict, sources } = looked.result.certificate.statement;
-    if (verdict !== "differs") return;
-    const count = sources.reduce((sum, one) => sum + one.differences.length + one.differences_more, 0);
+    if (looked.result.certificate.statement.verdict !== "differs") return;
+    const count = countDifferences(looked.result);
     job.log(
       `WARNING: quick verification found ${plural(count, "difference")}${(result.questions?.held ?? 0) > 0 ? ", among them what is held" : ""}. lockstep verify ${domainId} --quick lists them.`,
     );
@@ -151,6 +150,11 @@ export async function verifyAfterCrawl(
     if (job.signal.aborted) return;
     job.log(`WARNING: domain '${domainId}' could not be verified quickly: ${explain(error)}`);
   }
+}
+
+export function countDifferences({ certificate }: VerifyResult): number {
+  const { sources } = certificate.statement;
+  return sources.reduce((sum, one) => sum + one.differences.length + one.differences_more, 0);
 }
 
 function hasChanges({ download, process, embed }: SourceResult): boolean {

@@ -5,6 +5,7 @@ import type { JobContext } from "../../contracts/job.ts";
 import type { Ledger } from "../../contracts/ledger.ts";
 import type { Sighting, Source } from "../../contracts/source.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
+import { sha256Of } from "../../lib/hash.ts";
 import type { SqlDatabase } from "../../lib/sql/sql.ts";
 import type { Mirror } from "../../mirror/mirror.ts";
 import { whyUnwanted } from "../../plan/detect-changes.ts";
@@ -177,5 +178,5 @@ export class VerifiedListing {
 export function fingerprintHash({ fingerprint }: Sighting): string {
   const { size, modifiedAt, etag, contentVersion } = fingerprint;
   const text = JSON.stringify([size, modifiedAt, etag, contentVersion]);
-  return `fingerprint:${createHash("sha256").update(text).digest("hex")}`;
+  return `fingerprint:${sha256Of(text)}`;
 }

@@ -8,6 +8,7 @@ import type { Ledger, LedgerEntry } from "../../contracts/ledger.ts";
 import type { IndexedRef } from "../../contracts/search-index.ts";
 import type { Sighting } from "../../contracts/source.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
+import { isErrno } from "../../lib/atomic-file.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { hashFile } from "../../lib/hash.ts";
 import { isListed, listOf, type SqlDatabase } from "../../lib/sql/sql.ts";
@@ -254,7 +255,7 @@ class Verification {
     if (mirrored.sourceError) result.differences.push(failedDownload(mirrored.sourceError));
     if (mirrored.file === "") return;
     const path = this.#mirror.owns(mirrored.file) ? this.#mirror.absolute(mirrored.file) : "";
-    const onDisk = path && this.#mirror.find(mirrored.file) ? await hashFile(path) : "";
+    const onDisk = path ? await hashIfThere(path) : "";
     const fetched = wanted ? await this.#listing.hashAtSource(wanted, mirrored.file) : "";
     if (fetched) result.hashes.source = fetched;
     if (!onDisk) {
@@ -458,6 +459,16 @@ class Verification {
         : "not looked at",
       search: "not looked at",
     };
+  }
+}
+
+/** Returns "" if there is no file: nothing, or a folder. */
+async function hashIfThere(path: string): Promise<string> {
+  try {
+    return await hashFile(path);
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EISDIR")) return "";
+    throw error;
   }
 }
 

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Hono } from "hono";
+import { sha256Of } from "../../lib/hash.ts";
 import type { HttpEnv } from "../http-env.ts";
 
 const FOLDER = new URL("../assets/", import.meta.url);
@@ -45,7 +45,7 @@ function serveLazily(http: Hono<HttpEnv>, name: string, read: () => Buffer): voi
 }
 
 function withHeaders(name: string, content: Buffer) {
-  const etag = `"${createHash("sha256").update(content).digest("hex").slice(0, 32)}"`;
+  const etag = `"${sha256Of(content).slice(0, 32)}"`;
   const headers = { "content-type": MEDIA_TYPES[extname(name)] ?? "", "cache-control": "no-cache", etag };
   return { headers, body: new Uint8Array(content) };
 }

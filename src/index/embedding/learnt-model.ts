@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { Embedder } from "../../contracts/embedder.ts";
 import { CancelledError } from "../../contracts/errors.ts";
+import { sha256Of } from "../../lib/hash.ts";
 import { moduleBeside } from "../../lib/module-beside.ts";
 import type { Sql } from "../../lib/sql/sql.ts";
 import { ANALYZER_REVISION, analyze } from "../analyzer.ts";
@@ -85,7 +85,7 @@ async function learn(store: Store, passages: number, report: Report, signal: Abo
   const packed = await learnInThread(samplePassages(store.db, passages, lastChunkId), lastChunkId, limits, signal);
   const vectors = unpackLearnt(packed);
   if (!vectors) throw new Error("learn vectors: the thread that learns answered in another format");
-  const hash = createHash("sha256").update(packed).digest("hex").slice(0, 16);
+  const hash = sha256Of(packed).slice(0, 16);
   return { embedder: createLearntEmbedder(vectors, `${ANALYZER_REVISION}-${hash}`), learnt: packed };
 }
 

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,6 +5,7 @@ import { BadInputError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { FileTree, SkippedFile, TreeFile, TreePage } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
 import type { Unreadable } from "../../contracts/source.ts";
+import { sha256Of } from "../../lib/hash.ts";
 import { asSentence, capital, limitBytes, plural } from "../../lib/text.ts";
 import { createTreeRules } from "./tree-rules.ts";
 
@@ -86,6 +86,13 @@ export function createObjectTree(rules: ObjectRules, options: ObjectTreeOptions)
       yield* spool ? spool.read(`${etag} ${path}`, read) : read();
     },
     addressOf: (path) => ({ url: objectUrl(location, root + path), rawUrl: `${location}/${root}${path}` }),
+    async sayLeftOut(path, signal) {
+      // Of all names that begin with this one, it comes first.
+      for await (const objects of (await open()).list(root + path, signal)) {
+        if (objects.length > 0) return toPage(objects).skipped.find((one) => one.path === path)?.reason;
+      }
+      return undefined;
+    },
     close: async () => await spool?.end(),
     diagnose: (isTaken, signal) => diagnoseStore(rules, { ...options, open }, isTaken, signal),
   };
@@ -243,7 +250,7 @@ class ReadSpool {
   }
 
   async *#spool(key: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
-    const file = join(this.#folder, createHash("sha256").update(key).digest("hex"));
+    const file = join(this.#folder, sha256Of(key));
     let copy = await open(file, "w").catch(() => undefined);
     let size = 0;
     let isWhole = false;

@@ -98,7 +98,7 @@ class Scanner {
   readonly #tools: ScanOptions;
   readonly #toHash: TreeFile[] = [];
   /** Files of the pending pages that are read although their stamp is the same. */
-  #toReadAgain: { readonly file: TreeFile; readonly docId: ItemId }[] = [];
+  #toReadAgain: { readonly file: TreeFile; readonly contentHash: string }[] = [];
   readonly #recovered: KnownFile[] = [];
   readonly #deviceChanged: KnownFile[] = [];
   /** Documents that were not compared folder by folder. */
@@ -178,25 +178,24 @@ class Scanner {
       else for (const file of files) this.#compare(file, this.#markSeen(byPath.get(file.path)));
       if (this.#timeSlice.isOver()) await this.#timeSlice.next();
     }
-    await this.#readAgain(manifest);
+    await this.#readAgain();
   }
 
   /** For a tree whose files are all read: keeps only files with changed content. */
-  async #readAgain(manifest: Manifest): Promise<void> {
+  async #readAgain(): Promise<void> {
     const { tree, signal } = this.#tools;
     const again = this.#toReadAgain;
     if (again.length === 0) return;
     this.#toReadAgain = [];
-    const entries = await manifest.find(again.map(({ docId }) => docId));
     const outcomes = await readFiles(
       again.map(({ file }) => file),
       { tree },
       signal,
     );
-    for (const [at, { file, docId }] of again.entries()) {
+    for (const [at, { file, contentHash }] of again.entries()) {
       const outcome = outcomes[at];
       const isAsRead = outcome !== undefined && "contentHash" in outcome && outcome.file === file;
-      if (isAsRead && outcome.contentHash === entries.get(docId)?.contentHash) continue;
+      if (isAsRead && outcome.contentHash === contentHash) continue;
       this.#toHash.push(file);
       this.#onlyNewPaths = false;
     }
@@ -262,7 +261,7 @@ class Scanner {
     const isSame = file.stamp !== "" && file.stamp === known?.stamp;
     const isRead = this.#tools.checksum || this.#tools.isDue?.(file.path);
     if (isRead && isSame && known?.status === "active" && file.node === known.node) {
-      this.#toReadAgain.push({ file, docId: known.docId });
+      this.#toReadAgain.push({ file, contentHash: known.contentHash });
     } else if (!isSame || isRead) {
       this.#toHash.push(file);
       if (known) this.#onlyNewPaths = false;

@@ -453,9 +453,12 @@ async function findCanonical(
 
 /** Returns the canonical URL that the page names, or named when it was last read. */
 async function canonicalAddress({ resolved, result }: RedirectChain, { registry }: VisitorParts): Promise<string> {
-  const { aliasOf, http } = resolved.item;
-  // A Markdown variant does not name its page.
-  if (result.kind === "read") return result.canonical || (aliasOf !== "" && !result.isHtml ? http.canonicalUrl : "");
+  const { aliasOf, http, content } = resolved.item;
+  if (result.kind === "read") {
+    // A Markdown variant does not name its page. What was HTML before is another document now.
+    const isVariant = aliasOf !== "" && !result.isHtml && !content.mimeType.includes("html");
+    return result.canonical || (isVariant ? http.canonicalUrl : "");
+  }
   if (result.kind !== "unchanged" || aliasOf === "") return "";
   return (await registry.get(aliasOf))?.item.foundSource ?? "";
 }

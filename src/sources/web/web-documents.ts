@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { opendir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError } from "../../contracts/errors.ts";
@@ -6,6 +5,7 @@ import type { ItemId } from "../../contracts/ids.ts";
 import type { WebDocuments } from "../../contracts/web.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { namesIn } from "../../lib/file-system.ts";
+import { contentDigest } from "../../lib/hash.ts";
 
 const DAY_MS = 86_400_000;
 /** Documents can be fetched again, and are indexed long before. */
@@ -32,7 +32,7 @@ export function createWebDocuments(options: {
 
     async get(id, contentHash) {
       const bytes = await readFileIfExists(documentOf(id));
-      return bytes && hashOf(bytes) === contentHash ? bytes : undefined;
+      return bytes && contentDigest(bytes) === contentHash ? bytes : undefined;
     },
 
     async keepSnapshot(id, at, bytes, mimeType) {
@@ -60,10 +60,6 @@ export function createWebDocuments(options: {
       return removed + (await store.removeOld(before(keepSnapshotsDays)));
     },
   };
-}
-
-function hashOf(bytes: Uint8Array): string {
-  return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 }
 
 const EXTENSIONS: Readonly<Record<string, string>> = {

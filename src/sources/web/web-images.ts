@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId } from "../../contracts/ids.ts";
@@ -14,6 +13,7 @@ import {
 import { readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { createKeyedMutex, forEachConcurrent } from "../../lib/concurrency.ts";
 import { namesIn } from "../../lib/file-system.ts";
+import { contentDigest } from "../../lib/hash.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { shortHash, shownAddress } from "../../plan/web/item-identity.ts";
 import { followRedirects } from "./follow-redirects.ts";
@@ -163,7 +163,7 @@ class ImageGatherer {
       id,
       parentPageId: page.id,
       parentPageUrl: page.foundSource,
-      contentHash: `sha256:${hash("sha256", bytes)}`,
+      contentHash: contentDigest(bytes),
       width: picture.width,
       height: picture.height,
       bytes: picture.bytes.length,

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { close, createReadStream, open, read, write } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { isErrno } from "../../../lib/atomic-file.ts";
 import { decodeCsvRow } from "../../../lib/csv.ts";
+import { sha256Of } from "../../../lib/hash.ts";
 
 /**
  * The CSV export of a list: UTF-8, LF, column titles as header. Users open it in spreadsheets, so a text that looks like a
@@ -182,7 +182,7 @@ export function listFileName(title: string): string {
   if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name + ENDING;
   const letters = Array.from(name);
   while (Buffer.byteLength(letters.join("")) > MAX_NAME_BYTES) letters.pop();
-  const hash = createHash("sha256").update(title).digest("hex").slice(0, 8);
+  const hash = sha256Of(title).slice(0, 8);
   return `${letters.join("").replace(/%.?$/, "")}~${hash}${ENDING}`;
 }
 

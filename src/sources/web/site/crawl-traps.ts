@@ -99,33 +99,10 @@ function fingerprintOf(parts: readonly string[]): string {
 
 const MAX_ADDRESS_CHARACTERS = 2000;
 const MAX_EQUAL_SEGMENTS = 3;
-/** Session parameters: the page is the same without them. */
-const SESSION = /^(phpsessid|jsessionid|aspsessionid\w*|cfid|cftoken)$/i;
-/** May be a session, or the id of an article: the value decides. */
-const MAYBE_SESSION = /^(sid|sessid|session_?id)$/i;
-const SESSION_VALUE = /^[\w-]{16,}$/;
-const SESSION_IN_PATH = /;(?:(?:jsessionid|phpsessid)=[^/?#]*|sid=[\w-]{16,})/gi;
-
-/** Returns the URL without session ids; undefined for a URL that only an endless site would link to. */
-export function withoutTraps(url: string): string | undefined {
-  if (url.length > MAX_ADDRESS_CHARACTERS) return undefined;
-  const mayHaveSession = /[?;]/.test(url) && /sess|sid|cfid|cftoken/i.test(url);
-  const address = mayHaveSession ? withoutSession(url) : url;
-  const path = /^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(address)?.[1] ?? "";
-  return repeatsItself(path) ? undefined : address;
-}
-
-function withoutSession(url: string): string {
-  const parsed = URL.parse(url);
-  if (!parsed) return url;
-  const isSession = ([name, value]: [string, string]): boolean =>
-    SESSION.test(name) || (MAYBE_SESSION.test(name) && SESSION_VALUE.test(value));
-  const sessions = [...parsed.searchParams].filter(isSession).map(([name]) => name);
-  const path = parsed.pathname.replaceAll(SESSION_IN_PATH, "");
-  if (sessions.length === 0 && path === parsed.pathname) return url;
-  for (const name of sessions) parsed.searchParams.delete(name);
-  parsed.pathname = path;
-  return parsed.href;
+/** Whether only an endless site would link to this URL. */
+export function isTrap(url: string): boolean {
+  if (url.length > MAX_ADDRESS_CHARACTERS) return true;
+  return repeatsItself(/^[^:]+:\/\/[^/?#]*([^?#]*)/.exec(url)?.[1] ?? "");
 }
 
 /** Whether a segment repeats too often, as in `/a/b/a/b/a/b/a/b`: the result of a relative link on a site that serves the same page at every path. */

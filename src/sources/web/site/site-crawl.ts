@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { BlockedItems } from "../../../contracts/erasure.ts";
 import { RemoteError } from "../../../contracts/errors.ts";
 import type { ItemId } from "../../../contracts/ids.ts";
@@ -7,6 +6,7 @@ import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts"
 import type { Listed, Listing } from "../../../contracts/source.ts";
 import type { Visit } from "../../../contracts/web.ts";
 import { runAhead } from "../../../lib/concurrency.ts";
+import { sha256Of } from "../../../lib/hash.ts";
 import { findAddressSecret } from "../../../lib/secret-parameters.ts";
 import { plural } from "../../../lib/text.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
@@ -14,7 +14,7 @@ import { TimeSlice } from "../../../lib/time-slice.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { listedIn, SkippedVariants, type Turn } from "./address-variants.ts";
 import { CircuitBreaker, CrawlLimits } from "./crawl-limits.ts";
-import { Calendars, withoutTraps } from "./crawl-traps.ts";
+import { Calendars, isTrap } from "./crawl-traps.ts";
 import { CrawlVisitor, pagesOf } from "./crawl-visitor.ts";
 import { Frontier, rankOf, type TakePage, type WaitingPage } from "./frontier.ts";
 import {
@@ -345,10 +345,12 @@ export class SiteCrawl {
   }
 
   #followOne(link: string, depth: number, rank: number, listed: string | undefined): ItemId | "" {
-    const address = withoutTraps(link);
-    if (address === undefined) this.#trapped += 1;
-    if (address === undefined || !this.#scope.has(address)) return "";
-    return this.#add(this.#withoutSession(address, depth), depth, { rank, listed });
+    if (!this.#scope.has(link)) return "";
+    if (isTrap(link)) {
+      this.#trapped += 1;
+      return "";
+    }
+    return this.#add(this.#withoutSession(link, depth), depth, { rank, listed });
   }
 
   /** Known pages stay what they are. */
@@ -466,7 +468,7 @@ export function warnOfSecrets({ startUrls }: WebSourceConfig, log: WebTools["log
 }
 
 function digest(value: unknown): string {
-  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 32);
+  return sha256Of(JSON.stringify(value)).slice(0, 32);
 }
 
 interface UnlinkedTools {
