@@ -48,7 +48,7 @@ describe("a search without a domain", () => {
     const page = await ask(at.url, "GET /v2/search?format=ui&query=guest+network");
     assert.match(page.text, /<option value="" selected>All domains<\/option>/);
     assert.match(page.text, / · <bdi>IT<\/bdi>/);
-    assert.match(page.text, /Source checked less than a minute ago/);
+    assert.match(page.text, /source checked less than a minute ago/);
     assert.match(page.text, /<a href="\/v2\/documents\/read\?domain_id=IT/);
     process.env["PERSISTENT_STORAGE_PATH"] = at.app.config.storagePath;
     const { out, code } = await callHere(["query", "guest network"]);
