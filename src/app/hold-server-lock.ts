@@ -72,8 +72,9 @@ function holderOf(db: DatabaseSync): string {
 }
 
 function refusal(holder: string, storagePath: string, waitMs: number): string {
+  const waited = waitMs > 0 ? ` and did not end within ${waitMs / 1000} s` : "";
   return (
-    `start the server: another one (${holder}) uses the storage ${storagePath} and did not end within ${waitMs / 1000} s; ` +
+    `start the server: another one (${holder}) uses the storage ${storagePath}${waited}; ` +
     "stop it, give this one a storage of its own (PERSISTENT_STORAGE_PATH), or let both use PostgreSQL (DATABASE_URL)"
   );
 }

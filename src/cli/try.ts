@@ -43,16 +43,23 @@ export const tryCommand: Command = {
       return app.runner.stop("Stopped by a signal.");
     });
     let failed = false;
+    let isListening = false;
     const code = await runServer(app, {
       waitMs: 0,
       stopped,
       async onListening({ url }) {
+        isListening = true;
         failed = (await crawlNow(app, domain.domainId)) === 0;
         if (failed || call.flag("once")) return "end";
         showAddresses(url, domain.domainId);
         if (!call.flag("no-open")) openPage(pageOf(url, domain.domainId));
         return "serve";
       },
+    }).catch((error: unknown) => {
+      const { domainId } = domain;
+      if (!isListening)
+        process.stderr.write(`Beside a server that runs already, 'lockstep crawl ${domainId}' brings it in.\n`);
+      throw error;
     });
     if (!failed) return code;
     return stoppedBy ? exitCodeOf(stoppedBy) : 1;

@@ -1,6 +1,6 @@
 import { CancelledError, ConflictError, explain } from "../contracts/errors.ts";
 import type { Lease } from "../contracts/lease.ts";
-import type { CrawlDrafts, HeldDraft, Index } from "../contracts/search-index.ts";
+import type { CrawlDrafts, Index } from "../contracts/search-index.ts";
 import { isInScope } from "./check-crawl.ts";
 import type { CrawledSource } from "./crawl-source.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -97,17 +97,15 @@ export async function commitTogether(
  * of all sources is done, and none of them failed: it has reused their texts and vectors by then.
  */
 export async function sweepDeadDrafts(
-  { index, together }: IndexTarget,
-  heldDraft: HeldDraft | undefined,
+  { index, earlierDrafts = [] }: IndexTarget,
   { domain, request, job }: Pick<DomainCrawl, "domain" | "request" | "job">,
   parts: EngineParts,
 ): Promise<void> {
   const isOfAll = domain.sources.every((config) => isInScope(config, request));
   const isWhole = isOfAll && request.sourceId === undefined && !request.gathered;
   if (!index.crawlDrafts || !isWhole || request.approvedPlan !== undefined) return;
-  const own = [together?.generationId, heldDraft?.generationId];
   try {
-    const others = (await index.crawlDrafts.listOpen()).filter((id) => !own.includes(id));
+    const others = (await index.crawlDrafts.listOpen()).filter((id) => earlierDrafts.includes(id));
     await sweepUnlessHeld(others, index.crawlDrafts, { domain, job }, parts);
   } catch (error) {
     if (error instanceof CancelledError || job.signal.aborted) throw error;

@@ -2,7 +2,7 @@ import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
-import type { HeldDraft, Preview } from "../contracts/search-index.ts";
+import type { Preview } from "../contracts/search-index.ts";
 import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
@@ -67,14 +67,22 @@ async function crawlAndCommit(
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<Pick<CrawlResult, "sources" | "questions">> {
-  const { target, problems } = crawl;
+  const { target, problems, job } = crawl;
+  const sayUnseen = (error: unknown): never => {
+    if (target?.together && job.signal.aborted)
+      job.log("Nothing of this crawl is searchable: it ended before its commit.");
+    throw error;
+  };
   const crawled: CrawledSource[] = [];
-  for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+  const crawlAll = async (): Promise<void> => {
+    for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+  };
+  await crawlAll().catch(sayUnseen);
   crawled.push(...(await retireLeftInStore(crawl, parts)));
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
   const answered = await askQuestions(crawl, unreadable, parts);
   const heldDraft = answered?.verdict === "held" ? await target?.together?.hold() : undefined;
-  const { failures, generation } = await commitTogether(crawled, crawl);
+  const { failures, generation } = await commitTogether(crawled, crawl).catch(sayUnseen);
   const questions = answered && (await concludeQuestions(answered, { generation, heldDraft }, crawl, parts));
   const sources: SourceResult[] = [];
   // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
@@ -86,7 +94,7 @@ async function crawlAndCommit(
   }
   noteMissingSources(sources, crawl, parts);
   const isComplete = crawled.every(({ isUnknown }) => !isUnknown);
-  if (target) await concludeTarget(target, { heldDraft, isComplete }, crawl, parts);
+  if (target) await concludeTarget(target, isComplete, crawl, parts);
   return { sources, ...(questions && { questions }) };
 }
 
@@ -149,19 +157,21 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
   // The time makes the name unique: job numbers start again when all jobs are deleted.
   const name = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
   const target = opened && { ...opened, crawl: name };
-  return target && { ...target, ...(await openTogether(target, crawl, parts)) };
+  // If the store cannot be read, each source says so when it comes to it.
+  const earlierDrafts = (await target?.index.crawlDrafts?.listOpen().catch(() => [])) ?? [];
+  return target && { ...target, earlierDrafts, ...(await openTogether(target, crawl, parts)) };
 }
 
 /** Finishes a swap and refreshes the vectors, when all sources are indexed. */
 async function concludeTarget(
   target: IndexTarget,
-  { heldDraft, isComplete }: { readonly heldDraft: HeldDraft | undefined; readonly isComplete: boolean },
+  isComplete: boolean,
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<void> {
   const { job, problems } = crawl;
   if (target.swap && (await finishSwap(target, crawl, parts))) await takeOver(target, crawl, parts);
-  if (isComplete) await sweepDeadDrafts(target, heldDraft, crawl, parts);
+  if (isComplete) await sweepDeadDrafts(target, crawl, parts);
   const mayAnswer = (preview: Preview): Promise<boolean> => askBeforeVectors(crawl, target, preview, parts);
   try {
     await target.index.refreshVectors?.((line) => job.log(line), job.signal, mayAnswer);

@@ -18,6 +18,8 @@ export interface IndexTarget {
   readonly crawl?: string;
   /** The draft that all sources fill, so that the crawl becomes visible in one moment; undefined: each source does when it is in. */
   readonly together?: CrawlDraft;
+  /** Drafts that were open when this crawl began: of crawls that were ended or held, or that are at work. */
+  readonly earlierDrafts?: readonly string[];
   /** The lease of that draft. */
   readonly lease?: Lease;
   /** Present while it is built to replace the domain's own store. */

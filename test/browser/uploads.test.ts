@@ -63,6 +63,20 @@ describe("uploads in a browser", () => {
     await leave(visited);
   });
 
+  it("brings in what was stored although the last file was refused", async () => {
+    const visited = await open();
+    const { page } = visited;
+    visited.mayBeRefused = true;
+    await page
+      .getByLabel("Files", { exact: true })
+      .setInputFiles([file("kiwi.md", "The kiwi cannot fly."), file(`${"a".repeat(210)}.md`, "Too long a name.")]);
+    await page.getByRole("button", { name: "Upload" }).click();
+    await page.getByText(/a name may have 200 bytes/).waitFor();
+    await page.getByRole("row", { name: /kiwi/ }).locator(".pill.good").waitFor();
+    assert.deepEqual(await stage.found("kiwi"), ["kiwi.md"]);
+    await leave(visited);
+  });
+
   it("works without scripts: a form uploads, and a file is removed in two steps", async () => {
     const visited = await open({ javaScriptEnabled: false });
     const { page } = visited;

@@ -92,6 +92,7 @@ for (const [title, signals, codes] of presses) {
     const { jobId, state, result, stalled } = await newestJob();
     assert.deepEqual([state, stalled, result?.error], ["cancelled", false, "Stopped by a signal."]);
     assert.match(rest, new RegExp(`^Job ${jobId} cancelled\\.$`, "m"));
+    assert.match(rest, /^Nothing of this crawl is searchable: it ended before its commit/m);
     assert.equal((await world.crawl()).job.result?.error, "");
     assert.deepEqual(await world.contradictions(), []);
   });

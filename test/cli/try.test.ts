@@ -72,6 +72,27 @@ test("a name with umlauts becomes a readable domain", async () => {
   assert.match(out, /1 document can be found in domain GROSSEN_UBERSICHT\./);
 });
 
+test("beside a server that runs, it says which command brings the folder in, and that command does", async () => {
+  const storage = join(folder, "beside");
+  const settings = { PERSISTENT_STORAGE_PATH: storage };
+  const server = startCommand(folder, ["serve", "--port", "0"], settings);
+  try {
+    for await (const line of createInterface({ input: server.stdout })) if (line.includes("listens on")) break;
+    const { code, err } = await runCommand(folder, ["try", notes, "--port", "0"], settings);
+    assert.equal(code, 1);
+    assert.match(
+      err,
+      /'lockstep crawl MEINE_NOTIZEN' brings it in\.[\s\S]*another one \(process \d+\) uses the storage/,
+    );
+    assert.doesNotMatch(err, /within 0 s/);
+    const crawled = await runCommand(folder, ["crawl", "MEINE_NOTIZEN"], settings);
+    assert.equal(crawled.code, 0, crawled.err);
+  } finally {
+    server.kill("SIGTERM");
+    if (server.exitCode === null && server.signalCode === null) await once(server, "exit");
+  }
+});
+
 test("interrupted while it crawls, it says that it goes on the next time, and fails as shells expect", async () => {
   const site = createServer(() => child.kill("SIGINT")).listen(0, "127.0.0.1");
   await once(site, "listening");

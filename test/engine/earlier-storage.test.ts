@@ -9,9 +9,11 @@ import { FolderPlace } from "./earlier/source-state.ts";
 
 const NOTHING = { added: 0, changed: 0, moved: 0, removed: 0, failed: 0, held: 0 };
 
+const fixtures = await readFixtures();
+
 /** `earlier/make-fixtures.ts` made them; CONTRIBUTING tells how one is added. */
-describe("storage of an earlier release", { concurrency: 2 }, async () => {
-  for (const { name, about, expect, ...fixture } of await readFixtures()) {
+describe("storage of an earlier release", { concurrency: 2 }, () => {
+  for (const { name, about, expect, ...fixture } of fixtures) {
     test(`${name}: ${about}`, async (t) => {
       const opened = await OpenFixture.open(fixture);
       t.after(() => opened.close());

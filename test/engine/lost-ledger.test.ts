@@ -10,9 +10,11 @@ import { FolderPlace } from "./earlier/source-state.ts";
 
 const NOTHING = { added: 0, changed: 0, moved: 0, removed: 0, failed: 0, held: 0 };
 
+const fixtures = await readFixtures();
+
 /** Of every kind: storage with a history, taken over by today's release. */
-describe("a ledger that is lost", { concurrency: 2 }, async () => {
-  for (const { name, expect, ...fixture } of (await readFixtures()).filter((one) => one.expect.idle)) {
+describe("a ledger that is lost", { concurrency: 2 }, () => {
+  for (const { name, expect, ...fixture } of fixtures.filter((one) => one.expect.idle)) {
     test(`${name}: the next crawl builds it again, and nothing is fetched or embedded`, async (t) => {
       const opened = await OpenFixture.open(fixture);
       t.after(() => opened.close());
@@ -53,7 +55,7 @@ describe("a ledger that is lost", { concurrency: 2 }, async () => {
 
   for (const name of ["library-idle", "list-idle", "pages-idle"]) {
     test(`${name}: without its map files, those in the last report are read, and nothing is fetched or embedded`, async (t) => {
-      const fixture = (await readFixtures()).find((one) => one.name === name) ?? assert.fail();
+      const fixture = fixtures.find((one) => one.name === name) ?? assert.fail();
       const opened = await OpenFixture.open(fixture);
       t.after(() => opened.close());
       await opened.crawl();
@@ -79,7 +81,7 @@ describe("a ledger that is lost", { concurrency: 2 }, async () => {
   }
 
   test("a report that is older than mirror and index brings nothing back, and costs nothing", async (t) => {
-    const fixture = (await readFixtures()).find((one) => one.name === "folder-idle") ?? assert.fail();
+    const fixture = fixtures.find((one) => one.name === "folder-idle") ?? assert.fail();
     const opened = await OpenFixture.open(fixture);
     t.after(() => opened.close());
     await opened.crawl();
@@ -111,7 +113,7 @@ describe("a ledger that is lost", { concurrency: 2 }, async () => {
 
   for (const name of ["container-idle", "folder-idle"]) {
     test(`${name}: without a report, files are recognised in the mirror by their hashes`, async (t) => {
-      const fixture = (await readFixtures()).find((one) => one.name === name) ?? assert.fail();
+      const fixture = fixtures.find((one) => one.name === name) ?? assert.fail();
       const opened = await OpenFixture.open(fixture);
       t.after(() => opened.close());
       await opened.crawl();

@@ -4,7 +4,9 @@ import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { eraseJob } from "../../src/app/erase-job.ts";
+import { crawlJob } from "../../src/app/jobs.ts";
 import { parseSourceId } from "../../src/contracts/ids.ts";
+import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import { writeDocument } from "../index/index-fixture.ts";
 import { DOCS, FOLDERS, FolderStage } from "./folder-stage.ts";
 import { verify } from "./verify-corruptions.ts";
@@ -127,6 +129,31 @@ describe("what a folder's crawl holds", () => {
     await rename(`${stage.root}-away`, stage.root);
     await stage.tryCrawl({ scope: "all", confirmWorse: true });
     assert.deepEqual(await stage.index(async (index) => index.crawlDrafts?.listOpen()), []);
+  });
+
+  test("stays when another crawl ends that began before", async () => {
+    const request = crawlRequest(FOLDERS, { scope: "all" });
+    const { start, work } = crawlJob(stage.app, request, { dryRun: false });
+    let isIndexed = false;
+    const first = await stage.app.runner.start({ endpoint: "test", ...start }, (job) =>
+      work({
+        jobId: job.jobId,
+        dryRun: job.dryRun,
+        signal: job.signal,
+        log(line) {
+          isIndexed ||= line.startsWith("Index: ");
+          job.log(line);
+        },
+        async checkpoint() {
+          if (!isIndexed) return await job.checkpoint();
+          isIndexed = false;
+          await spoil();
+          assert.equal((await stage.tryCrawl({ scope: "all" })).result.questions?.verdict, "held");
+        },
+      }),
+    );
+    assert.equal((await first.done).result?.error, "");
+    assert.equal(await held(), 3);
   });
 
   test("loses what is erased meanwhile", async () => {

@@ -184,6 +184,11 @@ test("what test files share leaves hooks to them: several run in one process, ea
   );
 });
 
+test("suites of test files are built at once: a test that comes later would belong to none", () => {
+  const late = tests.filter((file) => /\bdescribe\([^\n]*\basync \(/.test(readFileSync(join(ROOT, file), "utf8")));
+  assert.deepEqual(late, []);
+});
+
 test("CI runs exactly the test command of the README", () => {
   const ci = linesOf(".ci/run").filter((line) => line && !line.startsWith("#") && !line.startsWith("set "));
   assert.equal(ci.length, 1);

@@ -11,8 +11,9 @@ import { type Served, serveScripted } from "./scripted-app.ts";
 const TENANT = "11111111-2222-4333-8444-555555555555";
 const CLIENT = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee";
 
-describe("coming in with a token of Entra ID", async () => {
-  const { publicKey, privateKey } = await generateKeyPair("RS256");
+const { publicKey, privateKey } = await generateKeyPair("RS256");
+
+describe("coming in with a token of Entra ID", () => {
   let entra: Server;
   let authority: string;
   let served: Served;

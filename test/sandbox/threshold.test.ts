@@ -111,8 +111,9 @@ describe("below it", () => {
   });
 });
 
-describe("RenderListDataAsStream", async () => {
-  const token = await accessToken(sandbox);
+const token = await accessToken(sandbox);
+
+describe("RenderListDataAsStream", () => {
   const post = async (parameters: JsonObject): Promise<Response> =>
     fetch(`${sandbox.url}/sites/demo/_api/web/lists/getbytitle('Long')/RenderListDataAsStream`, {
       method: "POST",

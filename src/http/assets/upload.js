@@ -79,16 +79,22 @@ async function upload(element, wanted) {
   }));
   for (const { row, why } of items) if (why) row.fail(why);
   const sent = items.filter(({ why }) => !why);
+  const waiting = [];
   for (const [at, { file, path, row }] of sent.entries()) {
-    const address = `${element.dataset.upload}&format=json&path=${encodeURIComponent(path)}&crawl=${at === sent.length - 1}`;
+    const isLast = at === sent.length - 1;
+    const address = `${element.dataset.upload}&format=json&path=${encodeURIComponent(path)}&crawl=${isLast}`;
     row.say("uploading");
     try {
       await send(address, file, (share) => row.progress(share));
-      row.say(at === sent.length - 1 ? "uploaded" : "stored");
+      waiting.push(row);
+      row.say("stored");
+      if (isLast) for (const stored of waiting.splice(0)) stored.say("uploaded");
     } catch (error) {
       row.fail(error.message);
     }
   }
+  // The last one would have brought in the others.
+  if (waiting.length > 0) await fetch(element.dataset.bringIn).catch(() => undefined);
   await refresh();
 }
 

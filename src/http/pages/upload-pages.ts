@@ -45,7 +45,7 @@ ${mayUpload ? dropZone(data, domainId) : ""}
 }
 
 function dropZone({ max_bytes, types }: UploadsShown, domainId: string): Html {
-  return html`<form class="panel stack" action="${PATH}/put?domain_id=${domainId}&amp;format=html" method="post" enctype="multipart/form-data" data-upload="${PATH}/put?domain_id=${domainId}" data-max="${max_bytes}" data-types="${types.join(" ")}" aria-labelledby="drop-title">
+  return html`<form class="panel stack" action="${PATH}/put?domain_id=${domainId}&amp;format=html" method="post" enctype="multipart/form-data" data-upload="${PATH}/put?domain_id=${domainId}" data-bring-in="/v2/crawler/crawl?domain_id=${domainId}&amp;mode=incremental&amp;scope=folders&amp;source_id=uploads&amp;format=json" data-max="${max_bytes}" data-types="${types.join(" ")}" aria-labelledby="drop-title">
 <h2 id="drop-title">Upload</h2>
 <div class="drop" data-part="drop"><label class="field"><span>Files</span><input type="file" name="file" multiple required></label>
 <label class="field" data-scripted hidden><span>or a whole folder</span><input type="file" data-part="folder" webkitdirectory></label>
