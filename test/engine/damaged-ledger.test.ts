@@ -1,6 +1,6 @@
 // A damaged ledger is reported with its cure, the cure works, and the domain can still be deleted.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { PlacedFinding } from "../../src/engine/doctor.ts";
@@ -11,10 +11,16 @@ const WAYS: readonly [title: string, harm: (file: string) => void][] = [
   ["overwritten", (file) => writeFileSync(file, "this is no database\n".repeat(500))],
   ["cut", (file) => truncateSync(file, Math.floor(statSync(file).size / 2))],
   ["replaced by a folder", replaceByFolder],
+  ["damaged in its header", damageHeader],
 ];
 function replaceByFolder(file: string): void {
   rmSync(file);
   mkdirSync(file);
+}
+/** The number of the schema's format. */
+function damageHeader(file: string): void {
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0xee, 44, 48));
 }
 const CURE = /Stop lockstep, delete \S*crawler\/STORY\/ledger\.sqlite with its -wal and -shm, start it again and crawl/;
 

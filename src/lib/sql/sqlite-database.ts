@@ -211,7 +211,9 @@ const DAMAGED = [11, 26];
 /** Returns SQLite's message for a damaged file; undefined for every other error. */
 export function findDamage(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
-    if ("errcode" in at && typeof at.errcode === "number" && DAMAGED.includes(at.errcode & 0xff)) return at.message;
+    if (!("errcode" in at) || typeof at.errcode !== "number") continue;
+    // For a damaged header SQLite has words, and no code of its own.
+    if (DAMAGED.includes(at.errcode & 0xff) || at.message === "unsupported file format") return at.message;
   }
   return undefined;
 }
