@@ -9,6 +9,8 @@ import { DOMAIN, World } from "./world.ts";
 const FILES = 26;
 /** Slow enough that every stage can be hit: each download waits a little at the tenant. */
 const slow = { match: { url: "\\$value", times: "always" }, effect: { delayMs: 15 } };
+/** The tenth download does not end before the server does, however late that is told to. */
+const stuck = { match: { url: "\\$value", nth: 10, times: "always" }, effect: { delayMs: 60_000 } };
 
 /** What crawls leave that nobody disturbs: the first one, and a later one that has everything to do. */
 let undisturbed: Picture;
@@ -142,7 +144,7 @@ for (const [title, line] of laterMoments) {
 test("a server that starts ends the jobs whose process is gone", async (t) => {
   const world = await newWorld();
   t.after(() => world.close());
-  await world.fault(slow.match, slow.effect);
+  await world.fault(stuck.match, stuck.effect);
   const killed = await ServerProcess.start(world.settings);
   await killed.crawlUntil(DOMAIN, /\[ 5 \/ 26 \] Downloaded/);
   await killed.end("SIGKILL");
@@ -158,7 +160,7 @@ test("a server that starts ends the jobs whose process is gone", async (t) => {
 test("SIGTERM in the middle of a crawl: the job ends cancelled, the server leaves with 0, the next crawl completes", async (t) => {
   const world = await newWorld();
   t.after(() => world.close());
-  await world.fault(slow.match, slow.effect);
+  await world.fault(stuck.match, stuck.effect);
   const server = await ServerProcess.start(world.settings);
   await server.crawlUntil(DOMAIN, /\[ 5 \/ 26 \] Downloaded/);
   assert.equal(await server.end("SIGTERM"), 0);
@@ -167,6 +169,7 @@ test("SIGTERM in the middle of a crawl: the job ends cancelled, the server leave
   assert.deepEqual(job.result, { ok: false, error: "Server stopped.", data: {} });
   const files = await readdir(join(world.storage, "jobs", "crawler"));
   assert.match(files.join(), /_\[crawl\]_\[jb_1\]_\[STORY\]\.cancelled/);
+  await world.control("DELETE", "faults");
   assert.equal((await world.crawl()).job.result?.error, "");
   assert.deepEqual(await picture(world), undisturbed);
   await world.close();

@@ -1,5 +1,6 @@
 // At /mcp keys, roles, origins, limits and hostile names count as everywhere, and changes are noticed.
 import assert from "node:assert/strict";
+import { EventEmitter, once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { serveHttp } from "../../src/http/serve-http.ts";
@@ -35,19 +36,15 @@ const openNew = CLIENTS["client 2.x at 2026-07-28"] ?? assert.fail();
 /** Collects notices; `saw` waits for one. */
 function noticeBoard() {
   const seen = new Set<string>();
-  let wake = (): void => undefined;
+  const notices = new EventEmitter();
   return {
     seen,
     told(notice: string): void {
       seen.add(notice);
-      wake();
+      notices.emit(notice);
     },
     async saw(notice: string): Promise<void> {
-      while (!seen.has(notice)) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
+      if (!seen.has(notice)) await once(notices, notice);
     },
   };
 }

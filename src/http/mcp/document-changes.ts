@@ -56,26 +56,28 @@ export function createDocumentChanges(
     const now = await readRevisions();
     const before = revisions;
     const changed = new Set([...now.keys(), ...(before?.keys() ?? [])].filter((id) => now.get(id) !== before?.get(id)));
-    const updated = await lookAtDocuments(changed);
+    const read = await readVersions(changed);
+    const updated = [...read].flatMap(([uri, version]) => {
+      const known = versions.get(uri);
+      return known !== undefined && known !== version ? [uri] : [];
+    });
+    // Only now: what failed until here is looked at again, and nothing is lost.
+    for (const [uri, version] of read) versions.set(uri, version);
     revisions = now;
     if (before === undefined) return;
     if (changed.size > 0) listener.listChanged();
     for (const uri of updated) listener.updated(uri);
   }
 
-  /** Returns those of which readers see another version than at the last look. */
-  async function lookAtDocuments(changed: ReadonlySet<string>): Promise<string[]> {
+  /** Reads which versions readers see of the documents in `changed` domains, and of those that are new here. */
+  async function readVersions(changed: ReadonlySet<string>): Promise<Map<string, string>> {
     const wanted = new Set([...listening.values()].flatMap((uris) => [...uris]));
     for (const uri of versions.keys()) if (!wanted.has(uri)) versions.delete(uri);
-    const updated: string[] = [];
+    const read = new Map<string, string>();
     for (const uri of wanted) {
-      const known = versions.get(uri);
-      if (known !== undefined && !changed.has(domainOf(uri))) continue;
-      const version = await versionOf(uri);
-      versions.set(uri, version);
-      if (known !== undefined && known !== version) updated.push(uri);
+      if (!versions.has(uri) || changed.has(domainOf(uri))) read.set(uri, await versionOf(uri));
     }
-    return updated;
+    return read;
   }
 
   async function versionOf(uri: string): Promise<string> {
