@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Domain, SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, ConflictError, NotFoundError } from "../contracts/errors.ts";
-import { type DomainId, parseSourceId } from "../contracts/ids.ts";
+import { type DomainId, parseSourceId, type SourceId } from "../contracts/ids.ts";
 import { parseSources } from "../domains/domain-codec.ts";
 import { pathHash } from "../domains/erasure-store.ts";
 import { crawlRequest } from "../engine/crawl-request.ts";
@@ -37,6 +37,9 @@ export interface UploadedFile {
   readonly state: "searchable" | "waiting" | "failed";
   /** Why it failed, or "". */
   readonly reason: string;
+  readonly sourceId: SourceId;
+  /** The document that readers find, perhaps of an earlier version, or "". */
+  readonly itemId: string;
 }
 
 export interface Uploads {
@@ -282,7 +285,9 @@ async function listFiles(domainId: DomainId, { config, folder }: Holder, { ledge
     // A newer version may wait for the next crawl.
     const isCurrent = row?.indexed?.fileId && entry?.size === found.size;
     const state = reason !== "" ? "failed" : isCurrent ? "searchable" : "waiting";
-    files.push({ path, bytes: found.size, uploadedAt: found.mtime.toISOString(), state, reason });
+    const itemId = entry && row?.indexed?.fileId ? entry.docId : "";
+    const { sourceId } = config;
+    files.push({ path, bytes: found.size, uploadedAt: found.mtime.toISOString(), state, reason, sourceId, itemId });
   }
   return files;
 }

@@ -160,6 +160,9 @@ describe("the crawler page in a browser", () => {
     await page.locator("#standings").getByText("paused", { exact: true }).waitFor();
     await page.reload();
     assert.equal(await page.locator("#console").getAttribute("data-job"), jobId);
+    const log = page.locator("#console details");
+    assert.equal(await log.getAttribute("open"), null, "the log is folded");
+    await log.locator("summary").click();
     await page.getByRole("log").getByText("Paused.").waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByRole("log").getByText("Resumed.").waitFor();

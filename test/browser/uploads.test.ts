@@ -83,6 +83,9 @@ describe("uploads in a browser", () => {
     await page.getByLabel("Files", { exact: true }).setInputFiles([file("lapwing.md", "The lapwing calls.")]);
     await page.getByRole("button", { name: "Upload" }).click();
     assert.match(await page.locator("main").innerText(), /1 uploaded\.[\s\S]*lapwing\.md[\s\S]*searchable/);
+    await page.getByRole("link", { name: "View lapwing.md" }).click();
+    await page.getByText("The lapwing calls.").waitFor();
+    await page.goto(server.url + PAGE);
     await page.locator("summary", { hasText: "Remove lapwing.md" }).click();
     await page
       .getByRole("row", { name: /lapwing/ })

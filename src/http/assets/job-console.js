@@ -1,6 +1,8 @@
+import { CrawlSteps } from "./crawl-steps.js";
 import { JobLog } from "./job-log.js";
 
 const PROGRESS = /^\[\s*(\d+)\s*\/\s*(\d+)\s*\]/;
+const ERROR = /^\s*(\[[\s\d/]+\]\s*)?ERROR\b/;
 const POLL_MS = 2000;
 
 let current;
@@ -25,6 +27,9 @@ class Watch {
       older: this.part("older"),
       onLines: (lines) => this.tell(lines),
     });
+    this.steps = new CrawlSteps(this.part("steps"), this.part("left"));
+    /** The server has shown it as what it is. */
+    this.isShown = section.dataset.job === jobId;
     this.part("job").textContent = jobId;
     this.part("job").href = `/v2/jobs/get?job_id=${encodeURIComponent(jobId)}&format=html`;
     this.part("object").textContent = "";
@@ -66,6 +71,12 @@ class Watch {
     const isDry = url.searchParams.get("dry_run") === "true" || url.searchParams.get("plan") === "store";
     const how = isDry ? " (dry run)" : "";
     this.say("object", `${action} ${about}${how}`);
+    if (this.isShown) return;
+    this.isShown = true;
+    const isCrawl = action === "crawl";
+    this.part("steps").hidden = !isCrawl;
+    this.part("bar").hidden = isCrawl;
+    this.part("fold").open = !isCrawl;
   }
 
   /** The stream has no event for a pause, and a job that died says nothing at all, so the state is asked for. */
@@ -75,8 +86,11 @@ class Watch {
       const { data } = await response.json();
       if (this.over || !data.state) return;
       // A job that was ended by force may be over without its last event.
-      if (!data.end_utc) this.setState(data.state, data);
-      else if (this.events.readyState === EventSource.CLOSED) this.end(data);
+      if (!data.end_utc) {
+        this.setState(data.state, data);
+        if (data.state === "running" && !data.stalled) this.steps.tick();
+        else this.steps.forget();
+      } else if (this.events.readyState === EventSource.CLOSED) this.end(data);
     } catch {
       this.say("connection", "Connection lost, trying again…");
     }
@@ -92,18 +106,30 @@ class Watch {
       bar.value = Number(at);
       this.say("count", `${at} / ${of}`);
     }
+    this.steps.take(lines);
+    if (lines.some((line) => ERROR.test(line))) this.openLog();
     if (!this.over && lines.some((line) => line === "Paused." || line === "Resumed.")) this.poll();
   }
 
   end(job) {
     const error = job.result && !job.result.ok ? job.result.error : "";
-    if (error) this.log.add(error);
+    if (error) {
+      this.log.add(error);
+      this.openLog();
+    }
     this.stop();
+    this.steps.end(job.state);
     const bar = this.part("progress");
     if (job.state === "completed") bar.value = bar.max;
     else if (!bar.hasAttribute("value")) bar.value = 0;
     this.setState(job.state, job);
     this.onEnd();
+  }
+
+  /** Once: whoever closes it again does not want it. */
+  openLog() {
+    if (!this.wasOpened) this.part("fold").open = true;
+    this.wasOpened = true;
   }
 
   setState(state, job) {

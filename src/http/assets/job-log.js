@@ -18,6 +18,9 @@ export class JobLog {
     this.recent = [];
     this.oldAlarms = [];
     list.replaceChildren();
+    list.closest("details").ontoggle = () => {
+      list.scrollTop = list.scrollHeight;
+    };
     older.hidden = true;
     found.textContent = "";
     for (const field of [find, alarms]) field.oninput = () => this.sift();

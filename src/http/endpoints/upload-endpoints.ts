@@ -170,12 +170,14 @@ const shown: Pick<
 async function show(app: App, id: DomainId): Promise<UploadsShown> {
   const { maxBytes, types } = await app.uploads.limits(id);
   const files = await app.uploads.list(id);
-  const rows = files.map(({ path, bytes, uploadedAt, state, reason }) => ({
+  const rows = files.map(({ path, bytes, uploadedAt, state, reason, sourceId, itemId }) => ({
     path,
     bytes,
     uploaded_utc: uploadedAt,
     state,
     reason,
+    source_id: sourceId,
+    item_id: itemId,
   }));
   return { domain_id: id, max_bytes: maxBytes, types, files: rows, summary: plural(files.length, "file") };
 }

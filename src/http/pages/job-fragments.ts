@@ -6,6 +6,7 @@ import type { JobId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { type CrawlResult, STEPS } from "../../engine/crawl-request.ts";
+import { crawlSteps, hasSteps, progressIn, STEP_LINE } from "./crawl-steps.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownId, shownTime } from "./display.ts";
 import { type Frame, type Html, mayChange } from "./layout.ts";
@@ -25,7 +26,10 @@ export function jobConsole(watched: WatchedJob | undefined, frame: Frame): Html 
 <span class="pill ${job ? tone(job) : ""}" data-part="state">${job ? stateWords(job) : ""}</span>
 <div class="controls">${mayChange(frame, "operate") ? ACTIONS.map(([action, label]) => controlForm(action, label, job)) : ""}</div>
 </header>
-<div class="progress-row"><progress data-part="progress" aria-label="Progress" max="1" value="0"></progress><span data-part="count"></span></div>
+${crawlSteps(job, watched?.stepLine ?? "")}
+<p class="left" data-part="left"></p>
+<div class="progress-row" data-part="bar" ${hasSteps(job) ? "hidden" : ""}><progress data-part="progress" aria-label="Progress" max="1" value="0"></progress><span data-part="count"></span></div>
+<details class="log-fold" data-part="fold" ${hasSteps(job) && !hasFailed(job) ? "" : "open"}><summary>Log</summary>
 <div class="log-tools" data-scripted hidden>
 <label><span class="visually-hidden">Find in the log</span><input type="search" data-part="find" placeholder="Find in the log" autocomplete="off"></label>
 <label class="check"><input type="checkbox" data-part="alarms"> <span>Errors and warnings only</span></label>
@@ -33,9 +37,14 @@ export function jobConsole(watched: WatchedJob | undefined, frame: Frame): Html 
 </div>
 <p class="older-lines" data-part="older" hidden>Older lines are not shown, errors and warnings excepted; the <a data-part="monitor" href="${job ? monitorUrl(job.jobId) : "/v2/jobs"}">event stream</a> has them all.</p>
 <div class="log" data-part="log" role="log" aria-live="off" aria-label="Job log" tabindex="0">${watched?.log ? html`<p>${watched.log}</p>` : ""}</div>
+</details>
 <footer><a data-part="monitor" href="${job ? monitorUrl(job.jobId) : "/v2/jobs"}">Event stream</a><span data-part="connection" role="status"></span></footer>
 <p class="visually-hidden" role="status" data-part="announcement"></p>
 </section>`;
+}
+
+function hasFailed(job: JobRecord | undefined): boolean {
+  return job?.result?.ok === false;
 }
 
 /** The process of a stalled job is gone and would never read a request, so it is cancelled by force. */
@@ -142,17 +151,20 @@ function reportLink(reportId: string, { jobId }: JobRecord): Html | string {
   return html` · <a href="${address}">Report<span class="visually-hidden"> of ${jobId}</span></a>`;
 }
 
-/** A job and its last log line: the initial content of a console. */
+/** A job and its last log lines: the initial content of a console. */
 export interface WatchedJob {
   readonly job: JobRecord;
   readonly log: string;
+  /** The last line that tells of a step of a crawl. */
+  readonly stepLine: string;
 }
 
 /** Returns undefined without an id, or if the job was removed meanwhile. */
 export async function watchedJob({ jobs }: App, id: JobId | undefined): Promise<WatchedJob | undefined> {
   if (id === undefined) return undefined;
   try {
-    return { job: await jobs.get(id), log: await jobs.lastLog(id) };
+    const job = await jobs.get(id);
+    return { job, log: await jobs.lastLog(id), stepLine: hasSteps(job) ? await jobs.lastLog(id, STEP_LINE) : "" };
   } catch (error) {
     if (error instanceof NotFoundError) return undefined;
     throw error;
@@ -197,12 +209,6 @@ export function jobAddress(jobId: string): string {
 /** Returns "crawl DEMO". */
 export function jobName({ action, object }: JobRecord): string {
   return object === "" ? action.replaceAll("_", " ") : `${action.replaceAll("_", " ")} ${object}`;
-}
-
-/** Parses a log line that begins with `[ 3 / 40 ]`. */
-function progressIn(log: string): { readonly at: number; readonly of: number } | undefined {
-  const found = /^\[\s*(\d+)\s*\/\s*(\d+)\s*\]/.exec(log);
-  return found ? { at: Number(found[1]), of: Number(found[2]) } : undefined;
 }
 
 /** Returns "2 min 5 s"; "" if either instant is missing. */

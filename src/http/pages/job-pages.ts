@@ -150,7 +150,7 @@ export async function jobPage(app: App, json: Readonly<Record<string, unknown>>,
     body: html`<div class="page-head"><h1>${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions" id="job-actions" data-refresh>${jobActions(job, frame)}</div></div>
 <div id="job-stalled" data-refresh ${job.stalled ? "" : "hidden"}><p class="notice warn" role="alert"><span><strong>This job has stalled.</strong> It has sent no heartbeat since ${shownTime(job.lastModifiedAt)}; its process is probably gone. Force cancel ends it here and now.</span></p></div>
 ${await searchableNow(app, job)}
-${jobConsole({ job, log: await app.jobs.lastLog(job.jobId) }, frame)}
+${jobConsole(await watchedJob(app, job.jobId), frame)}
 ${facts(job, frame.product.kinds)}`,
   });
 }

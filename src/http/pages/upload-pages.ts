@@ -1,4 +1,6 @@
 import { html } from "hono/html";
+import { readingAddress } from "../../app/openable-url.ts";
+import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import { sayBytes } from "../../lib/text.ts";
 import { shownName, shownTime } from "./display.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
@@ -17,6 +19,9 @@ export interface UploadsShown {
     readonly uploaded_utc: string;
     readonly state: "searchable" | "waiting" | "failed";
     readonly reason: string;
+    readonly source_id: string;
+    /** "" as long as readers find nothing of it. */
+    readonly item_id: string;
   }[];
   /** What this request stored. */
   readonly stored?: readonly { readonly path: string; readonly is_new: boolean; readonly bytes: number }[];
@@ -58,10 +63,10 @@ function dropZone({ max_bytes, types }: UploadsShown, domainId: string): Html {
 
 function fileTable({ files }: UploadsShown, domainId: string, mayRemove: boolean): Html {
   return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="Uploaded files"><table class="rows">
-<thead><tr><th scope="col">File</th><th scope="col">State</th><th scope="col" class="end">Size</th><th scope="col">Uploaded</th>${mayRemove ? html`<th scope="col">Actions</th>` : ""}</tr></thead>
+<thead><tr><th scope="col">File</th><th scope="col">State</th><th scope="col" class="end">Size</th><th scope="col">Uploaded</th><th scope="col">Actions</th></tr></thead>
 <tbody>${files.map(
-    ({ path, bytes, uploaded_utc, state, reason }) =>
+    ({ path, bytes, uploaded_utc, state, reason, source_id, item_id }) =>
       html`<tr><th scope="row"><bdi>${shownName(path)}</bdi></th><td data-label="State"><div><span class="pill ${TONES[state]}">${state}</span>${reason ? html`<p class="outcome"><bdi>${shownName(reason)}</bdi></p>` : ""}</div></td><td class="end" data-label="Size"><div>${sayBytes(bytes)}</div></td><td data-label="Uploaded"><div>${shownTime(uploaded_utc)}</div></td>
-${mayRemove ? html`<td data-label="Actions"><div class="row-actions"><details class="inline"><summary class="button small">Remove<span class="visually-hidden"> ${shownName(path)}</span></summary><form class="notice warn" action="${PATH}/remove?${new URLSearchParams({ domain_id: domainId, path, format: "html" })}" method="post"><p>It leaves search, and lockstep has it no longer.</p><div><button class="danger small">Remove</button></div></form></details></div></td>` : ""}</tr>`,
+<td data-label="Actions"><div class="row-actions">${item_id ? html`<a class="button small" href="${readingAddress({ domainId: domainId as DomainId, sourceId: source_id, itemId: item_id as ItemId })}">View<span class="visually-hidden"> ${shownName(path)}</span></a>` : ""}${mayRemove ? html`<details class="inline"><summary class="button small">Remove<span class="visually-hidden"> ${shownName(path)}</span></summary><form class="notice warn" action="${PATH}/remove?${new URLSearchParams({ domain_id: domainId, path, format: "html" })}" method="post"><p>It leaves search, and lockstep has it no longer.</p><div><button class="danger small">Remove</button></div></form></details>` : ""}</div></td></tr>`,
   )}</tbody></table></div>`;
 }
