@@ -45,6 +45,7 @@ import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } f
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { type FoundFor, searchAnswer } from "../index/answers/find-answer.ts";
+import { pageOfSentence } from "../index/answers/page-of-sentence.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createResponseLog } from "../inventory/response-log.ts";
 import { CANCELLED_BY_USER } from "../jobs/job-run.ts";
@@ -76,6 +77,7 @@ import { type OpenedBackend, openBackend } from "./open-backend.ts";
 import { type FolderRoots, openFolderRoots } from "./open-folder-roots.ts";
 import { type LazyConnection, openSharePoint, type Pace } from "./open-sharepoint.ts";
 import { databaseOf, type OpenedWeb, openWeb, timesOf, type WebPace } from "./open-web.ts";
+import { keyOfHit } from "./openable-url.ts";
 import { createQueueingRunner, endDeadJobs } from "./queued-jobs.ts";
 import { removeOldFiles } from "./remove-old.ts";
 import { runWorker } from "./run-worker.ts";
@@ -194,7 +196,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
         feedback.noteNothing(request.text, await askedDomains(request, parts), ownerOf(by)),
       query: (...asked) => app.query(...asked),
       writer: () => opened.writer()?.name ?? "",
-      take: takeAnswer,
+      take: (...asked) => takeAnswer(app, ...asked),
       write: (question, sources, signal) => writeWith(opened.writer(), { question, sources, signal }),
     }),
     get ingest() {
@@ -302,6 +304,7 @@ async function verify(
 }
 
 async function takeAnswer(
+  app: Pick<App, "searchableDocuments">,
   question: string,
   found: QueryAnswer,
   search: (text: string) => Promise<QueryAnswer>,
@@ -315,7 +318,35 @@ async function takeAnswer(
   });
   if (quotes.length === 0) return { sentences: [], considered: found.sources };
   const places = new Map(considered.map((source, place) => [source, place]));
-  return { sentences: quotes.map(({ text, passage }) => ({ text, from: [places.get(passage) ?? 0] })), considered };
+  const sentences = quotes.map(async ({ text, passage }) => ({
+    text,
+    from: [places.get(passage) ?? 0],
+    ...(await otherPage(text, passage, app)),
+  }));
+  return { sentences: await Promise.all(sentences), considered };
+}
+
+/** Enough for a passage and what stands around it. */
+const AROUND_PASSAGE = 20_000;
+
+/** The page of a sentence that does not stand where its passage begins. Without the text, the page of the passage is told. */
+async function otherPage(
+  sentence: string,
+  source: QuerySource,
+  { searchableDocuments }: Pick<App, "searchableDocuments">,
+): Promise<{ readonly page?: number }> {
+  const { domainId, details } = source;
+  if (!details?.page || domainId === "") return {};
+  const { passage, ...key } = keyOfHit(domainId, source);
+  try {
+    const { part } = await searchableDocuments.read(key, { passage, limit: AROUND_PASSAGE });
+    const page = pageOfSentence(sentence, part.text, details.page);
+    return page === undefined || page === details.page ? {} : { page };
+  } catch (error) {
+    // It left meanwhile, or was found in an earlier generation.
+    if (error instanceof NotFoundError) return {};
+    throw error;
+  }
 }
 
 async function* writeWith(

@@ -6,6 +6,8 @@ import type { DocumentKey } from "../engine/searchable-documents.ts";
 export interface DocumentPlace extends DocumentKey {
   /** Counts the passages of the document from 0. */
   readonly passage?: number;
+  /** Where to open it, if not where the passage begins. */
+  readonly page?: number | undefined;
 }
 
 /** The document of a hit. Services know our documents by the attributes that we gave them. */
@@ -40,7 +42,7 @@ export function openableUrl(
 }
 
 /** Returns the page on which a document is read, of whatever kind of source. */
-export function readingAddress({ domainId, sourceId, itemId, passage }: DocumentPlace): string {
+export function readingAddress({ domainId, sourceId, itemId, passage, page }: DocumentPlace): string {
   const query = new URLSearchParams({
     domain_id: domainId,
     ...(sourceId && { source_id: sourceId }),
@@ -48,7 +50,8 @@ export function readingAddress({ domainId, sourceId, itemId, passage }: Document
     ...(passage !== undefined && { passage: String(passage) }),
     format: "html",
   });
-  return `/v2/documents/read?${query}${passage === undefined ? "" : "#passage"}`;
+  const place = passage === undefined ? "" : "#passage";
+  return `/v2/documents/read?${query}${page === undefined ? place : `#page-${page}`}`;
 }
 
 interface FileName {

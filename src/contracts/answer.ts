@@ -14,4 +14,6 @@ export interface AnswerSentence {
   readonly text: string;
   /** Where it is from, as places in the list of what was found; none: nothing that was found is known to support it. */
   readonly from: readonly number[];
+  /** The page on which it stands, where its passage begins on another; only if it is from one source. */
+  readonly page?: number;
 }

@@ -389,8 +389,7 @@ async function searchStage(index: Searched, { query, limit }: Explained, subject
   if (hit) {
     return { stage: fine("search", `Found at place ${place + 1}${scoreOf(hit)}.`), place: place + 1, score: hit.score };
   }
-  // A passage that several documents share is one hit, under the name of one of them.
-  const twin = shown.findIndex(({ details }) => details?.alsoIn.some(({ fileId }) => fileId === subject.fileId));
+  const twin = twinAmong(shown, subject);
   if (shown[twin]) {
     const detail = `Found at place ${twin + 1}, where '${shown[twin].name}' stands for the same passage.`;
     return { stage: fine("search", detail), place: twin + 1, score: shown[twin].score };
@@ -398,6 +397,11 @@ async function searchStage(index: Searched, { query, limit }: Explained, subject
   const words = await wordsIn(index, query, subject);
   const beyond = await whyBeyond(index, { query, limit }, subject, shown);
   return { stage: problem("search", [beyond, words].filter(Boolean).join(" ")), ...NO_PLACE };
+}
+
+/** A passage that several documents share is one hit, under the name of one of them. */
+function twinAmong(hits: readonly QuerySource[], { fileId }: Subject): number {
+  return hits.findIndex(({ details }) => details?.alsoIn.some((other) => other.fileId === fileId));
 }
 
 /**
@@ -417,11 +421,16 @@ async function whyBeyond(
     const gap = `it scores ${mark(hits[place].score)}, the last of the ${limit} shown ${mark(last?.score ?? 0)}`;
     return `Found only at place ${place + 1}: ${gap}. Ask for more results, or more precisely.`;
   }
+  const twin = twinAmong(hits, subject);
+  if (hits[twin]) {
+    return `Its passage is nearly that of '${hits[twin].name}', which stands for both at place ${twin + 1}.`;
+  }
   const rival = last && subjectOf(last);
   const filter: AttributeFilter = rival
     ? { type: "or", filters: [onlyThis(subject), onlyThis(rival)] }
     : onlyThis(subject);
-  const both = await index.search({ text: query, limit: DEEPEST, filter });
+  // Unfolded: it may say nearly the same as the other.
+  const both = await index.search({ text: query, limit: DEEPEST, filter, unfolded: true });
   const own = both.find((hit) => isOf(hit, subject));
   if (!own) return "Nothing in it answers this query.";
   const other = both.find((hit) => !isOf(hit, subject));

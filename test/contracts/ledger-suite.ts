@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { appendFile, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, type TestContext, test } from "node:test";
@@ -803,6 +803,23 @@ function foreignCases(newPlace: NewPlace): void {
     const found = await entriesIn(place);
     assert.equal(found["item 7"]?.mirrored?.name, "theirs.txt");
     assert.deepEqual(found["item 1"]?.mirrored, facetsOf(11).mirrored);
+  });
+
+  test("B7 a folder in the place of a map is set aside with a warning", async (t) => {
+    for (const map of MAPS) {
+      const place = await newPlace(t);
+      await filled(place, three);
+      await exportMaps(place);
+      await rm(join(place.folder, map));
+      await mkdir(join(place.folder, map));
+      const { ledger, problems } = await openLedger(place);
+      assert.match(
+        problems.join(),
+        new RegExp(`^${map.replace(".", "\\.")} cannot be used \\(it is no file\\); it is set aside`),
+      );
+      await ledger.close();
+      assert.deepEqual((await openLedger(place)).problems, [], "and said once");
+    }
   });
 
   test("B7 a number that is none makes a map corrupt", async (t) => {

@@ -182,3 +182,24 @@ test("with a remote store: the records and the search tell, and nothing that onl
     await remote.close();
   }
 });
+
+test("a document of which another one says nearly the same is not said to answer nothing", async (t) => {
+  const world = await World.open();
+  t.after(() => world.close());
+  const towns = "Ulm Bonn Kiel Jena Mainz Trier Gera Hof Suhl Celle Fulda Halle Essen Hamm Berlin".split(" ");
+  for (const town of towns) {
+    const text = `Reisekosten werden nach der Reise abgerechnet. Der Antrag wird im Portal gestellt, Belege werden angehängt. Eine Nacht im Hotel kostet in ${town} höchstens 120 Euro mit Frühstück. Bahnfahrten der zweiten Klasse werden erstattet, Taxi nur mit Begründung. Verpflegung wird pauschal bezahlt, bei mehr als acht Stunden Abwesenheit vierzehn Euro, bei vollen Tagen achtundzwanzig Euro.`;
+    await world.change("add", { path: `Reisekosten ${town}.txt`, text });
+  }
+  for (const [at, place] of ["Park", "See", "Berg", "Fluss", "Wald", "Meer", "Markt", "Dom", "Hafen"].entries()) {
+    await world.change("add", { path: `Hotel ${at}.txt`, text: `Hotel Nummer ${at} liegt am ${place}; hotel hotel.` });
+  }
+  await world.crawl();
+  for (const town of towns) {
+    const explained = only(await explainIn(world, `Reisekosten ${town}.txt`, "hotel"));
+    assert.match(
+      explained.verdict,
+      /^Found at place 10 |^Its passage is nearly that of 'Reisekosten \w+\.txt', which stands for both at place 10\.$/,
+    );
+  }
+});

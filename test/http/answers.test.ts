@@ -1,8 +1,12 @@
 // The answer above the results is taken from the documents or written by the model, sentence by sentence, with its sources.
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { after, afterEach, before, describe, test } from "node:test";
 import { parseSseEvents } from "../../src/lib/sse.ts";
+import type { Block } from "../../src/sandbox/seed/text-blocks.ts";
+import { writePdf } from "../../src/sandbox/seed/write-pdf.ts";
 import { ask } from "./ask.ts";
 import { type ChatStage, HR, openChatStage } from "./chat-stage.ts";
 import { type ScriptedService, startScriptedService } from "./scripted-service.ts";
@@ -172,4 +176,31 @@ describe("answers with a model", () => {
     const response = await fetch(`${at.url}/v2/search/answer?${new URLSearchParams({ query: VACATION })}`);
     assert.equal(response.status, 502);
   });
+});
+
+test("a sentence of a PDF is cited at its own page, wherever its passage begins", async (t) => {
+  const names = "Abel Borka Cirro Dunja Elvis Fabro Gitta Hovar Irmel Jolle Kasib Lumen Mirka Noldo Orval Pilar".split(
+    " ",
+  );
+  const blocks = names.flatMap((name, at): Block[] => [
+    { kind: "paragraph", text: `${`Shelf ${at} is dusted and counted whenever somebody comes by. `.repeat(9 + at)}` },
+    { kind: "paragraph", text: `The cellar of ${name} opens with the green key.` },
+    { kind: "paragraph", text: `${`Crate ${at} stays closed until the harvest is over. `.repeat(14)}` },
+  ]);
+  const pdf = Buffer.from(writePdf(blocks, "Cellars"));
+  const pages = pdf.toString("latin1").split("endstream");
+  const at = await openChatStage({ HR });
+  t.after(() => at.close());
+  await writeFile(join(at.folder, "HR", "cellars.pdf"), pdf);
+  await at.crawl("HR");
+  for (const name of names) {
+    const page = pages.findIndex((content) => content.includes(name)) + 1;
+    const { sentences } = await answerOf(at, `Which key opens the cellar of ${name}?`);
+    const { sources } = sentences.find(({ text }) => text.includes(name)) ?? assert.fail(name);
+    assert.equal(sources[0]?.title, `Cellars, page ${page}`);
+    const hash = new URL(sources[0]?.url ?? "").hash;
+    const read = await (await fetch(sources[0]?.url ?? "")).text();
+    const opensAt = /^#page-(\d+)$/.exec(hash)?.[1] ?? /data-page="(\d+)" hidden/.exec(read)?.[1];
+    assert.equal(Number(opensAt), page, `${name}: ${hash}`);
+  }
 });

@@ -170,3 +170,26 @@ test("PUBLIC_URL is the base of addresses, whatever the request was sent to; a s
   assert.match(choices[0]?.message.content ?? "", /\(https:\/\/kb\.example\.com\/v2\/documents\/read\?/);
   assert.ok(at.app.config.warnings.some((one) => /PUBLIC_URL names 'kb\.example\.com'/.test(one)));
 });
+
+test("a domain that knows one word of the question does not outrank the one that has all of them", async (t) => {
+  const pages = (word: string): Record<string, string> =>
+    Object.fromEntries(
+      ["Nord", "Süd", "West", "Ost", "Mitte"].map((place, at) => [
+        `${word} ${place}.md`,
+        `# ${word} ${place}\n\n${word} in ${place}: die Stelle ${at} antwortet, wenn jemand nach ${word} ${place} fragt.\n`,
+      ]),
+    );
+  const answer =
+    "Wer von daheim arbeitet, bekommt dreißig Euro im Monat als Zuschuss zu Strom und Heizung, dazu einmal einen Schreibtisch.";
+  const others = Array.from(
+    { length: 40 },
+    (_, at) => `Absatz ${at} regelt, wie die Abteilung ${at} ihre Akten führt.`,
+  );
+  const rules = { "Regeln.md": `# Regeln\n\n${[...others.slice(0, 20), answer, ...others.slice(20)].join("\n\n")}\n` };
+  const at = await openChatStage({ A: pages("Zuschuss"), B: pages("Schreibtisch"), C: rules });
+  t.after(() => at.close());
+  const query = new URLSearchParams({ query: "Zuschuss Strom Heizung Schreibtisch", results: "3" });
+  const { json } = await ask(at.url, `GET /v2/search?format=json&${query}`);
+  const [first] = (json as unknown as { data: { results: Found[] } }).data.results;
+  assert.match(first?.text ?? "", /dreißig Euro/);
+});

@@ -34,7 +34,9 @@ async function show(element) {
   element.querySelector("[data-part=said]").textContent = `${pages.length} ${pages.length === 1 ? "page" : "pages"}`;
   element.append(...frames);
   document.querySelector(".as-text").open = false;
-  const wanted = frames[Number(element.dataset.page) - 1] ?? frames[0];
+  // A cited sentence may stand on another page than its passage begins.
+  const number = Number(/^#page-(\d+)$/.exec(location.hash)?.[1] ?? element.dataset.page);
+  const wanted = frames[number - 1] ?? frames[0];
   const seen = new IntersectionObserver(
     (entries) => {
       for (const entry of entries) {
@@ -50,7 +52,7 @@ async function show(element) {
     { rootMargin: AHEAD },
   );
   for (const frame of frames) seen.observe(frame);
-  if (Number(element.dataset.page) > 1) wanted?.scrollIntoView();
+  if (number > 1) wanted?.scrollIntoView();
 }
 
 function frameOf(number, width, height) {

@@ -214,14 +214,14 @@ function toAnswerJson(found: ShownAnswer): object {
   };
 }
 
-function toSentenceJson({ text, from }: AnswerSentence, { considered, origin }: ShownAnswer): object {
+function toSentenceJson({ text, from, page }: AnswerSentence, { considered, origin }: ShownAnswer): object {
   const sources = from.flatMap((place) => considered[place] ?? []);
   return {
     text,
     supported: sources.length > 0,
     sources: sources.map((source) => ({
-      title: sourceName(source),
-      url: passageAddress(source, origin),
+      title: sourceName(source, page),
+      url: passageAddress(source, origin, page),
       file_id: source.fileId,
       domain_id: source.domainId,
       ...freshnessJson(source),

@@ -69,25 +69,26 @@ ${answerBlock({ found, writer: found.writer, isWritten: found.isWritten, address
 }
 
 /** A sentence and where it is from; one without a source says so. */
-function sentenceItem({ text, from }: AnswerSentence, considered: readonly QuerySource[]): Html {
+function sentenceItem({ text, from, page }: AnswerSentence, considered: readonly QuerySource[]): Html {
   const sources = from.flatMap((place) => considered[place] ?? []);
   const isSupported = sources.length > 0;
   return html`<li class="sentence${isSupported ? "" : " unsupported"}"><span><bdi>${text}</bdi></span> ${
     isSupported
       ? sources.map(
-          (source) => html`<cite><a href="${passageAddress(source, "")}"><bdi>${sourceName(source)}</bdi></a></cite> `,
+          (source) =>
+            html`<cite><a href="${passageAddress(source, "", page)}"><bdi>${sourceName(source, page)}</bdi></a></cite> `,
         )
       : html`<span class="pill warn">No source</span>`
   }</li>`;
 }
 
-/** What a source is called beside a sentence. */
-export function sourceName({ title, details }: QuerySource): string {
-  return details?.page ? `${shownName(title)}, page ${details.page}` : shownName(title);
+/** What a source is called beside a sentence, which may stand on another page than its passage begins. */
+export function sourceName({ title, details }: QuerySource, page = details?.page): string {
+  return page ? `${shownName(title)}, page ${page}` : shownName(title);
 }
 
 /** Returns our own page at the passage, which knows where it is; for a store without a domain, the file. */
-export function passageAddress(source: QuerySource, origin: string): string {
+export function passageAddress(source: QuerySource, origin: string, page?: number): string {
   const { domainId } = source;
-  return domainId ? origin + readingAddress(keyOfHit(domainId, source)) : openableUrl(source, origin);
+  return domainId ? origin + readingAddress({ ...keyOfHit(domainId, source), page }) : openableUrl(source, origin);
 }

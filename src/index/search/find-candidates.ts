@@ -12,6 +12,8 @@ export interface Candidates {
   readonly phrases: readonly Phrase[];
   /** Share of the question that occurs in texts, 0 to 1. */
   readonly textShare: number;
+  /** Share of the question's words that labels were compared with: those that occur somewhere. */
+  readonly labelShare: number;
   /** The quoted phrases occur nowhere, and were searched as ordinary words. */
   readonly quotesIgnored: boolean;
 }
@@ -24,15 +26,15 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
   const { question } = search;
   if (!search.byWords) {
     const all = await join(search, await addNearest(search, new Map()), new Map());
-    return { all, phrases: [], textShare: 1, quotesIgnored: false };
+    return { all, phrases: [], textShare: 1, labelShare: 1, quotesIgnored: false };
   }
   if (question.quoted.length > 0) {
     const query = { any: question.phrases, all: question.quoted };
     const texts = await matchTexts(search, query);
-    const { labels, textShare } = await matchLabels(search, query);
+    const { labels, textShare, labelShare } = await matchLabels(search, query);
     if (texts.size > 0 || labels.size > 0) {
       const all = await join(search, texts, labels);
-      return { all, phrases: [...question.quoted, ...question.phrases], textShare, quotesIgnored: false };
+      return { all, phrases: [...question.quoted, ...question.phrases], textShare, labelShare, quotesIgnored: false };
     }
   }
   const expansion = await expandWords(search.sql, search.store.texts, question.words);
@@ -42,12 +44,13 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
     const others = await matchTexts(search, { any: expansion.compounds.map(single), all: [] });
     for (const [chunkId, score] of weaken(others, COMPOUND_WEIGHT)) if (!texts.has(chunkId)) texts.set(chunkId, score);
   }
-  const { labels, textShare } = await matchLabels(search, { any, all: [] });
+  const { labels, textShare, labelShare } = await matchLabels(search, { any, all: [] });
   const all = await join(search, await addNearest(search, texts), labels);
   return {
     all,
     phrases: [...question.quoted, ...any, ...expansion.compounds.map(single)],
     textShare,
+    labelShare,
     quotesIgnored: question.quoted.length > 0,
   };
 }
@@ -408,6 +411,8 @@ interface WeighedLabels {
   readonly labels: ReadonlyMap<number, number>;
   /** Share of the question that occurs in texts; the rest occurs in names only. */
   readonly textShare: number;
+  /** Share of its words that occur in either. */
+  readonly labelShare: number;
 }
 
 /**
@@ -439,10 +444,11 @@ async function weighLabels(
   const weights = new Map(words.map((word) => [word, weightOf(word)]));
   const sum = (of: readonly string[]): number => of.reduce((total, word) => total + (weights.get(word) ?? 0), 0);
   const total = sum(words);
-  if (total === 0) return { labels: new Map(), textShare: 1 };
+  if (total === 0) return { labels: new Map(), textShare: 1, labelShare: 1 };
   return {
     labels: new Map(labelled.map(({ id, words: found }) => [id, (sum(found) / total) ** 2])),
     textShare: sum(words.filter((word) => inTexts.has(word))) / total,
+    labelShare: words.filter((word) => weights.get(word) !== 0).length / words.length,
   };
 }
 

@@ -12,7 +12,7 @@ import { DIRECT_SOURCE } from "../shared-schema.ts";
 import type { Phrase, Space, Store } from "../store.ts";
 import { readState } from "../store-state.ts";
 import { type CandidateSearch, type Candidates, countChunks, findCandidates } from "./find-candidates.ts";
-import { type Candidate, fuseScores, type Scored } from "./fuse-scores.ts";
+import { fuseScores, type Scored } from "./fuse-scores.ts";
 import { type ParsedQuery, parseQuery } from "./parse-query.ts";
 import { type HitDocument, loadDocuments, type Passage, Passages } from "./passages.ts";
 import { STOP_WORDS } from "./stop-words.ts";
@@ -176,6 +176,8 @@ export async function generationOf(
 
 /** Factor for the weakest answer. */
 const LEAST = 0.3;
+/** So many passages are compared with the question. */
+const WORDIEST = 10;
 
 /**
  * Returns how well the best candidate answers, 0 to 1. Scores are relative to the best of their search; times this factor they
@@ -184,16 +186,21 @@ const LEAST = 0.3;
 async function answerStrength(
   passages: Passages,
   question: ParsedQuery,
-  { all, phrases }: Candidates,
+  { all, phrases, labelShare }: Candidates,
 ): Promise<number> {
+  // What has the most of the question need not be what ranks first.
+  const wordy = all
+    .filter(({ text }) => text > 0)
+    .toSorted((a, b) => b.text - a.text)
+    .slice(0, WORDIEST);
+  await passages.load(wordy.map(({ chunkId }) => chunkId));
   let closest = 0;
-  let wordiest: Candidate | undefined;
-  for (const candidate of all) {
-    closest = Math.max(closest, candidate.similarity, candidate.label);
-    if (candidate.text > (wordiest?.text ?? 0)) wordiest = candidate;
+  // A name may have all words that occur here, and few of the question.
+  for (const { similarity, label } of all) closest = Math.max(closest, similarity, label * labelShare);
+  for (const { chunkId } of wordy) {
+    if (closest >= 1) break;
+    closest = Math.max(closest, await coverage(passages, question, phrases, chunkId));
   }
-  if (wordiest && closest < 1)
-    closest = Math.max(closest, await coverage(passages, question, phrases, wordiest.chunkId));
   return LEAST + (1 - LEAST) * Math.min(1, closest);
 }
 

@@ -40,6 +40,7 @@ export async function noteExport(writer: SqlDatabase | undefined, sourceNo: numb
  */
 export async function recognise(path: string, exported: ExportRow | undefined): Promise<ExportRow | undefined> {
   const stamp = await fileStamp(path);
+  if (exported && !(await stat(path)).isFile()) return undefined;
   const sha256 = exported && (await hashFile(path));
   if (exported && sha256 === exported.sha256) return { ...exported, stamp };
   if (!exported || sha256 !== exported.pending_sha256) return undefined;

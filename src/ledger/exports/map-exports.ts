@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { appendFile, mkdir, rename, truncate } from "node:fs/promises";
+import { appendFile, mkdir, rename, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId, VectorStoreId } from "../../contracts/ids.ts";
 import { encodeCsvRow } from "../../lib/csv.ts";
@@ -108,6 +108,7 @@ async function readMapBack(ledger: SqlLedger, db: Sql, map: MapToRead): Promise<
 
 /** Whether the file begins with what we wrote last. */
 async function isBehind(path: string, { size, sha256 }: ExportRow): Promise<boolean> {
+  if (!(await stat(path)).isFile()) return false;
   if (size === 0) return true;
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(path, { end: size - 1 })) hash.update(chunk as Buffer);

@@ -61,7 +61,9 @@ export async function* encodeMap(
 
 /** In pages. Throws CorruptMapError; an empty file counts as truncated. */
 export async function* readMap(path: string, { columns, key }: TableShape): AsyncGenerator<Row[], void> {
-  const { size } = await stat(path);
+  const found = await stat(path);
+  if (!found.isFile()) throw new CorruptMapError("it is no file");
+  const { size } = found;
   if (size === 0) throw new CorruptMapError("the header is missing");
   for await (const last of createReadStream(path, { start: size - 1 }) as AsyncIterable<Buffer>) {
     if (last.toString() !== "\n") throw new CorruptMapError("the last row is cut");

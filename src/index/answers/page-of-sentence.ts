@@ -1,0 +1,27 @@
+import { pageMark } from "../markdown-lines.ts";
+
+/**
+ * Returns the page on which a sentence stands in a part of a paged text; of several, the one closest to the page of its passage: a passage
+ * goes on over pages, and repeats the end of the one before. undefined: the sentence does not stand there as it is.
+ */
+export function pageOfSentence(sentence: string, part: string, pageOfPassage: number): number | undefined {
+  const wanted = lettersOf(sentence);
+  const pages: { page: number; text: string }[] = [{ page: 0, text: "" }];
+  for (const line of part.split("\n")) {
+    const page = pageMark(line);
+    const last = pages.at(-1);
+    if (page !== undefined) pages.push({ page, text: "" });
+    else if (last) last.text += `${line}\n`;
+  }
+  const [before, first] = pages;
+  // A part begins within the page before its first mark.
+  if (before && first) before.page = first.page - 1;
+  const distance = (page: number): number => Math.abs(page - pageOfPassage);
+  const found = pages.filter(({ page, text }) => page > 0 && lettersOf(text).includes(wanted));
+  return found.sort((a, b) => distance(a.page) - distance(b.page))[0]?.page;
+}
+
+/** Statements come without the Markdown of their text. */
+function lettersOf(text: string): string {
+  return text.replaceAll(/[^\p{L}\p{N}]+/gu, "");
+}
