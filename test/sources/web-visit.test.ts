@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import sharp from "sharp";
+import type { ItemId } from "../../src/contracts/ids.ts";
 import type { WebClient } from "../../src/contracts/web.ts";
 import { createWebPageReader } from "../../src/extract/web/create-web-page-reader.ts";
 import { createPageVisitor } from "../../src/sources/web/page-visitor.ts";
@@ -675,6 +676,35 @@ test("a page that leads to one which failed a moment ago is kept as it was", asy
     const visit = await world.visit("/a", { isFresh: (id) => id === world.id("/b") });
     assert.deepEqual([visit.outcome, visit.item.id, visit.item.aliasOf], [outcome, item.id, ""]);
   }
+});
+
+test("a page that leads to one which fails just now is kept as it was, though the other's record was read before", async () => {
+  for (const path of ["/a", "/b"]) {
+    world.site.set(path, html(`About ${path}`));
+    await world.visit(path, { force: true });
+  }
+  world.site.set("/a", redirect("/b"));
+  world.site.set("/b", { status: 404 });
+  let [isRead, hasFailed] = [false, false];
+  const registry = new Proxy(world.registry, {
+    get(known, key) {
+      const value: unknown = Reflect.get(known, key);
+      if (key !== "get") return typeof value === "function" ? value.bind(known) : value;
+      return async (id: ItemId) => {
+        const record = await known.get(id);
+        if (id !== world.id("/b") || isRead) return record;
+        isRead = true;
+        await world.visit("/b");
+        hasFailed = true;
+        return record;
+      };
+    },
+  });
+  const visitor = createPageVisitor({ ...world.parts, registry });
+  const isFresh = (id: ItemId): boolean => hasFailed && id === world.id("/b");
+  const { signal } = new AbortController();
+  const visit = await visitor.visit(world.url("/a"), { force: false, signal, isFresh });
+  assert.deepEqual([visit.outcome, visit.item.id, visit.item.aliasOf], ["missing", world.id("/a"), ""]);
 });
 
 test("two who look at the same page at once agree on one record", async () => {

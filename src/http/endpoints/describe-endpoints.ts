@@ -88,7 +88,7 @@ async function describe({ domains, config: { search } }: App): Promise<Answer<De
   // Clients select by name, so two domains with the same name are shown as one.
   const byName = new Map(shown.map(({ name, description }) => [name, { name, description }]));
   return ok({
-    description: "This tool can search the content of SharePoint documents.",
+    description: "This tool can search the content of documents.",
     domains: [...byName.values()],
     content_root: search.contentRoot,
   });

@@ -84,7 +84,9 @@ export class PageFetcher {
     let resolved = from;
     for (let redirects = 0; ; redirects += 1) {
       if (hops.length > 0 && this.#isFresh(resolved, hops)) {
-        return { hops, resolved, result: { kind: "fresh" } };
+        // The record may have been read before that visit wrote it.
+        const visited = await this.resolveUrl(resolved.identity.foundSource);
+        if (this.#isFresh(visited, hops)) return { hops, resolved: visited, result: { kind: "fresh" } };
       }
       asked.set(resolved.url, this.#cookies.count);
       const isForced = hops.some((each) => each.resolved.context.isForced);
