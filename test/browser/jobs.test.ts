@@ -116,6 +116,7 @@ describe("the jobs page in a browser", () => {
     const running = await served.app.runner.start(job("DEMO"), endlessWork);
     const visited = await visit(browser, served.url, "/v2/jobs?format=ui");
     const { page } = visited;
+    await page.locator("#console summary").click();
     await page.getByRole("log").getByText("Working.").waitFor();
     await page.locator("#jobs-table").getByRole("button", { name: "Cancel" }).click();
     await page.waitForSelector('#console[data-state="cancelled"]');
