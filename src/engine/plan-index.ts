@@ -34,7 +34,7 @@ type IndexParts = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "extracto
 export interface IndexPlan {
   /** Documents to write, and whether they are new to a search. */
   readonly put: Map<ItemId, "added" | "changed">;
-  /** Those in `put` that are made anew even if the index has their content. */
+  /** Those in `put` that are rebuilt even if the index has their content. */
   readonly anew: Set<ItemId>;
   /** Those in `put` whose file is in `03_failed/`. */
   readonly revive: ItemId[];
@@ -406,7 +406,7 @@ function decideRemovals(
   const policy = { limits: run.config.limits, confirmDeletes: request.confirmDeletes };
   const leaving = plan.remove.splice(0);
   counts.removed -= leaving.length;
-  // What has a listing behind it was decided with it.
+  // With a listing, the guard was already asked when the listing was judged.
   const left = listing
     ? { go: leaving, stay: [], heldBecause: "" }
     : leave(leaving, { known, listed: known - leaving.length }, policy);
