@@ -14,7 +14,7 @@ import { type Downloaded, download } from "./download.ts";
 import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { extractTexts } from "./extract-texts.ts";
-import { acknowledgedIn, countFailures } from "./failures.ts";
+import { acknowledgedIn, countFailures, ITEM_PROBLEMS } from "./failures.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/registered-addresses.ts";
 import { planResult } from "./planned-changes.ts";
@@ -73,7 +73,7 @@ export async function crawlSource(
         await runProcess(crawl, listing, results, parts);
         if (!target) return;
         embedded = await runEmbed(crawl, target, { listing, removalsWait }, parts);
-        results.note("embed", embedded);
+        results.note("embed", { ...embedded, itemProblem: embedProblem(crawl, results, embedded) });
       })
       .finally(() => ledgers.close());
     results.planned = await planResult(plan, job);
@@ -86,6 +86,13 @@ export async function crawlSource(
   } finally {
     await plan.close();
   }
+}
+
+/** Kinds that keep texts read the same files in both later steps: what could not be read was told by the first. */
+function embedProblem({ run }: SourceCrawl, { counts }: StepResults, embedded: Embedded): string {
+  const told = run.config.kind.abilities.keepsTexts ? counts.process.failed : 0;
+  const more = embedded.counts.failed - told;
+  return more > 0 ? ITEM_PROBLEMS.embed(plural(more, "file")) : "";
 }
 
 function unreadableOf(embedded: Embedded | undefined): ReadonlySet<ItemId> {
