@@ -271,6 +271,7 @@ export interface Index {
   ): Promise<void>;
 }
 
+/** Looks documents up, among those that readers are shown or in the newest generation: only a rollback makes them differ. */
 export interface ShownDocuments {
   /** Returns those of these items that the newest generation has, or will have after the preview. */
   newest(source: SourceId, items: readonly ItemId[], preview?: Preview): Promise<readonly IndexedRef[]>;

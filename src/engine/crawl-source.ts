@@ -14,7 +14,7 @@ import { type Downloaded, download } from "./download.ts";
 import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { extractTexts } from "./extract-texts.ts";
-import { acknowledgedIn, countFailures } from "./failures.ts";
+import { acknowledgedIn, countFailures, ITEM_PROBLEMS } from "./failures.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/registered-addresses.ts";
 import { planResult } from "./planned-changes.ts";
@@ -73,7 +73,7 @@ export async function crawlSource(
         await runProcess(crawl, listing, results, parts);
         if (!target) return;
         embedded = await runEmbed(crawl, target, { listing, removalsWait }, parts);
-        results.note("embed", embedded);
+        results.note("embed", { ...embedded, itemProblem: embedProblem(crawl, results, embedded) });
       })
       .finally(() => ledgers.close());
     results.planned = await planResult(plan, job);
@@ -86,6 +86,13 @@ export async function crawlSource(
   } finally {
     await plan.close();
   }
+}
+
+/** Kinds that keep texts read the same files in both later steps: what could not be read was told by the first. */
+function embedProblem({ run }: SourceCrawl, { counts }: StepResults, embedded: Embedded): string {
+  const told = run.config.kind.abilities.keepsTexts ? counts.process.failed : 0;
+  const more = embedded.counts.failed - told;
+  return more > 0 ? ITEM_PROBLEMS.embed(plural(more, "file")) : "";
 }
 
 function unreadableOf(embedded: Embedded | undefined): ReadonlySet<ItemId> {
@@ -107,9 +114,9 @@ async function runDownload(
   }
   let opened: Source | undefined;
   try {
-    const downloaded = await crawl.ledgers.withLedger({ step: "download" }, async (held): Promise<Downloaded> => {
-      opened = openSource(held.ledger);
-      const step = { ...crawl, ...held };
+    const downloaded = await crawl.ledgers.withLedger({ step: "download" }, async (setting): Promise<Downloaded> => {
+      opened = openSource(setting.ledger);
+      const step = { ...crawl, ...setting };
       return await download({ ...step, source: keepUnregistered(opened, step, parts) }, parts);
     });
     results.note("download", downloaded, downloaded.listing);
@@ -129,8 +136,8 @@ async function runProcess(
   const { run, request, converter, ledgers } = crawl;
   const { keepsTexts } = run.config.kind.abilities;
   if (!request.steps.includes("process") || !(keepsTexts || converter)) return;
-  const processed = await ledgers.withLedger({ step: "process" }, async (held) => {
-    const step = { ...crawl, ...held };
+  const processed = await ledgers.withLedger({ step: "process" }, async (setting) => {
+    const step = { ...crawl, ...setting };
     if (keepsTexts || !converter) return await extractTexts(step, listing, parts);
     return await processOriginals({ ...step, converter });
   });
@@ -143,8 +150,8 @@ async function runEmbed(
   { listing, removalsWait }: Pick<EmbedStep, "listing" | "removalsWait">,
   parts: EngineParts,
 ): Promise<Embedded> {
-  return await withEmbedStep(crawl, target, listing, async (held) => {
-    const step: EmbedStep = { ...held, removalsWait };
+  return await withEmbedStep(crawl, target, listing, async (setting) => {
+    const step: EmbedStep = { ...setting, removalsWait };
     const embedded = await recordOwn(
       step,
       parts,
@@ -163,8 +170,8 @@ async function withEmbedStep<T>(
   work: (step: EmbedStep) => Promise<T>,
 ): Promise<T> {
   const vectorStoreId = target.isOwn ? undefined : target.store;
-  return await crawl.ledgers.withLedger({ step: "embed", vectorStoreId }, (held) =>
-    work({ ...crawl, ...held, target, listing, removalsWait: false }),
+  return await crawl.ledgers.withLedger({ step: "embed", vectorStoreId }, (setting) =>
+    work({ ...crawl, ...setting, target, listing, removalsWait: false }),
   );
 }
 

@@ -8,12 +8,11 @@ import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import { silentIfDry } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { ITEM_PROBLEMS } from "./failures.ts";
 import { emptyPlan, type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
 import type { EmbedStep } from "./run-context.ts";
 import { sumUp } from "./tally.ts";
 
-export interface Embedded extends StepResult {
+export interface Embedded extends Omit<StepResult, "itemProblem"> {
   readonly failed: readonly FailedRef[];
   /** What becomes visible with the crawl. */
   readonly staged: StagedPlan | undefined;
@@ -36,8 +35,7 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
   const staged = together && (await stagePlan(plan, together, doing, parts));
   const { failed, doubtful } = staged ?? (together ? NOTHING_FAILED : await commitPlan(plan, doing, parts));
   countFailures(failed, plan, doubtful, counts);
-  const itemProblem = counts.failed > 0 ? ITEM_PROBLEMS.embed(plural(counts.failed, "file")) : "";
-  const embedded = { counts, problems, itemProblem, waiting, upTo, failed, staged };
+  const embedded = { counts, problems, waiting, upTo, failed, staged };
   if (!isUnfinished(embedded)) noteUpTo(embedded, ledger);
   return embedded;
 }

@@ -11,8 +11,12 @@ export interface GenerationsView extends GenerationState {
   readonly kept: readonly Generation[];
 }
 
+const NOTHING: GenerationsView = { newest: 0, newestId: "", shown: 0, shownId: "", pinned: false, kept: [] };
+
 /** Returns the newest generation of a domain, the one that readers see, and those that are kept. */
 export async function viewGenerations(domainId: DomainId, parts: Parts): Promise<GenerationsView> {
+  // Before its first crawl.
+  if (!(await parts.domains.get(domainId)).vectorStoreId) return NOTHING;
   const generations = await openGenerations(domainId, parts);
   return { ...(await generations.state()), kept: await generations.list() };
 }

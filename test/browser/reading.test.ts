@@ -75,6 +75,15 @@ describe("reading a document in a browser", () => {
   const open = async (text: string, options = {}): Promise<Visit> =>
     visit(browser, server.url, await addressOf(text), options);
 
+  it("opens a PDF at the page of a sentence, where its passage begins on another", async () => {
+    const address = (await addressOf("captain Ada Quist")).replace(/#.*/, "#page-3");
+    const visited = await visit(browser, server.url, address);
+    const third = visited.page.locator(".pdf-page[data-number='3']");
+    await third.locator(".pdf-mark, canvas[width]").first().waitFor();
+    assert.ok(await third.evaluate((element) => Math.abs(element.getBoundingClientRect().top) < innerHeight));
+    await leave(visited);
+  });
+
   it("shows a PDF at the cited page, with the passage marked, and its text without scripts", async () => {
     const visited = await open("captain Ada Quist");
     const { page } = visited;

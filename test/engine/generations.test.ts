@@ -1,6 +1,8 @@
 // A rolled-back domain shows what readers saw, and is in step again after its release.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { NotFoundError } from "../../src/contracts/errors.ts";
+import { parseDomainId } from "../../src/contracts/ids.ts";
 import { DOMAIN, World } from "./world.ts";
 
 describe("a domain that is rolled back", () => {
@@ -16,6 +18,9 @@ describe("a domain that is rolled back", () => {
   };
 
   test("shows what readers saw, whatever is crawled, and the newest again, without a crawl, after its release", async () => {
+    assert.deepEqual((await world.app.generations(DOMAIN)).kept, [], "nothing was crawled yet");
+    await assert.rejects(world.app.rollback(DOMAIN, 1, { dryRun: false }), /is not kept\. These are: none\./);
+    await assert.rejects(world.app.generations(parseDomainId("NOBODY")), NotFoundError);
     await world.change("add", { path: "a.txt", text: "The zebra rule is one." });
     await world.change("add", { path: "b.txt", text: "The quagga rule is one." });
     await world.change("add", { path: "c.txt", text: "The okapi rule is one." });

@@ -10,7 +10,7 @@ describe("/describe and /describe2", () => {
   let served: Served;
   const EXPECTED = {
     data: {
-      description: "This tool can search the content of SharePoint documents.",
+      description: "This tool can search the content of documents.",
       domains: [
         { name: "Human resources", description: "Handbooks." },
         { name: "Twice", description: "The later one." },

@@ -13,6 +13,7 @@ const PDF = "%PDF-1.4 cut off";
 describe("what failed", () => {
   let stage: FolderStage;
   let server: RunningServer;
+  let problems: readonly string[];
   before(async () => {
     stage = await FolderStage.open();
     await stage.write("vacation.md", "# Vacation\n\nEverybody has 30 days.");
@@ -20,7 +21,7 @@ describe("what failed", () => {
     await stage.write("scans/one.pdf", PDF);
     await stage.write("scans/two.pdf", PDF.replace("off", "short"));
     await stage.write("letter.docx", "no Word document");
-    await stage.tryCrawl();
+    problems = (await stage.tryCrawl()).result.problems;
     server = await serveHttp(stage.app, { host: "127.0.0.1", port: 0, log: () => undefined });
   });
   after(async () => {
@@ -38,6 +39,10 @@ describe("what failed", () => {
     groups.map(({ items }) => (items as unknown as Reading[]).map(({ path }) => String(path)));
   const health = async (): Promise<string> => (await ask(server.url, "GET /?format=html")).text;
   const standing = async () => await stage.app.standing(await stage.app.domains.get(FOLDERS));
+
+  it("counts once, although both later steps read it", () => {
+    assert.deepEqual(problems, [`Source '${DOCS}': 3 files could not be read as a document; the log says why.`]);
+  });
 
   it("is grouped by reason with a remedy, and a later crawl that finds nothing new does not hide it", async () => {
     await stage.write("news.md", "New.");

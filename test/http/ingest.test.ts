@@ -128,6 +128,9 @@ describe("registered addresses, from the first request to the search", () => {
     assert.deepEqual([status["changeRate"], status["errorRate"]], [1, 0]);
     assert.ok(Date.parse(String(status["lastUpdated"])) > 0);
     assert.equal((await get("/v2/ingest/status?domain_id=INGEST"))["data"]?.["itemCount"], 1);
+    const page = (await ask(server.url, "GET /v2/ingest/status?domain_id=INGEST&format=html")).text;
+    assert.match(page, /1 address is known\./);
+    assert.doesNotMatch(page, /itemCount|oldestDue/);
     assert.equal((await ask(server.url, "GET /api/SearchStatus?domain_id=NOBODYS")).status, 404);
   });
 

@@ -183,6 +183,9 @@ describe("crawls as jobs", () => {
     assert.equal(json["data"]?.["state"], "cancelled");
     assert.equal((await ask(served.url, `GET /v2/jobs/control?job_id=${jobId}&action=pause`)).status, 400);
 
+    const page = (await ask(served.url, `GET /v2/jobs/monitor?job_id=${jobId}&format=html`)).text;
+    assert.match(page, /<dt>Started<\/dt><dd><time/);
+    assert.doesNotMatch(page, /start_utc/);
     const removed = await ask(served.url, `DELETE /v2/jobs/delete?job_id=${jobId}`);
     assert.equal(removed.json["data"]?.["job_id"], jobId);
     assert.equal((await ask(served.url, `GET /v2/jobs/get?job_id=${jobId}`)).status, 404);

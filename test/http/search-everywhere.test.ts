@@ -186,10 +186,13 @@ test("a domain that knows one word of the question does not outrank the one that
     (_, at) => `Absatz ${at} regelt, wie die Abteilung ${at} ihre Akten führt.`,
   );
   const rules = { "Regeln.md": `# Regeln\n\n${[...others.slice(0, 20), answer, ...others.slice(20)].join("\n\n")}\n` };
-  const at = await openChatStage({ A: pages("Zuschuss"), B: pages("Schreibtisch"), C: rules });
+  // Other forms of one word are no other words.
+  const forms = { "Netz.md": "# Netz\n\nStrom fließt durch das Stromnetz; Stromkosten liest man am Stromzähler ab.\n" };
+  const at = await openChatStage({ A: pages("Zuschuss"), B: pages("Schreibtisch"), C: rules, D: forms });
   t.after(() => at.close());
   const query = new URLSearchParams({ query: "Zuschuss Strom Heizung Schreibtisch", results: "3" });
   const { json } = await ask(at.url, `GET /v2/search?format=json&${query}`);
-  const [first] = (json as unknown as { data: { results: Found[] } }).data.results;
+  const [first, second] = (json as unknown as { data: { results: (Found & { score: number })[] } }).data.results;
   assert.match(first?.text ?? "", /dreißig Euro/);
+  assert.ok((second?.score ?? 1) < 0.8, `${second?.name} ${second?.score}`);
 });

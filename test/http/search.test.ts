@@ -79,6 +79,9 @@ describe("/v2/search and /v2/domains/generations", () => {
     const described = await dataOf("GET /v2/describe?format=json");
     const told = described.domains.find(({ domain_id }) => domain_id === DOMAIN);
     assert.deepEqual([told?.late, told?.certificate?.certificate_hash], [false, certificate_hash]);
+    const page = (await ask(served.url, "GET /v2/describe?format=html")).text;
+    assert.match(page, /Verified <time[^>]*>[^<]*<\/time>: <strong>agrees<\/strong>/);
+    assert.doesNotMatch(page, /finished_utc/);
   });
 
   it("narrows by source, path, type, date and attributes, and goes back in time", async () => {

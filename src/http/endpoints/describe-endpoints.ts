@@ -1,6 +1,7 @@
 import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import type { DomainId } from "../../contracts/ids.ts";
+import { describedPage } from "../pages/certificate-pages.ts";
 import { type Answer, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { type Envelope, plainFailure } from "../routing/envelope.ts";
 import { optional } from "../routing/parameters.ts";
@@ -79,6 +80,7 @@ export function describeEndpoints(app: App): Endpoint[] {
       query: { domain_id: optional(domainId, "Only this domain.") },
       examples: ["?format=json", "?domain_id=DEMO", "?format=html"],
       run: ({ domain_id }) => describeWithProof(app, domain_id),
+      html: ({ data }, _args, frame) => describedPage(data.domains, frame),
     }),
   ];
 }
@@ -88,22 +90,24 @@ async function describe({ domains, config: { search } }: App): Promise<Answer<De
   // Clients select by name, so two domains with the same name are shown as one.
   const byName = new Map(shown.map(({ name, description }) => [name, { name, description }]));
   return ok({
-    description: "This tool can search the content of SharePoint documents.",
+    description: "This tool can search the content of documents.",
     domains: [...byName.values()],
     content_root: search.contentRoot,
   });
 }
 
+export interface ProvedDomain {
+  readonly domain_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly vector_store_id: string;
+  /** Without a certificate, too. */
+  readonly late: boolean;
+  readonly certificate: ProofJson | null;
+}
+
 interface ProvedDescription extends Omit<Description, "domains"> {
-  readonly domains: readonly {
-    readonly domain_id: string;
-    readonly name: string;
-    readonly description: string;
-    readonly vector_store_id: string;
-    /** Without a certificate, too. */
-    readonly late: boolean;
-    readonly certificate: ProofJson | null;
-  }[];
+  readonly domains: readonly ProvedDomain[];
 }
 
 async function describeWithProof(app: App, only: DomainId | undefined): Promise<Answer<ProvedDescription>> {

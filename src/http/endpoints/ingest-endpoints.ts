@@ -5,7 +5,7 @@ import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import { INGEST_STATUSES, ITEM_SORTS, type ItemQuery, type ItemSort } from "../../contracts/registry.ts";
 import { oneChunk } from "../../lib/text.ts";
 import { withoutAbsent } from "../../lib/without-absent.ts";
-import { ingestItemPage, ingestPage } from "../pages/ingest-pages.ts";
+import { ingestItemPage, ingestPage, ingestStatusPage } from "../pages/ingest-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
 import { type Answer, type Endpoint, endpoint, ok, okPart, type RawAnswer } from "../routing/endpoint.ts";
 import { listing, pageFacts } from "../routing/listing.ts";
@@ -62,6 +62,7 @@ function status(app: App): Endpoint {
       if (domain_id !== undefined && !isDefault) await app.domains.get(domain_id);
       return ok(toSummaryJson(await app.ingest.summary(domain_id)));
     },
+    html: ({ data }, { domain_id }, frame) => ingestStatusPage(data, domain_id, frame),
   });
 }
 

@@ -84,7 +84,8 @@ function control({ jobs }: App): Endpoint {
   });
 }
 
-function monitor({ jobs }: App): Endpoint {
+function monitor(app: App): Endpoint {
+  const { jobs } = app;
   return endpoint({
     path: "/v2/jobs/monitor",
     methods: ["GET"],
@@ -98,6 +99,7 @@ function monitor({ jobs }: App): Endpoint {
       const [job, log] = await Promise.all([jobs.get(job_id), jobs.lastLog(job_id)]);
       return ok({ ...toJobJson(job), log });
     },
+    html: ({ data }, _args, frame) => jobPage(app, data, frame),
     stream: ({ job_id }, call) => follow(jobs, job_id, call),
   });
 }

@@ -14,6 +14,7 @@ import {
 import { parseDuration, sayDuration } from "../../lib/duration.ts";
 import { plural } from "../../lib/text.ts";
 import type { CertificateJson } from "../endpoints/certificate-codec.ts";
+import type { ProvedDomain } from "../endpoints/describe-endpoints.ts";
 import type { CertificatesJson, CertificatesQuery } from "../endpoints/verify-endpoints.ts";
 import { shownName, shownTime } from "./display.ts";
 import { jobConsole, watchedJob } from "./job-fragments.ts";
@@ -70,6 +71,22 @@ export function certificatePage(kept: KeptCertificate, domainId: string, frame: 
     body: html`<header class="page-head"><h1>${kept.certificate.statement.quick ? "Quick verification" : "Certificate"}</h1>${downloadButton(domainId, kept.id)}<p class="quiet">of ${domainLink(domainId)}, ${shownTime(kept.certificate.statement.finished_utc)}</p></header>
 <div class="stack">${certificateParts(kept, domainId)}</div>
 <p><a href="${certificatesAddress(domainId)}">All certificates</a></p>`,
+  });
+}
+
+/** Renders `/v2/describe?format=html`: what can be searched, and how far it is proved. */
+export function describedPage(domains: readonly ProvedDomain[], frame: Frame): Html {
+  return layout({
+    frame,
+    title: "What can be searched · lockstep",
+    body: html`<header class="page-head"><h1>What can be searched</h1></header>
+${domains.length === 0 ? html`<p class="empty">Nothing yet: there is no domain.</p>` : ""}
+${domains.map(({ domain_id, name, description, late, certificate }) => {
+  const search = `/v2/search?format=ui&domain_id=${encodeURIComponent(domain_id)}`;
+  return html`<section class="panel stack" aria-label="${name || domain_id}"><h2><a href="${search}"><bdi>${name || domain_id}</bdi></a></h2>
+${description ? html`<p><bdi>${description}</bdi></p>` : ""}
+<p>${certificate ? html`Verified ${shownTime(certificate.finished_utc)}: <strong>${certificate.sound ? certificate.verdict : "altered since"}</strong>` : "Not verified in full yet."}${late ? html` <span class="pill warn">late</span>` : ""}</p></section>`;
+})}`,
   });
 }
 

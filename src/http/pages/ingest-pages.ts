@@ -7,7 +7,7 @@ import { REGISTERED_SOURCE } from "../../engine/ingest/ingest.ts";
 import type { HeldBack, ShownSummary } from "../../engine/ingest/shown-items.ts";
 import { plural, sayBytes } from "../../lib/text.ts";
 import type { ItemsQuery } from "../endpoints/ingest-endpoints.ts";
-import type { ItemJson, ItemViewJson } from "../endpoints/item-codec.ts";
+import type { ItemJson, ItemViewJson, SummaryJson } from "../endpoints/item-codec.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import { shownName, shownTime, webAddress } from "./display.ts";
 import { type Frame, type Html, layout, mayChange } from "./layout.ts";
@@ -30,6 +30,24 @@ export async function ingestPage(
     body: html`<header class="page-head"><h1>Web</h1><p class="lede">Every address that was added here or met by the crawl of a web site, under one identity. Each is asked again when it is due, and indexed again only when it changed.</p></header>
 ${mayChange(frame, "operate") ? addUrlForm(domains, app.config.web.defaultDomain, { open: isEmpty }) : ""}
 ${isEmpty ? emptyRegistry(frame) : registry({ data, page, args, summary, domains }, frame)}`,
+  });
+}
+
+/** Renders `/v2/ingest/status?format=html`. */
+export function ingestStatusPage(data: SummaryJson, domainId: string | undefined, frame: Frame): Html {
+  const { itemCount, byStatus, heldBack } = data;
+  const list = `/v2/ingest/items?${new URLSearchParams({ format: "ui", ...(domainId && { domain_id: domainId }) })}`;
+  const states = INGEST_STATUSES.filter((value) => byStatus[value] > 0);
+  return layout({
+    frame,
+    title: "State of the registry · lockstep",
+    body: html`<header class="page-head"><h1>State of the registry</h1>${domainId ? html`<p class="quiet">of <bdi>${domainId}</bdi></p>` : ""}</header>
+<section class="panel stack" aria-label="State">
+<p><strong>${plural(itemCount, "address is", "addresses are")} known.</strong> <a href="${list}">All addresses</a></p>
+${states.length > 0 ? html`<dl class="figures">${states.map((value) => html`<div><dt>${STATUS_WORDS[value].word}</dt><dd>${byStatus[value]}</dd></div>`)}</dl>` : ""}
+${standing(data)}
+${heldBack.map(({ domain_id, shownGeneration: shown, newestGeneration: newest }) => html`<p class="notice warn"><span>${sayHeldBack({ domainId: domain_id, shown, newest })}</span></p>`)}
+</section>`,
   });
 }
 
@@ -71,7 +89,9 @@ ${pagedTable({
 </section>`;
 }
 
-function standing({ due, oldestDue, checkedLastDay, changedLastDay, failedLastDay }: RegistrySummary): Html {
+type LastDay = Pick<RegistrySummary, "due" | "oldestDue" | "checkedLastDay" | "changedLastDay" | "failedLastDay">;
+
+function standing({ due, oldestDue, checkedLastDay, changedLastDay, failedLastDay }: LastDay): Html {
   const lastDay =
     checkedLastDay === 0
       ? "Nothing was looked at in the last 24 hours."

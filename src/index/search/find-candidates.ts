@@ -10,6 +10,8 @@ export interface Candidates {
   readonly all: readonly Candidate[];
   /** Phrases to highlight: those of the question and their substitutes. */
   readonly phrases: readonly Phrase[];
+  /** The word of the question that each substitute stands for. */
+  readonly standsFor: ReadonlyMap<string, string>;
   /** Share of the question that occurs in texts, 0 to 1. */
   readonly textShare: number;
   /** Share of the question's words that labels were compared with: those that occur somewhere. */
@@ -26,7 +28,7 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
   const { question } = search;
   if (!search.byWords) {
     const all = await join(search, await addNearest(search, new Map()), new Map());
-    return { all, phrases: [], textShare: 1, labelShare: 1, quotesIgnored: false };
+    return { all, phrases: [], standsFor: new Map(), textShare: 1, labelShare: 1, quotesIgnored: false };
   }
   if (question.quoted.length > 0) {
     const query = { any: question.phrases, all: question.quoted };
@@ -34,7 +36,14 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
     const { labels, textShare, labelShare } = await matchLabels(search, query);
     if (texts.size > 0 || labels.size > 0) {
       const all = await join(search, texts, labels);
-      return { all, phrases: [...question.quoted, ...question.phrases], textShare, labelShare, quotesIgnored: false };
+      return {
+        all,
+        phrases: [...question.quoted, ...question.phrases],
+        standsFor: new Map(),
+        textShare,
+        labelShare,
+        quotesIgnored: false,
+      };
     }
   }
   const expansion = await expandWords(search.sql, search.store.texts, question.words);
@@ -49,6 +58,7 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
   return {
     all,
     phrases: [...question.quoted, ...any, ...expansion.compounds.map(single)],
+    standsFor: expansion.standsFor,
     textShare,
     labelShare,
     quotesIgnored: question.quoted.length > 0,
@@ -125,6 +135,8 @@ interface Expansion {
   readonly substitutes: readonly string[];
   /** For rare words: longer ones that contain them. They count less than the word itself. */
   readonly compounds: readonly string[];
+  /** The word of the question that each of them stands for. */
+  readonly standsFor: ReadonlyMap<string, string>;
   /** How many words of the question occur nowhere as they are. */
   readonly absent: number;
 }
@@ -145,18 +157,25 @@ async function expandWords(sql: Sql, texts: TextIndex, words: readonly string[])
   const rare = words.filter((word) => (counts.get(word) ?? 0) < RARE);
   const substitutes = new Set<string>();
   const compounds = new Set<string>();
+  const standsFor = new Map<string, string>();
   for (const word of rare.slice(0, MAX_EXPANDED)) {
     const similar = await texts.similarWords(sql, word, CANDIDATES);
     const containing = similar.filter((other) => other.includes(word)).slice(0, MAX_CONTAINING);
     const forms = containing.filter((other) => other.startsWith(word) && other.length <= word.length + MAX_ENDING);
     // An inflected form counts as the word; words that merely contain it count less.
     const isThere = counts.has(word) || forms.length > 0;
-    for (const other of forms) substitutes.add(other);
+    const others = isThere ? [] : substitutesOf(word, similar);
+    for (const other of [...forms, ...others]) substitutes.add(other);
     for (const other of containing) (isThere ? compounds : substitutes).add(other);
-    if (!isThere) for (const other of substitutesOf(word, similar)) substitutes.add(other);
+    for (const other of [...containing, ...others]) standsFor.set(other, word);
   }
   const absent = words.filter((word) => !counts.has(word)).length;
-  return { substitutes: [...substitutes], compounds: [...compounds].filter((word) => !substitutes.has(word)), absent };
+  return {
+    substitutes: [...substitutes],
+    compounds: [...compounds].filter((word) => !substitutes.has(word)),
+    standsFor,
+    absent,
+  };
 }
 
 /** Returns the most similar words; if there are none, the first and last parts of a compound. */

@@ -183,40 +183,30 @@ const WORDIEST = 10;
  * Returns how well the best candidate answers, 0 to 1. Scores are relative to the best of their search; times this factor they
  * are comparable between questions.
  */
-async function answerStrength(
-  passages: Passages,
-  question: ParsedQuery,
-  { all, phrases, labelShare }: Candidates,
-): Promise<number> {
+async function answerStrength(passages: Passages, question: ParsedQuery, candidates: Candidates): Promise<number> {
+  const { all, labelShare } = candidates;
   // What has the most of the question need not be what ranks first.
   const wordy = all
     .filter(({ text }) => text > 0)
     .toSorted((a, b) => b.text - a.text)
     .slice(0, WORDIEST);
-  await passages.load(wordy.map(({ chunkId }) => chunkId));
+  const texts = await passages.load(wordy.map(({ chunkId }) => chunkId));
   let closest = 0;
   // A name may have all words that occur here, and few of the question.
   for (const { similarity, label } of all) closest = Math.max(closest, similarity, label * labelShare);
   for (const { chunkId } of wordy) {
-    if (closest >= 1) break;
-    closest = Math.max(closest, await coverage(passages, question, phrases, chunkId));
+    const passage = texts.get(chunkId);
+    if (passage && closest < 1) closest = Math.max(closest, coverage(passage, question, candidates));
   }
   return LEAST + (1 - LEAST) * Math.min(1, closest);
 }
 
 /** Returns the share of the question's words that the passage has, in any searched form. */
-async function coverage(
-  passages: Passages,
-  question: ParsedQuery,
-  phrases: Candidates["phrases"],
-  chunkId: number,
-): Promise<number> {
-  const passage = (await passages.load([chunkId])).get(chunkId);
-  const words = new Set(passage ? [...passage.words.headings, ...passage.words.text] : []);
-  const isThere = (word = ""): boolean => words.has(word);
-  const wanted = question.phrases.filter((phrase) => phrase.words.length === 1).length;
-  const found = phrases.filter((phrase) => phrase.words.length === 1 && isThere(phrase.words[0])).length;
-  return found / Math.max(1, wanted);
+function coverage({ words: { headings, text } }: Passage, question: ParsedQuery, { standsFor }: Candidates): number {
+  const has = new Set([...headings, ...text].flatMap((word) => [word, standsFor.get(word) ?? word]));
+  const single = [...question.quoted, ...question.phrases].filter((phrase) => phrase.words.length === 1);
+  const wanted = new Set(single.flatMap(({ words }) => words));
+  return [...wanted].filter((word) => has.has(word)).length / Math.max(1, wanted.size);
 }
 
 /** Score factor of a passage without content. */
