@@ -326,10 +326,10 @@ async function takeAnswer(
   return { sentences: await Promise.all(sentences), considered };
 }
 
-/** Enough for a passage and what stands around it. */
+/** Enough for a passage and the text around it. */
 const AROUND_PASSAGE = 20_000;
 
-/** The page of a sentence that does not stand where its passage begins. Without the text, the page of the passage is told. */
+/** Returns the page of a sentence, if it is not the page on which its passage begins. */
 async function otherPage(
   sentence: string,
   source: QuerySource,

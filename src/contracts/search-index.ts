@@ -237,7 +237,7 @@ export interface Index {
   sources(): Promise<ReadonlySet<SourceId>>;
   /** For verify: compares what is stored of a source with what its bytes give. */
   openAudit?(source: SourceId): Promise<IndexAudit>;
-  /** Present if commits are atomic: what readers are shown, which a rollback may hold back behind the holdings. */
+  /** Present if commits are atomic. During a rollback, readers see an earlier generation than the newest. */
   readonly shown?: ShownDocuments;
   /** Counts the documents that readers see. Cheap: nothing is listed, and counts are cached. */
   count(): Promise<DocumentCount>;
@@ -271,6 +271,7 @@ export interface Index {
   ): Promise<void>;
 }
 
+/** Looks documents up, among those that readers are shown or in the newest generation: only a rollback makes them differ. */
 export interface ShownDocuments {
   /** Returns those of these items that the newest generation has, or will have after the preview. */
   newest(source: SourceId, items: readonly ItemId[], preview?: Preview): Promise<readonly IndexedRef[]>;
@@ -323,12 +324,12 @@ export interface DocumentSection {
 export interface RetainedDocuments {
   /** Ends the grace period: the items are not retained for their return any more. Kept generations show them until they expire. */
   endGracePeriod(source: SourceId, items: readonly ItemId[]): Promise<void>;
-  /** Deletes what is left of the items. Returns those that a kept generation shows: they are left alone. A dry run only tells. */
+  /** Deletes the remaining rows of the items, except of those that a kept generation shows, and returns these. A dry run only returns them. */
   purge(source: SourceId, items: readonly ItemId[], options?: { readonly dryRun: boolean }): Promise<readonly ItemId[]>;
   /** Lists, in pages, items that are retained but not visible. The items of a page may be purged before the next page is read. */
   listHidden(source: SourceId): AsyncIterable<readonly ItemId[]>;
   /**
-   * Deletes the items from all generations, whoever shows them, with everything that was made of them: texts, vectors, words that
+   * Deletes the items from all generations, the shown and kept ones included, with everything that was made of them: texts, vectors, words that
    * occur nowhere else, what was learnt from them. Each kept generation that showed one says from then on how many were erased from
    * it. Repeatable after a kill. A dry run only counts.
    */

@@ -35,6 +35,16 @@ const PAGE = 500;
 /** As in a listing: one or two files without text are plausible, more are not. */
 const SUSPICIOUSLY_MANY = 3;
 
+/*
+ * Two ways into the index:
+ *
+ *     the crawl has a draft   stagePlan ▶ (all sources) ▶ CrawlDraft.commit by crawl() ▶ StagedPlan.record
+ *     each source by itself   commitPlan: commitDraft ▶ recordCommit
+ *
+ * Either way the ledger gets the facet `indexed` after the commit. In between, a killed run leaves documents without a row, which the
+ * next one adopts.
+ */
+
 type CommitParts = Pick<EngineParts, "ledgers" | "extractor">;
 
 /** What became of the documents of a plan. */

@@ -15,8 +15,8 @@ function draftLease(generationId: string): string {
 }
 
 /**
- * Opens the draft that all sources of a crawl fill. Nothing if each source is to become visible when it is in: in the first crawl of a
- * domain, on request, in a new store that nobody reads yet, and where commits are gradual.
+ * Opens the draft that all sources of a crawl fill. undefined if each source is committed by itself: in the first crawl of a domain, on
+ * request, in a new store without readers, and if the backend has no atomic commits.
  */
 export async function openTogether(
   { index, swap, crawl: name = "" }: IndexTarget,
@@ -93,8 +93,8 @@ export async function commitTogether(
 }
 
 /**
- * Deletes drafts of crawls that were killed or cancelled, and what an earlier crawl held: it is in this crawl, or gone. Only when a crawl
- * of all sources is done, and none of them failed: it has reused their texts and vectors by then.
+ * Deletes drafts of killed or cancelled crawls, and of crawls whose changes were held: this crawl has found them again, unless they are
+ * gone. Called when a crawl of all sources ended without a failed one, and so has reused their texts and vectors.
  */
 export async function sweepDeadDrafts(
   { index, earlierDrafts = [] }: IndexTarget,
@@ -116,8 +116,8 @@ export async function sweepDeadDrafts(
 const ABANDONED_MS = 7 * 24 * 3600_000;
 
 /**
- * The same for a domain whose sources are only crawled one by one: what nobody has taken up for a week. What a crawl held stays.
- * Returns how many drafts went.
+ * The same for domains whose sources are only crawled one by one: deletes drafts that no crawl has used for a week, except held ones.
+ * Returns the number of deleted drafts.
  */
 export async function sweepOldDrafts(
   { crawlDrafts }: Pick<Index, "crawlDrafts">,

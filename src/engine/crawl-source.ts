@@ -114,9 +114,9 @@ async function runDownload(
   }
   let opened: Source | undefined;
   try {
-    const downloaded = await crawl.ledgers.withLedger({ step: "download" }, async (held): Promise<Downloaded> => {
-      opened = openSource(held.ledger);
-      const step = { ...crawl, ...held };
+    const downloaded = await crawl.ledgers.withLedger({ step: "download" }, async (setting): Promise<Downloaded> => {
+      opened = openSource(setting.ledger);
+      const step = { ...crawl, ...setting };
       return await download({ ...step, source: keepUnregistered(opened, step, parts) }, parts);
     });
     results.note("download", downloaded, downloaded.listing);
@@ -136,8 +136,8 @@ async function runProcess(
   const { run, request, converter, ledgers } = crawl;
   const { keepsTexts } = run.config.kind.abilities;
   if (!request.steps.includes("process") || !(keepsTexts || converter)) return;
-  const processed = await ledgers.withLedger({ step: "process" }, async (held) => {
-    const step = { ...crawl, ...held };
+  const processed = await ledgers.withLedger({ step: "process" }, async (setting) => {
+    const step = { ...crawl, ...setting };
     if (keepsTexts || !converter) return await extractTexts(step, listing, parts);
     return await processOriginals({ ...step, converter });
   });
@@ -150,8 +150,8 @@ async function runEmbed(
   { listing, removalsWait }: Pick<EmbedStep, "listing" | "removalsWait">,
   parts: EngineParts,
 ): Promise<Embedded> {
-  return await withEmbedStep(crawl, target, listing, async (held) => {
-    const step: EmbedStep = { ...held, removalsWait };
+  return await withEmbedStep(crawl, target, listing, async (setting) => {
+    const step: EmbedStep = { ...setting, removalsWait };
     const embedded = await recordOwn(
       step,
       parts,
@@ -170,8 +170,8 @@ async function withEmbedStep<T>(
   work: (step: EmbedStep) => Promise<T>,
 ): Promise<T> {
   const vectorStoreId = target.isOwn ? undefined : target.store;
-  return await crawl.ledgers.withLedger({ step: "embed", vectorStoreId }, (held) =>
-    work({ ...crawl, ...held, target, listing, removalsWait: false }),
+  return await crawl.ledgers.withLedger({ step: "embed", vectorStoreId }, (setting) =>
+    work({ ...crawl, ...setting, target, listing, removalsWait: false }),
   );
 }
 

@@ -23,7 +23,7 @@ export interface Downloaded extends StepResult {
   readonly listing: ListingResult;
 }
 
-/** list ▶ detect ▶ plan ▶ fetch ▶ mirror, for one source. Throws when the source cannot be listed at all. */
+/** list ▶ judge ▶ plan ▶ fetch ▶ mirror, for one source. A kind that lists by reading (`isReadWhileListed`) fetches from its own copy. Throws when the source cannot be listed at all. */
 export async function download(step: DownloadStep, parts: EngineParts): Promise<Downloaded> {
   const { source, ledger, job } = step;
   const counts = noCounts();

@@ -321,7 +321,7 @@ function failureOf({ itemId, seen, mirrored, indexed }: LedgerEntry, mirror: Mir
   };
 }
 
-/** The same reason, whatever is named in it: what stands in quotation marks, addresses, paths and numbers are left out. */
+/** Returns a key to group failures by reason: quoted names, URLs, paths and numbers are removed. */
 export function reasonKey(reason: string): string {
   return reason
     .toLowerCase()

@@ -54,7 +54,7 @@ function withItem({ sighting }: ListedChange, reason: string): string {
 async function fetchOne(change: ListedChange, step: ApplyStep): Promise<string> {
   const { source, ledger, mirror, claims, vacated, counts, job } = step;
   const { sighting, entry } = change;
-  if (await adopt(change, step)) {
+  if (await adoptFileOnDisk(change, step)) {
     counts[change.kind] -= 1;
     counts.unchanged += 1;
     return `Found '${sighting.path}' in the mirror as it is at the source.`;
@@ -93,7 +93,7 @@ const SHA256 = /^[0-9a-f]{64}(?=#|$)/;
  * After the ledger was lost: adopts a file that lies at its path, if the source gives a content hash and the file has
  * it. Returns whether it was adopted; then it need not be fetched.
  */
-async function adopt(
+async function adoptFileOnDisk(
   { itemId, sighting, entry }: ListedChange,
   { ledger, mirror, claims, vacated }: ApplyStep,
 ): Promise<boolean> {

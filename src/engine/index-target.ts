@@ -14,7 +14,7 @@ export interface IndexTarget {
   /** false: the request names another store than `domain.json`. */
   readonly isOwn: boolean;
   readonly index: Index;
-  /** The same for all commits of one crawl. */
+  /** Name of the crawl, the same for all its commits. */
   readonly crawl?: string;
   /** The draft that all sources fill, so that the crawl becomes visible in one moment; undefined: each source does when it is in. */
   readonly together?: CrawlDraft;

@@ -21,7 +21,7 @@ import { toItem } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
 import { type FeedDelta, recallListing, type SourceScan } from "./scan-source.ts";
 
-/** The changes that the download step makes for one source. */
+/** The changes that the download step makes for one source: the run's plan (`items`), and what is needed to carry it out. */
 export interface DownloadPlan {
   /** The judged items, without the unchanged ones. */
   readonly items: Plan;
@@ -57,7 +57,7 @@ export interface PlanSize {
 /** Erased items that are named in the log, by their ids. */
 const MAX_TOLD = 20;
 
-/** list ▶ detect ▶ plan. Writes what the source listed into the ledger on the way. */
+/** list ▶ judge ▶ plan. Puts every sighting into the ledger (`seen`) on the way; the changes themselves go into the run's plan. */
 export async function makePlan(
   scan: SourceScan,
   step: DownloadStep,
@@ -67,7 +67,7 @@ export async function makePlan(
   const startedAtMs = Date.now();
   const { disk, delta, rotation } = scan;
   const { mirror, converter, ledger, approval, plan, job } = step;
-  const changes = detect(scan, step, parts);
+  const changes = judgeListing(scan, step, parts);
   const sorted = new SortedChanges(step, counts);
   const due: ListedChange[] = [];
   const originals = new OriginalsCheck(mirror, converter, disk);
@@ -92,7 +92,7 @@ export async function makePlan(
   counts.skipped += skipped.length;
   for (const { key, reason } of skipped.slice(0, MAX_TOLD)) job.log(`Skipped item '${key}': ${reason}.`);
   if (skipped.length > MAX_TOLD) job.log(`Skipped ${skipped.length - MAX_TOLD} more that were erased.`);
-  const unreported = delta ? Math.max(0, delta.held - sorted.held) : 0;
+  const unreported = delta ? Math.max(0, delta.expected - sorted.held) : 0;
   counts.unchanged += unreported;
   // If nothing else is to do, or only changes are judged, hashing can wait for a few runs.
   const isHashed = rotation.isNow || !(delta || (scan.isNext && isIdle(sorted)));
@@ -113,7 +113,8 @@ function isIdle({ size: { removed, moved, fetched, staying } }: SortedChanges): 
   return removed + moved + fetched + staying === 0;
 }
 
-function detect(
+/** Judges everything that is listed or, with a feed, what it reports and the suspects. */
+function judgeListing(
   { listing, disk, delta }: SourceScan,
   { run, request, ledger, mirror }: DownloadStep,
   parts: EngineParts,
@@ -129,7 +130,7 @@ function detect(
   // Look again: another step may have moved a file since the scan.
   const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? mirror.find(file);
   if (listing.by === "listing") return detectChanges(listing.pages, ledger, find, policy);
-  const { gone = [], suspects = [], held = 0 } = delta ?? {};
+  const { gone = [], suspects = [], expected = 0 } = delta ?? {};
   const pages = recallListing(listing.changes, suspects, ledger);
   const reported = {
     getMany: (items: readonly ItemId[]) => ledger.getMany(items),
@@ -138,7 +139,7 @@ function detect(
       yield [...gone, ...suspects, ...listing.changes.touched.map(({ itemId }) => itemId)];
     },
   };
-  return detectChanges(pages, reported, find, { ...policy, heldBefore: held });
+  return detectChanges(pages, reported, find, { ...policy, heldBefore: expected });
 }
 
 /** Writes the changes into the plan, and counts them. */

@@ -40,7 +40,7 @@ export class PathClaims {
     this.#disk = disk;
   }
 
-  /** Takes the owners from the ledger, whatever lies on disk. */
+  /** Loads the owners of paths from the ledger; does not look at the disk. */
   static async of(ledger: Pick<Ledger, "states">, mirror: Mirror): Promise<PathClaims> {
     const claims = new PathClaims(mirror);
     for await (const page of ledger.states()) {
@@ -137,7 +137,7 @@ export class PathClaims {
     return foldersOf(path).find(isOthers);
   }
 
-  /** Whether a file lies there that this run has not released. */
+  /** Whether there is a file at the path that this run has not released. */
   #isOnDisk(path: string): boolean {
     return this.#disk !== undefined && !this.#left.has(path.toLowerCase()) && this.#disk.has(path);
   }

@@ -28,13 +28,13 @@ import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 type IndexParts = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "extractor" | "itemRepository">;
 
 /**
- * The changes that make the index match the mirror. Holds ids only, because a first crawl puts every item; entries are
+ * The changes that make the index match the mirror: the embed step's own plan, not the run's, which only names them. Holds ids only, because a first crawl puts every item; entries are
  * read when they are applied.
  */
 export interface IndexPlan {
   /** Documents to write, and whether they are new to a search. */
   readonly put: Map<ItemId, "added" | "changed">;
-  /** Those in `put` that are made anew even if the index has their content. */
+  /** Those in `put` that are rebuilt even if the index has their content. */
   readonly anew: Set<ItemId>;
   /** Those in `put` whose file is in `03_failed/`. */
   readonly revive: ItemId[];
@@ -78,6 +78,7 @@ export async function planIndex(step: EmbedStep, parts: IndexParts): Promise<Pla
 
 /** What to compare: everything, or the items that may need a change. */
 interface Compared {
+  /** What the index has of the items to compare. */
   readonly held: Map<ItemId, IndexedRef>;
   readonly items: readonly ItemId[] | "all";
   /** How many documents of the source the index has, and how many unchanged files were left out. */
@@ -187,7 +188,7 @@ async function compareAll(
         continue;
       }
       if (isMissing) planned.left += 1;
-      preview(entry, change, download, notes, job);
+      notePlanned(entry, change, download, notes, job);
       const isLeft = !isMissing && change.kind === "none" && mirror.isFailed(file);
       const isEmptyFile = isLeft && isEmptyReason(entry.indexed?.embeddingError ?? "");
       if (isEmptyFile) planned.counts.empty += 1;
@@ -217,8 +218,8 @@ async function compareAll(
     held.delete(itemId);
   }
   if (!listing) await step.approval?.noteDoneDocuments(job);
-  const strangers = [...held.keys()];
-  const because = decideRemovals(planned, { known, strangers, holdings, isCertain }, step);
+  const leftovers = [...held.keys()];
+  const because = decideRemovals(planned, { known, leftovers, holdings, isCertain }, step);
   notes.concludeRemovals(listing ? "" : because);
   notes.noteLeftovers(held.values(), because);
   return planned;
@@ -279,7 +280,8 @@ export async function findUnapprovedLeftovers(
   return await approval.leaveOut("embed", intents, job);
 }
 
-function preview(
+/** Adds the change to the run's plan, for reports and dry runs; the embed step itself works from the IndexPlan. */
+function notePlanned(
   entry: LedgerEntry,
   change: IndexChange,
   download: PlannedItem | undefined,
@@ -392,12 +394,12 @@ function decideRemovals(
   { plan, counts, problems }: Planned,
   {
     known,
-    strangers,
+    leftovers,
     holdings,
     isCertain,
   }: {
     readonly known: number;
-    readonly strangers: readonly ItemId[];
+    readonly leftovers: readonly ItemId[];
     readonly holdings: number;
     readonly isCertain: boolean;
   },
@@ -406,12 +408,12 @@ function decideRemovals(
   const policy = { limits: run.config.limits, confirmDeletes: request.confirmDeletes };
   const leaving = plan.remove.splice(0);
   counts.removed -= leaving.length;
-  // What has a listing behind it was decided with it.
+  // With a listing, the guard was already asked when the listing was judged.
   const left = listing
     ? { go: leaving, stay: [], heldBecause: "" }
     : leave(leaving, { known, listed: known - leaving.length }, policy);
   const guard = { known: holdings, listed: listing?.listed ?? 0, ...policy };
-  const swept = garbage(strangers, { isCertain, guard });
+  const swept = garbage(leftovers, { isCertain, guard });
   plan.remove.push(...left.go, ...swept.go);
   counts.removed += plan.remove.length;
   const noteHeld = ({ stay, heldBecause }: Removals<ItemId>, one: string, many: string): void => {

@@ -37,7 +37,7 @@ export interface FeedDelta {
   /** Items that the feed does not report and that are judged all the same. */
   readonly suspects: readonly ItemId[];
   /** How many items should have a file in the mirror, and how many of them have one. */
-  readonly held: number;
+  readonly expected: number;
   readonly found: number;
   /**
    * Present if ledger and mirror had the same files at the start of this run. `marked`: files whose names may have a
@@ -71,11 +71,11 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
     let listing = await openListing(source, last, ledger, job);
     const checkpoint = (): SourceScan["checkpoint"] => ({
       policy,
-      mark: listing.mark,
+      mark: listing.cursor,
       ...listingAge(listing, last, { isHinted, startedAt }),
     });
     if (listing.by === "feed" && isHinted) {
-      const delta = { gone: listing.changes.gone, suspects: [], held: files, found: 0, isHinted };
+      const delta = { gone: listing.changes.gone, suspects: [], expected: files, found: 0, isHinted };
       return { listing, disk: new FilesOnDisk(), delta, isNext: true, checkpoint: checkpoint(), rotation };
     }
     const disk = (await scanning) ?? (await mirror.scan());
@@ -103,11 +103,11 @@ async function findDelta(
   const reported = new Set([...gone, ...touched.map(({ itemId }) => itemId)]);
   const suspects: ItemId[] = [];
   const marked = new Map<ItemId, string>();
-  let [held, found] = [0, 0];
+  let [expected, found] = [0, 0];
   for await (const page of ledger.states()) {
     for (const state of page) {
       const { itemId, file, isListed } = state;
-      if (file !== null) held += 1;
+      if (file !== null) expected += 1;
       const onDisk = file ? disk.get(file) : undefined;
       if (onDisk) found += 1;
       if (file?.includes("~")) marked.set(itemId, file);
@@ -118,8 +118,8 @@ async function findDelta(
     }
   }
   // Not in a dry run: `inStep` lets later steps look at the disk, where a dry run changes nothing.
-  const isInStep = !converter && !job.dryRun && held === found && found === disk.size;
-  return { gone, suspects, held, found, isHinted: false, ...(isInStep && { inStep: { marked } }) };
+  const isInStep = !converter && !job.dryRun && expected === found && found === disk.size;
+  return { gone, suspects, expected, found, isHinted: false, ...(isInStep && { inStep: { marked } }) };
 }
 
 function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undefined): boolean {
@@ -156,12 +156,12 @@ export type Page = readonly Listed[];
 
 type FeedChanges = Pick<ChangesSince, "touched" | "gone" | "recall">;
 
-/** An open listing. `mark` is the feed cursor for the next run; "" if the source has no feed. */
+/** An open listing. `cursor` is where the feed begins in the next run; "" if the source has no feed. */
 type SourceListing =
   /** The source reported its changes since the last run. */
-  | { readonly by: "feed"; readonly changes: FeedChanges; readonly mark: string }
+  | { readonly by: "feed"; readonly changes: FeedChanges; readonly cursor: string }
   /** The source lists everything. */
-  | { readonly by: "listing"; readonly pages: AsyncIterator<Page, Completeness>; readonly mark: string };
+  | { readonly by: "listing"; readonly pages: AsyncIterator<Page, Completeness>; readonly cursor: string };
 
 /** After so many runs, or so many days, by the feed, everything is listed again. */
 const RUNS_BY_FEED = 9;
@@ -177,7 +177,7 @@ async function openListing(
   const { signal } = job;
   const mayUseFeed = last !== undefined && isFeedUsable(source, last);
   const changes = mayUseFeed ? await readFeed(source, last.mark, ledger, signal) : undefined;
-  if (changes) return { by: "feed", changes, mark: changes.cursor };
+  if (changes) return { by: "feed", changes, cursor: changes.cursor };
   return mayUseFeed
     ? await listInstead(source, "the source cannot tell what changed", job)
     : await startListing(source, signal);
@@ -194,8 +194,8 @@ async function listInstead(
 
 async function startListing(source: Source, signal: AbortSignal): Promise<SourceListing> {
   // Before the first page: changes during the listing are then reported by the next run.
-  const mark = await readCursor(source, signal);
-  return { by: "listing", pages: startEarly(source.list(signal)), mark };
+  const cursor = await readCursor(source, signal);
+  return { by: "listing", pages: startEarly(source.list(signal)), cursor };
 }
 
 function isFeedUsable({ feed }: Source, { mark, listedAt, runsByFeed }: ListingCheckpoint): boolean {
@@ -206,12 +206,12 @@ function isFeedUsable({ feed }: Source, { mark, listedAt, runsByFeed }: ListingC
 /** Returns undefined on any error: the listing meets the same error, and explains it better. */
 async function readFeed(
   source: Source,
-  mark: string,
+  cursor: string,
   ledger: Ledger,
   signal: AbortSignal,
 ): Promise<ChangesSince | undefined> {
   const isKnown = async (item: ItemId): Promise<boolean> => (await ledger.get(item)) !== undefined;
-  return await source.feed?.since(mark, isKnown, signal).catch(() => undefined);
+  return await source.feed?.since(cursor, isKnown, signal).catch(() => undefined);
 }
 
 async function readCursor(source: Source, signal: AbortSignal): Promise<string> {

@@ -135,7 +135,7 @@ function toGroup(all: readonly Section[], path: readonly string[]): Group {
   return { path, heading, level, content: bare ? `${heading}\n\n${content}` : content };
 }
 
-/** Otherwise no chunk would tell of it or of anything below it. */
+/** Whether a section has anything to index. A heading alone counts: otherwise no chunk would contain it. */
 function hasText(section: Section): boolean {
   return section.heading !== "" || section.content !== "" || section.children.some(hasText);
 }
@@ -163,7 +163,7 @@ class Packer {
     this.#count = count;
   }
 
-  /** What was gathered before, when the piece does not fit in with it any more. */
+  /** Adds a piece. If it does not fit, returns the chunk gathered before and begins a new one. */
   put(piece: Piece): Full | undefined {
     let full: Full | undefined;
     if (this.#pieces.length > 0 && this.#tokens + piece.tokens > this.#limit) {
@@ -258,7 +258,7 @@ function countUpTo(limit: number, text: string, count: CountTokens): number {
 interface Cut {
   readonly limit: number;
   readonly count: CountTokens;
-  /** What follows the last piece. */
+  /** The separator after the last piece. */
   readonly gap: string;
   readonly page: number | undefined;
 }

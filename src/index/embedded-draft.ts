@@ -344,7 +344,7 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
       if (operation.kind === "put" && operation.body) this.#bodies.delete(nameOfKey(operation.key));
     }
     this.#note(outcome);
-    // Another process has cleaned up their body since they were queued, or it was to be made anew and that failed.
+    // Queued without a body, because the store had it; since then cleanup of another process deleted it, or rebuilding it failed.
     for (const file of outcome.bodiless) await this.#enqueuePut(file, signal);
   }
 
@@ -355,7 +355,7 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
       if (failed) this.#failed.set(itemId, failed);
       else this.#failed.delete(itemId);
     }
-    // A crawl looks up what it needs: its sources may change more than fits into memory.
+    // A crawl reads refs from the store when needed: those of all changes may not fit into memory.
     if (this.#isShared) return;
     for (const [itemId, ref] of outcome.refs) {
       if (ref) this.#refs.set(itemId, withoutLabel(ref));
@@ -715,7 +715,7 @@ class DraftedItem {
     const name = nameOfKey(key);
     const body = known.get(name) ?? { name };
     const columns = { ...this.#labelled(file.label), file: storedPath(store, file.path) };
-    // A body made anew keeps its documents, but not one that says it is of other bytes.
+    // A document keeps its row when its body was rebuilt, unless its hash is of other bytes.
     const isSound = this.befores.length < 2 && this.#now?.row.status === "completed";
     const isUnchanged = isSound && this.#now && isSame(this.#now.body, body) && this.#now.row.sha256 === file.sha256;
     if (this.#now && isUnchanged) return this.#relabelTo(this.#now, columns);

@@ -477,7 +477,7 @@ async function* pages(
   }
 }
 
-/** An item has at most one row in `from` and one in `to`; a change is reported for the latter. */
+/** A changed item has a row in each generation; it is reported for the one in `to`. */
 function changeOf(row: DifferenceRow): GenerationChange[] {
   const { sourceId, itemId, name, path, inFrom, inTo, hasOther } = row;
   if (inFrom === inTo) return [];

@@ -60,7 +60,7 @@ export function visibleAfter(draft: string, d = "d"): string {
   return `(+${d}.born = ${draft} OR (${visibleAt(NEWEST, d)} AND ${d}.died IS DISTINCT FROM ${draft}))`;
 }
 
-/** What is read: a generation by its number, or the newest one as an open draft, by its id, would leave it. */
+/** The state to read: generation number `at`, or, if `isDraft`, the newest generation with the changes of the open draft with id `at`. */
 export interface View {
   readonly at: number;
   readonly isDraft: boolean;

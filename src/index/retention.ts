@@ -200,13 +200,13 @@ export async function withdrawSource(
   );
 }
 
-/** Slices of this many rows move from one draft to another. */
-const SLICE_HELD = 2000;
+/** Rows that move to another draft in one transaction. */
+const MOVE_SLICE = 2000;
 
 /**
- * Moves what a draft brings, and the ends of what that replaces and of what became unreadable, to another open draft. What is left are
- * removals, and what has the content of one: a document that moved from one source to another. Returns how many documents moved. After a
- * kill in between both drafts are open, and nobody commits them.
+ * Moves additions and changes from one open draft to another, with the removal of items that became unreadable. Removals stay, and so
+ * do documents with the content of a removed one, which moved between sources. Returns how many documents were moved. After a kill both
+ * drafts are open, and are never committed.
  */
 export async function moveBrought(
   store: Pick<Store, "db">,
@@ -218,7 +218,7 @@ export async function moveBrought(
     for (let moved = 0; ; ) {
       const some = await writeLocked(store.db, async (sql) => {
         const rows = await sql.run(
-          `UPDATE documents SET ${column} = $2 WHERE id IN (SELECT d.id FROM documents d WHERE d.${column} = $1 AND ${slice} LIMIT ${SLICE_HELD})`,
+          `UPDATE documents SET ${column} = $2 WHERE id IN (SELECT d.id FROM documents d WHERE d.${column} = $1 AND ${slice} LIMIT ${MOVE_SLICE})`,
           [from, to, ...values],
         );
         const [added, removed] = column === "born" ? [rows, 0] : [0, rows];
@@ -227,18 +227,18 @@ export async function moveBrought(
         return rows;
       });
       moved += some;
-      if (some < SLICE_HELD) return moved;
+      if (some < MOVE_SLICE) return moved;
       await nextRound();
     }
   };
   const ofItem = (one: string): string =>
     `${one}.domain_id = d.domain_id AND ${one}.source_id = d.source_id AND ${one}.item_id = d.item_id`;
-  // First the ends: a document that was replaced must not be ended by a draft that does not bring the other.
+  // `died` first: no draft may end a replaced document without bringing its replacement.
   await move("died", `EXISTS (SELECT 1 FROM documents n WHERE ${ofItem("n")} AND +n.born = $1)`);
   let moved = 0;
   for (const [sourceId, items] of unreadable) {
     const all = [...items];
-    for (const slice of slicesOf(all, SLICE_HELD)) {
+    for (const slice of slicesOf(all, MOVE_SLICE)) {
       const some = `d.source_id = $3 AND ${isListed(store.db, "d.item_id", "$4", "text")}`;
       moved += await move("died", some, [sourceId, listOf(slice)]);
     }
@@ -249,8 +249,8 @@ export async function moveBrought(
 }
 
 /**
- * Takes items out of all drafts but this one, open or abandoned: the last to write an item has it. A document has one `died`, so two
- * drafts must not end the same.
+ * Takes items out of all other drafts, open or abandoned: the last draft to write an item keeps it. A document has one `died`, so two
+ * drafts must not end the same document.
  */
 export async function takeFromOtherDrafts(
   sql: Sql,
@@ -452,8 +452,8 @@ function bytesOf({ dialect }: Sql): string {
 const ITEMS_AT_ONCE = 200;
 
 /**
- * Deletes what is left of items that no kept generation shows. The others are left alone, and returned; so are documents of open
- * drafts. May be repeated after a kill.
+ * Deletes the remaining rows of items that no kept generation shows. Returns the items that one shows, which stay, as do documents of
+ * open drafts. Repeatable after a kill.
  */
 export async function purgeItems(
   store: Store,
@@ -472,14 +472,14 @@ export async function purgeItems(
   });
 }
 
-/** Deletes rows, whoever shows them; each kept generation that did counts them. */
+/** Deletes rows even if kept generations show them; those generations count them as erased. */
 export async function eraseRows(
   sql: Sql,
   store: Pick<Store, "texts">,
   rows: readonly Pick<DocumentRow, "id" | "bodyId">[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  // Files attached over the wire are in every generation, and no part of what one means.
+  // Files attached over the wire are in every generation, and not counted.
   const spans = await sql.all<{ since: number; until: number | null; rows: number }>(
     `SELECT b.number AS since, e.number AS until, count(*) AS rows
      FROM documents d JOIN generations b ON b.id = d.born LEFT JOIN generations e ON e.id = d.died

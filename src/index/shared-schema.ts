@@ -43,14 +43,13 @@ interface Types {
   readonly integer: string;
   /** An expression that makes a random UUID, for generations of earlier releases. */
   readonly uuid: string;
-  /** How the view of what readers see joins generations. */
+  /** The join of the view `documents_active`: `CROSS` keeps SQLite from reordering it; "" elsewhere. */
   readonly join: string;
 }
 
 /**
- * SQL that tells apart the newest generation and the one that readers are shown, names each generation by a UUID, and counts what was
- * erased from it. Changes tables that may be there already: where readers were rolled back, the newest is the one they were taken
- * back from, so a release shows it again.
+ * SQL of the upgrade that stores the newest and the shown generation separately, gives each generation a UUID, and counts the documents
+ * erased from it. Runs on existing stores: if one is rolled back, its newest generation is the last one, which ending the rollback shows.
  */
 export function newestAndShown({ text, integer, uuid, join }: Types): string {
   return `

@@ -160,8 +160,8 @@ async function readWholeEvents(handle: FileHandle, offset: number, available: nu
 }
 
 /**
- * Returns the offset after the first `end_json`, or -1. What a writer that was thought dead adds behind it is not part of the job. No data
- * line begins like an event, so comparing the line is enough.
+ * Returns the offset after the first `end_json`, or -1. Later lines, by a writer that was taken for dead, are not part of the job. No
+ * data line begins like an event, so comparing the line is enough.
  */
 function findEnd(events: Buffer): number {
   let at = events.indexOf(END_LINE);

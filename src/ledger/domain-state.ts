@@ -10,7 +10,7 @@ import { migrateDomainState, readOldSchedule, readOldStores } from "./migrate/mi
 const TABLES = ["store", "schedule", "upload", "feedback"] as const;
 
 export async function renameState(sql: Sql, { from, to }: { from: DomainId; to: DomainId }): Promise<void> {
-  // They were taken for the rename, and their holders only know the old id.
+  // The leases that the rename holds: their holders know only the old id.
   await sql.run("DELETE FROM lease WHERE domain_id IN ($1, $2)", [from, to]);
   for (const table of TABLES) await sql.run(`UPDATE ${table} SET domain_id = $2 WHERE domain_id = $1`, [from, to]);
 }
@@ -35,7 +35,7 @@ function putSchedule(sql: Sql, domainId: DomainId, state: ScheduleState): Promis
   return sql.insert(`schedule (domain_id, ${columns})`, [values], replacing("domain_id", columns));
 }
 
-/** `domainsFolder`: where earlier releases kept it. Reading creates no database. */
+/** `domainsFolder`: where earlier releases stored the state. Reading creates no database. */
 export function openDomainState(
   databases: LedgerDatabases,
   domainsFolder: string,

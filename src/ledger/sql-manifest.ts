@@ -80,7 +80,7 @@ interface Owner {
   readonly sql: Sql | undefined;
   readonly source: () => SourceRow;
   readonly flush: () => Promise<void>;
-  /** written: puts are flushed. seen: only this ledger sees them. refused: read-only. */
+  /** written: flush() writes puts. seen: they stay in memory (dry run). refused: puts throw (read-only). */
   readonly puts: "written" | "seen" | "refused";
 }
 

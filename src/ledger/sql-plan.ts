@@ -341,7 +341,7 @@ interface HeadRow {
 const HEADS = `SELECT ${PLAN_COLUMNS} FROM plan`;
 const COUNTS =
   "count(*) AS items, sum(bytes) AS bytes, sum(tokens) AS tokens, sum(CASE WHEN bytes = 0 THEN 1 ELSE 0 END) AS unsized";
-/** What leaves and what stays behind first, what is skipped last. */
+/** The order in which changes are shown. */
 const IN_ORDER = ["removed", "held", "failed", "moved", "changed", "added", "skipped"];
 
 /** The plans in the ledgers. */

@@ -7,7 +7,7 @@ import {
   RemoteError,
 } from "../contracts/errors.ts";
 
-/** Error classes that are kept. A subclass arrives as one of these. */
+/** Error classes that survive packing. An error of a subclass is unpacked as one of these. */
 const KINDS = { BadInputError, CancelledError, ConflictError, NotFoundError, RemoteError } as const;
 /** As many as explain() shows. */
 const MAX_CAUSES = 4;

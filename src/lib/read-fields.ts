@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
-/** Reads a list of texts. A form field holds several in one; `separator` is between them and occurs in none. */
+/** Reads a list of texts. A form sends it as one text, split at `separator`, which occurs in no item. */
 export function readTexts(value: unknown, where: string, separator: RegExp, problems: string[]): readonly string[] {
   if (value === undefined) return [];
   const list = typeof value === "string" ? value.split(separator) : value;

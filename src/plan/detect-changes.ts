@@ -107,11 +107,11 @@ function judgeListed(
   if (entry && !state.listed.has(itemId)) state.entries += 1;
   state.listed.add(itemId);
   state.atHostRoot = sighting.serverPath === `/${sighting.path}`;
-  const held = isHeld(entry);
-  if (held) state.known += 1;
+  const isKnown = hasFileOrDocument(entry);
+  if (isKnown) state.known += 1;
   const unwanted = whyUnwanted(sighting, policy);
   if (!unwanted) return withAddress(judgeFile(sighting, entry, disk, policy), state);
-  if (held) state.unwantedNow.set(itemId, unwanted);
+  if (isKnown) state.unwantedNow.set(itemId, unwanted);
   return { kind: "skipped", itemId, sighting, entry, reason: unwanted };
 }
 
@@ -136,7 +136,7 @@ export function whyUnwanted(sighting: Sighting, policy: Pick<DetectPolicy, "acce
 }
 
 /** Whether the entry has a file or a document. An entry that was only listed has neither. */
-function isHeld(entry: LedgerEntry | undefined): boolean {
+function hasFileOrDocument(entry: LedgerEntry | undefined): boolean {
   return entry !== undefined && (entry.mirrored !== null || entry.indexed !== null);
 }
 
@@ -160,7 +160,7 @@ async function* judgeAbsent(
     }
   }
   const replaced = findReplaced(gone, state);
-  const isLoss = (change: AbsentChange): boolean => isHeld(change.entry) && !replaced.has(change);
+  const isLoss = (change: AbsentChange): boolean => hasFileOrDocument(change.entry) && !replaced.has(change);
   const listed = state.listed.size - state.unwantedNow.size;
   const unreported = Math.max(0, (policy.heldBefore ?? known) - known);
   const justLeft = gone.some(isLoss) ? await policy.justLeft?.() : undefined;
@@ -181,7 +181,7 @@ function findReplaced(gone: readonly AbsentChange[], state: ListingState): Reado
   for (const change of gone) {
     const successor = state.departed.get(change.itemId)?.successor;
     if (!successor || !state.listed.has(successor) || state.unwantedNow.has(successor)) continue;
-    if (isHeld(change.entry) && !bySuccessor.has(successor)) bySuccessor.set(successor, change);
+    if (hasFileOrDocument(change.entry) && !bySuccessor.has(successor)) bySuccessor.set(successor, change);
   }
   return new Set(bySuccessor.values());
 }
@@ -198,7 +198,7 @@ async function findAbsent(ledger: KnownItems, state: ListingState): Promise<{ ab
     if (missing.length === 0) continue;
     for (const entry of await ledger.getMany(missing)) {
       if (!entry) continue;
-      if (!state.listed.has(entry.itemId) && isHeld(entry)) known += 1;
+      if (!state.listed.has(entry.itemId) && hasFileOrDocument(entry)) known += 1;
       absent.push(entry);
     }
   }

@@ -120,7 +120,7 @@ export type IndexChange =
 export interface IndexState {
   readonly store: VectorStoreId;
   readonly mode: "full" | "incremental";
-  /** It is to be extracted, cut and embedded anew, whatever the index has. */
+  /** Extract, cut and embed it again even if the index has its content. */
   readonly isForced: boolean;
   readonly held: IndexedRef | undefined;
   /** The file failed before and is in `03_failed/`. */

@@ -3,16 +3,18 @@ import type { ManifestEntry } from "../contracts/manifest.ts";
 import { isExpired } from "./lineage/manifest-entry.ts";
 
 /*
- * The three decisions by which something of a source is removed: an item leaves, a document is purged, a leftover is garbage. Nothing else
- * decides that; callers find the candidates, and remove what is in `go`. In doubt, everything stays. Apart from these, a person
- * erases documents and deletes domains, and a successor replaces what was before it.
+ * The three decisions to remove something of a source: leave() for items, purge() for documents, garbage() for leftovers. All automatic
+ * removals go through one of them: callers find the candidates, and remove those in `go`. In doubt, everything stays. Only users erase
+ * documents and delete domains, and a new version replaces the one before.
  */
 
-/** What is removed, and what stays although it may go. */
+/** A decision on candidates. */
 export interface Removals<T> {
+  /** To be removed now. */
   readonly go: readonly T[];
+  /** Not removed now, because of the guard, a hold, or doubt. */
   readonly stay: readonly T[];
-  /** Why the rest stays, if the guard holds it; or "". */
+  /** Why the guard holds them; "" if it does not. */
   readonly heldBecause: string;
 }
 
@@ -31,7 +33,10 @@ interface Loss {
   readonly justLeft?: number;
 }
 
-/** Items leave: the source says that they are gone. Those that are no loss (we have nothing of them, or a successor) leave anyway. */
+/**
+ * Decides on items that are gone at the source. Those that are no loss (nothing of them is stored, or they have a successor) are removed
+ * even if the guard holds the others.
+ */
 export function leave<T>(
   gone: readonly T[],
   { isLoss = () => true, ...loss }: Loss & { readonly isLoss?: (item: T) => boolean },
@@ -48,8 +53,8 @@ interface Wait {
 }
 
 /**
- * Documents are purged: nobody waits for their return any more. Of missing files, texts and vectors go; of deleted ones, the entry. `stay`:
- * the wait is over, and somebody holds them. The index leaves alone what a kept generation shows.
+ * Decides on documents whose grace period may be over. Of missing files, texts and vectors are deleted; of deleted ones, the manifest
+ * entry. `stay`: expired, but locked by a hold. The index does not delete documents that a kept generation shows.
  */
 export function purge<T extends ManifestEntry>(entries: readonly T[], { retention, now, isFree }: Wait): Removals<T> {
   const deletedBeforeMs = now.getTime() - retention.deletedMs;
@@ -63,11 +68,11 @@ export function purge<T extends ManifestEntry>(entries: readonly T[], { retentio
 interface Certainty {
   /** Everything that could refer to them was read to its end. */
   readonly isCertain: boolean;
-  /** A loss as large as that of a lost ledger is held; "none" for copies that the source gives again. */
+  /** Holds a large loss, which may mean that the ledger was lost. "none": for copies that can be fetched again. */
   readonly guard: (Loss & RemovalPolicy) | "none";
 }
 
-/** Leftovers are garbage: nothing refers to them. */
+/** Decides on leftovers, to which nothing refers. */
 export function garbage<T>(leftovers: readonly T[], { isCertain, guard }: Certainty): Removals<T> {
   if (!isCertain) return { go: [], stay: leftovers, heldBecause: "" };
   if (guard === "none") return { go: leftovers, stay: [], heldBecause: "" };

@@ -143,7 +143,7 @@ export async function erase(request: EraseRequest, all: EngineParts, job: JobCon
   };
 }
 
-/** Finishes what was interrupted. The caller must hold no lease of the domain's sources. */
+/** Finishes interrupted erasures. The caller must hold no lease of the domain's sources. */
 export async function finishErasures(domainId: DomainId, parts: EngineParts, job: JobContext): Promise<void> {
   if (job.dryRun) return;
   const { erased } = await parts.erasures.read(domainId);
@@ -163,7 +163,7 @@ export async function finishErasures(domainId: DomainId, parts: EngineParts, job
     }
     const items = await gather(found, context);
     await whileLeased(items, context, async (leased) => {
-      // Whoever had the sources may have been erasing.
+      // The previous holder of the leases may have finished this erasure.
       if (!(await isOpen(erasureId, leased))) return;
       job.log(`Finishing the erasing of ${plural(records.length, "document")} that was interrupted (${erasureId}).`);
       await eraseEverywhere(items, { erasureId, copiesLeft: [], isResumed: true }, leased);
@@ -278,7 +278,7 @@ function belowSource(file: string): string {
   return parts.slice(at + 1).join("/");
 }
 
-/** Whether a word stands for this item alone: rows of lists are called `5.md`, and many folders have a `README.md`. */
+/** Whether a word identifies this item alone. Many do not: rows of lists are called `5.md`, and many folders have a `README.md`. */
 async function isTelling(
   word: string,
   { run, itemId }: Pick<LeavingItem, "run" | "itemId">,
@@ -483,7 +483,7 @@ interface Finished {
 interface Intent {
   readonly erasureId: string;
   readonly copiesLeft: Copies["told"];
-  /** What was called what may be gone already. */
+  /** true: an interrupted erasure is finished; the names of the items may be gone already. */
   readonly isResumed: boolean;
 }
 

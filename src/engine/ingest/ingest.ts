@@ -59,7 +59,7 @@ export interface Behind {
 
 export type WantedItem = { readonly id: ItemId } | { readonly source: string; readonly domainId?: DomainId };
 
-/** The operations of the registry for CLI, HTTP and pages. Items are told as readers are shown them; see shown-items.ts. */
+/** The operations of the registry for CLI, HTTP and pages. Items have the status that readers see; see shown-items.ts. */
 export interface Ingest {
   /** Registers a URL; fetches nothing. BadInputError for an invalid or forbidden one. */
   add(request: AddRequest, options?: { readonly dryRun: boolean }): Promise<Registered>;
@@ -80,7 +80,7 @@ export interface Ingest {
   /** Throws NotFoundError. */
   item(id: ItemId): Promise<ItemView>;
   images: Pick<WebImages, "of" | "read">;
-  /** With the domains whose readers are not shown what is indexed. */
+  /** Includes the domains whose readers see an earlier generation than the newest. */
   summary(domainId?: DomainId): Promise<ShownSummary>;
   /**
    * Called by the timer: queues what is due and purges what has been gone long enough. Returns how many were queued. At

@@ -8,8 +8,8 @@ import { slicesOf } from "../../lib/slices-of.ts";
 import { withIndexStatus } from "../../plan/web/item-transitions.ts";
 
 /*
- * Answers about items say *indexed* of what readers are shown. The stored records say what the newest generation has: they stay as
- * they are during a rollback, and are right again when it ends.
+ * Responses give items the status *indexed* only if readers can see them. Stored records follow the newest generation: a rollback does
+ * not change them, so they are right again when it ends.
  */
 
 export interface ShownParts {

@@ -107,11 +107,12 @@ async function unlessDeleted(domainId: DomainId, { request, parts, job }: Mainte
   }
 }
 
-const PLANS_KEPT_MS = 30 * 24 * 3600_000;
+/** Stored plans expire after 30 days. */
+const PLAN_LIFETIME_MS = 30 * 24 * 3600_000;
 
 /** Also removes plans whose dry run did not finish. */
 async function removeOldPlans({ domainId }: Domain, { parts, job, tally }: Maintenance): Promise<void> {
-  const before = new Date(parts.now().getTime() - PLANS_KEPT_MS).toISOString();
+  const before = new Date(parts.now().getTime() - PLAN_LIFETIME_MS).toISOString();
   for (const plan of await parts.ledgers.plans.list(domainId)) {
     if (plan.madeAt >= before) continue;
     await job.checkpoint();

@@ -17,7 +17,7 @@ import { countDifferences, type VerifyParts, type VerifyResult, verifyDomain } f
 
 /**
  * Verifies; where something differs or is behind, makes damaged documents of the index anew, crawls the sources whose ledger or labels
- * are wrong in full, then the domain with every file read, and verifies again. The certificate is that of the second look; its `previous` is that of the first. Removals are guarded as in any crawl.
+ * are wrong in full, then the domain with every file read, and verifies again. The certificate is that of the second verification; its `previous` is that of the first. Removals are guarded as in any crawl.
  */
 export async function repairDomain(request: VerifyRequest, parts: VerifyParts, job: JobContext): Promise<VerifyResult> {
   const { result, damaged } = await verifyDomain(request, parts, job);
@@ -49,7 +49,7 @@ export async function repairDomain(request: VerifyRequest, parts: VerifyParts, j
   return after;
 }
 
-/** The crawl writes down anew what it lists, where it would take what the ledger remembers for the same. */
+/** Clears a field of these ledger entries, so that the next crawl writes them again instead of finding them unchanged. */
 async function forgetListed(
   run: SourceRun,
   differences: readonly Difference[],
@@ -72,7 +72,7 @@ function isOutsideBodies({ layer, part }: Difference): boolean {
   );
 }
 
-/** Puts these documents again without taking anything of what is stored of them. */
+/** Rebuilds these documents in the index without reusing stored parts. */
 async function remake(
   {
     domainId,

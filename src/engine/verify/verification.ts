@@ -14,13 +14,13 @@ export interface VerifyRequest {
 }
 
 /**
- * agrees: source, mirror, ledger, index and search say the same. behind: only the source moved on since the last crawl. differs:
- * something is not what it should be. could not look: a part could not be looked at, and nothing that was differs.
+ * From best to worst. agrees: source, mirror, ledger, index and search have the same content. behind: only the source has changed, since
+ * the last crawl. could not look: a part could not be read, and the rest does not differ. differs: something is wrong.
  */
 const VERDICTS = ["agrees", "behind", "could not look", "differs"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** The one that speaks for all of them. */
+/** Returns the worst verdict. */
 export function worstOf(verdicts: readonly Verdict[]): Verdict {
   return VERDICTS.toReversed().find((verdict) => verdicts.includes(verdict)) ?? "agrees";
 }

@@ -37,12 +37,12 @@ export interface VerifyResult {
   readonly proof?: Proof;
 }
 
-/** Damaged documents by source: what repairing puts anew. */
+/** Damaged documents by source, which a repair rebuilds. */
 export type DamagedDocuments = ReadonlyMap<SourceConfig, readonly ItemId[]>;
 
 /**
- * Compares source, mirror, ledger, index and search of a domain with fresh eyes, and signs what it found. Changes none of them;
- * leaves a certificate in the domain's folder. NotFoundError for an unknown domain, or an item to prove that nobody has.
+ * Compares source, mirror, ledger, index and search of a domain, trusting none of them, and signs the result. Changes none of them;
+ * leaves a certificate in the domain's folder. NotFoundError for an unknown domain, or if no source has an item to prove.
  */
 export async function verifyDomain(
   request: VerifyRequest,

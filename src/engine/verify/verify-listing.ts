@@ -174,7 +174,7 @@ export class VerifiedListing {
   }
 }
 
-/** Stands for the content where its bytes are not read. */
+/** Returns a hash of the fingerprint, used when the bytes are not read. */
 export function fingerprintHash({ fingerprint }: Sighting): string {
   const { size, modifiedAt, etag, contentVersion } = fingerprint;
   const text = JSON.stringify([size, modifiedAt, etag, contentVersion]);

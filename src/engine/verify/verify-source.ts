@@ -48,7 +48,7 @@ import { Strangers } from "./verify-strangers.ts";
 export interface VerifiedSource {
   readonly result: SourceVerification;
   readonly proofs: readonly ItemProof[];
-  /** Documents whose stored parts are damaged: only a put that makes them anew helps. */
+  /** Documents whose stored parts are damaged: only rebuilding them helps. */
   readonly damaged: readonly ItemId[];
 }
 

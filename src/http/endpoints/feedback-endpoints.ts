@@ -10,7 +10,7 @@ import { domainId, oneOf, text, words } from "../routing/values.ts";
 const PATH = "/v2/domains/feedback";
 const domain_id = required(domainId, "The domain.");
 
-/** Readers say what they think of answers; those who look after a domain see what was asked in vain. */
+/** Votes of readers on answers, and the list of questions without a good answer for operators. */
 export function feedbackEndpoints(app: App): Endpoint[] {
   return [vote(app), list(app), dismiss(app)];
 }

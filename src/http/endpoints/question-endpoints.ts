@@ -12,7 +12,7 @@ import { domainId, sourceId, text, wholeNumber, words } from "../routing/values.
 const PATH = "/v2/domains/questions";
 const domain_id = required(domainId, "The domain.");
 
-/** What readers of a domain ask, and what came of asking it before crawls became visible. */
+/** The test questions of a domain, and the results of asking them before a crawl is committed. */
 export function questionEndpoints(app: App): Endpoint[] {
   return [list(app), ask(app), add(app), remove(app), limits(app), make(app)];
 }
@@ -96,7 +96,7 @@ function limits(app: App): Endpoint {
     description:
       "Says when a crawl answers too badly: the share of answered questions falls by more than max_drop percentage points, and at least min_lost fewer are answered.",
     changes: "domains/<domain_id>/questions.json",
-    // They hold a crawl back: a link must not widen them.
+    // These limits decide whether a crawl is held, so following a link must not loosen them.
     destroys: () => true,
     query: {
       domain_id,

@@ -97,10 +97,10 @@ export interface CreateAction<Fields extends Parameters> {
   readonly changes: string;
   readonly examples: readonly string[];
   readonly role?: Role;
-  /** `object` of what is created, as the wire has it. */
+  /** Value of the field `object` in the wire protocol: `vector_store`. */
   readonly object: string;
   readonly fields: Fields;
-  /** Not a job, and answers `format=html` with the page of what was created. */
+  /** true: runs without a job, and `format=html` returns the page of the new object. */
   readonly showsObject?: true;
   readonly prepare: (app: App, body: Arguments<Fields>, principal: Principal) => PreparedWrite;
 }
@@ -119,11 +119,11 @@ export interface RemoveAction<Mode extends string> {
   readonly description: string;
   readonly changes: string;
   readonly examples: readonly string[];
-  /** Left out: `operate`. */
+  /** Default: `operate`. */
   readonly role?: Role;
   /** `job`: always a job; `request`: never; `either`: a job if the events are asked for. */
   readonly runsAs: "job" | "request" | "either";
-  /** What jobs call it; left out: `delete`. */
+  /** The action of its jobs. Default: `delete`. */
   readonly action?: string;
   readonly modes?: RemoveModes<Mode>;
   /** Rejects when there is nothing to delete, before a job is started. */

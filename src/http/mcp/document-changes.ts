@@ -2,7 +2,7 @@ import type { App } from "../../app/app.ts";
 import { NotFoundError } from "../../contracts/errors.ts";
 import { parseDocumentId } from "./document-id.ts";
 
-/** What is told of changes. */
+/** Receives changes. */
 export interface ChangeListener {
   /** Documents came, went or changed, in any domain. */
   listChanged(): void;
@@ -10,32 +10,32 @@ export interface ChangeListener {
   updated(uri: string): void;
 }
 
-/** Detects changes of what readers see, of any process: checks every other second while there are listeners. */
+/** Detects changes of what readers see, made by any process. Polls every two seconds while there are listeners. */
 export interface DocumentChanges {
-  /** Resolves when later changes will be told; those of single documents only of these, of which there may be more later. */
+  /** Resolves as soon as later changes will be reported. `updated` is called for these documents only; more may be added to the set later. */
   listen(uris: ReadonlySet<string>): Promise<{ stop(): void }>;
-  /** After more were added: resolves when their later changes will be told. */
+  /** To be called after documents were added to a set: resolves as soon as their later changes will be reported. */
   catchUp(): Promise<void>;
 }
 
-const LOOK_EVERY_MS = 2000;
+const POLL_INTERVAL_MS = 2000;
 
 export function createDocumentChanges(
   app: Pick<App, "domains" | "searchableDocuments">,
   listener: ChangeListener,
   {
     logError,
-    everyMs = LOOK_EVERY_MS,
+    everyMs = POLL_INTERVAL_MS,
   }: { readonly logError: (about: string, error: unknown) => void; readonly everyMs?: number | undefined },
 ): DocumentChanges {
-  /** One for each who listens. */
+  /** The watched documents of each listener. */
   const listening = new Map<symbol, ReadonlySet<string>>();
-  /** By domain; undefined before the first look. */
+  /** By domain; undefined before the first poll. */
   let revisions: ReadonlyMap<string, string> | undefined;
   const versions = new Map<string, string>();
   let timer: NodeJS.Timeout | undefined;
-  /** Looks follow one another: two at once would tell the same twice. */
-  let looking: Promise<void> = Promise.resolve();
+  /** The polls so far. They run one after the other: two at once would report a change twice. */
+  let polling: Promise<void> = Promise.resolve();
 
   async function readRevisions(): Promise<Map<string, string>> {
     const { domains } = await app.domains.list();
@@ -52,7 +52,7 @@ export function createDocumentChanges(
     return found;
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const now = await readRevisions();
     const before = revisions;
     const changed = new Set([...now.keys(), ...(before?.keys() ?? [])].filter((id) => now.get(id) !== before?.get(id)));
@@ -61,7 +61,7 @@ export function createDocumentChanges(
       const known = versions.get(uri);
       return known !== undefined && known !== version ? [uri] : [];
     });
-    // Only now: what failed until here is looked at again, and nothing is lost.
+    // Stored last: if a read above fails, the next poll detects the change again.
     for (const [uri, version] of read) versions.set(uri, version);
     revisions = now;
     if (before === undefined) return;
@@ -90,8 +90,8 @@ export function createDocumentChanges(
   }
 
   function lookSoon(): Promise<void> {
-    looking = looking.then(look).catch((error: unknown) => logError("look for changed documents", error));
-    return looking;
+    polling = polling.then(poll).catch((error: unknown) => logError("look for changed documents", error));
+    return polling;
   }
 
   function lookAgain(): void {

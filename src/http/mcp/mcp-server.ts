@@ -24,11 +24,11 @@ export interface McpServerOptions {
   readonly logError: (about: string, error: unknown) => void;
 }
 
-/** What a client of 2025 subscribes to on its connection; later clients have streams for that. */
+/** Subscriptions of a connection, for clients of the 2025 protocol. Later clients open streams instead. */
 export interface Notices {
   /** Addresses of documents. */
   readonly subscriptions: Set<string>;
-  /** Resolves when later changes of what was added will be told. */
+  /** Resolves as soon as later changes of newly added subscriptions will be reported. */
   catchUp(): Promise<void>;
 }
 
@@ -133,7 +133,7 @@ export function createMcpServer(app: App, { call, notices, logError }: McpServer
     return new ProtocolError(code, sentenceOf(error, about));
   }
 
-  /** What was not written for people is in the log only. */
+  /** Returns the message for the client. Unexpected errors are logged; the client gets a general sentence. */
   function sentenceOf(error: unknown, about: string): string {
     if (isUnexpected(error)) logError(`mcp: ${about}`, error);
     return plainLabel(toFailure(error).message, MAX_SENTENCE);

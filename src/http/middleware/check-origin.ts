@@ -15,7 +15,7 @@ export function refuseCrossSite(request: Request, { exceptSilent = false } = {})
   }
 }
 
-/** Refuses what does not come from one of our pages. */
+/** Refuses requests that one of our pages did not send. */
 export function requireOwnPage(request: Request): void {
   refuseCrossSite(request);
   if (provenanceOf(request) !== "own")
@@ -23,8 +23,8 @@ export function requireOwnPage(request: Request): void {
 }
 
 /**
- * `own`: one of our pages. `foreign`: another site. `typed`: a person opened the address: typed it, or followed a link in a
- * mail or a document. `silent`: a browser with a session that does not say. `program`: anything else.
+ * Where a request comes from. `own`: one of our pages. `foreign`: another site. `typed`: a person typed the address, or followed a
+ * link in a mail or a document. `silent`: unknown, but with a session cookie, so from a browser. `program`: anything else.
  */
 export type Provenance = "own" | "foreign" | "typed" | "silent" | "program";
 
@@ -34,13 +34,13 @@ export function provenanceOf(request: Request): Provenance {
   const from = request.headers.get("origin") ?? request.headers.get("referer");
   if (site === "same-origin") return from === null && opensAddress(request) && !carriesKey(request) ? "typed" : "own";
   if (site !== null) return "foreign";
-  // Browsers leave out Sec-Fetch-Site where a server is reached without https, and Origin where they only fetch.
+  // Browsers omit Sec-Fetch-Site without https, and Origin for most GET requests.
   if (from !== null) return isOwn(from, request) ? "own" : "foreign";
   if (carriesSession(request)) return "silent";
   return !carriesKey(request) && isBrowser(request) ? "typed" : "program";
 }
 
-/** Links from documents on our pages are `noreferrer`; our own links are not. */
+/** Whether the browser opens a page. Without a referrer, it did not follow one of our links: links in documents are `noreferrer`. */
 function opensAddress({ headers }: Request): boolean {
   return headers.get("sec-fetch-dest") === "document";
 }
@@ -54,7 +54,8 @@ function isBrowser({ headers }: Request): boolean {
 }
 
 /**
- * A browser sends a cookie, or a password for a proxy, with any request, whoever caused it; a key is only sent by a client that knows it.
+ * Whether only a cookie authenticates the request: browsers send it with requests that other sites cause, too. A key is sent only by a
+ * client that knows it.
  */
 function carriesSession(request: Request): boolean {
   return !carriesKey(request) && /(^|;)\s*lockstep_session=/.test(request.headers.get("cookie") ?? "");

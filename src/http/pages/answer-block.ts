@@ -42,7 +42,7 @@ ${asks ? html`<p data-part="ask"><a class="button" href="${address}&amp;format=h
 </section>`;
 }
 
-/** Whoever voted is thanked; what is voted down is listed for those who look after the domain. */
+/** Renders the buttons to vote. Answers voted down are listed for the operators of the domain. */
 function votedForm({ query, sentences, considered }: AnswerBlock["found"]): Html | "" {
   const cited = sentences.flatMap(({ from }) => from.flatMap((place) => considered[place] ?? []));
   const domainId = [...cited, ...considered].find((source) => source.domainId)?.domainId;

@@ -44,7 +44,7 @@ function shownOutcome({ outcome, error }: ShownChange): Html {
   return html`<span class="pill ${TONES[outcome]}">${outcome}</span>${error === "" ? "" : html` ${error}`}`;
 }
 
-/** "admin created domain 'HR'", with what was sent folded below it. */
+/** Renders "admin created domain 'HR'", with the arguments of the call in a fold below it. */
 function sentence({ who, kind, role, from, action, what, outcome }: ShownChange): Html {
   const given = Object.entries(what).filter(([, value]) => isTold(value));
   const object = OBJECTS.map((name) => what[name]).find((value) => typeof value === "string" && value !== "");
@@ -57,7 +57,7 @@ ${given.map(([name, value]) => html`<div><dt>${name}</dt><dd><bdi>${shownValue(v
 </dl></details>`;
 }
 
-/** What says what a change was about, most telling first. */
+/** Arguments that name the object of a change; the first one present is shown. */
 const OBJECTS = [
   "domain_id",
   "job_id",
@@ -71,7 +71,7 @@ const OBJECTS = [
   "url",
 ];
 
-/** What was not given, and what is off, says nothing. */
+/** Whether an argument is shown: absent, empty and false ones are not. */
 function isTold(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "" && value !== false;
 }
@@ -101,7 +101,7 @@ const DONE: Readonly<Record<string, string>> = {
   erase: "erased",
 };
 
-/** Calls that are no verb and its noun. */
+/** Paths that do not end with a verb. */
 const SENTENCES: Readonly<Record<string, readonly [done: string, tried: string]>> = {
   feedback: ["voted on an answer", "tried to vote on an answer"],
   "documents/lift_hold": ["lifted the hold of a document", "tried to lift the hold of a document"],
@@ -110,7 +110,7 @@ const SENTENCES: Readonly<Record<string, readonly [done: string, tried: string]>
   "domains/questions/limits": ["changed the limits for questions of", "tried to change the limits for questions of"],
 };
 
-/** Returns "created domain" for "POST /v2/domains/create", and the words of the path where that is no sentence; what is no call stays. */
+/** Returns "created domain" for "POST /v2/domains/create", or the words of the path if it has no known verb. Other actions, such as sign-ins, stay as they are. */
 function wordsOf(action: string, isDone: boolean): string {
   const path = /^[A-Z]+ \/(?:v2\/)?(.+)$/.exec(action)?.[1];
   if (path === undefined) return isDone ? action.replace(/^sign /, "signed ") : `tried: ${action}`;

@@ -137,13 +137,13 @@ const HEIGHT = 26;
 const RADIUS = 5;
 const DAY_MS = 86_400_000;
 
-/** Draws when the domain was verified, up to now at the right edge; what may not be older than `max_age` lies in the lit part. */
+/** Draws the verifications on a time axis that ends now. The range within `max_age` is highlighted. */
 function ageChart({ certificates, max_age, domain_id }: CertificatesJson, ageMs: number | undefined): Html | "" {
   if (ageMs === undefined && max_age === "") return "";
   const now = Date.now();
   const allowedMs = parseDuration(max_age) ?? 0;
   const ages = certificates.map(({ finished_utc }) => now - Date.parse(finished_utc));
-  // Of many certificates the latest are shown: the older ones would press them together.
+  // Old certificates are not drawn: a longer axis would press the latest together.
   const spanMs = Math.max(DAY_MS, allowedMs * 2, (ageMs ?? 0) * 1.25, Math.min(ages.at(-1) ?? 0, 30 * DAY_MS) * 1.1);
   const xOf = (age: number): number => Math.round(10 * (WIDTH - RADIUS - (age / spanMs) * (WIDTH - 2 * RADIUS))) / 10;
   const dots = certificates.flatMap(({ verdict, finished_utc }, at) => {
@@ -182,7 +182,7 @@ function verifyForm(domainId: string): Html {
 function certificateParts(kept: KeptCertificate, domainId: string): Html {
   const { certificate, isSound, hash, id } = kept;
   const { statement, signature } = certificate;
-  // What was altered may say anything, and have any form.
+  // An altered certificate may contain anything, in any form, so nothing of it is shown.
   if (!isSound) {
     return html`<p class="notice bad" role="alert">This certificate was altered after it was signed: it proves nothing, and is not shown. <a href="${certificateAddress(domainId, id, "raw")}">Download it</a></p>`;
   }
@@ -211,7 +211,7 @@ ${behind.length > 0 ? behindList(behind, behind_more) : ""}
 </section>`;
 }
 
-/** All layers on one scale: an index with fewer documents than its source has items is seen at once. */
+/** Draws all layers on one scale, so that an index with fewer documents than the source has items is obvious. */
 function layerChart(source: SourceVerification): Html {
   const bars = barsOf(source);
   const most = Math.max(1, ...bars.map(({ parts }) => parts.reduce((sum, { count }) => sum + count, 0)));
@@ -277,7 +277,7 @@ function barsOf({ counts, differences, behind, behind_more }: SourceVerification
   ];
 }
 
-/** What is missing is not among the `count` that are there. */
+/** Counts the differences of one layer. `count`: items that are there; missing ones come on top. */
 function judgeLayer(differences: readonly Difference[], layer: Layer, missingWords: string, count: number) {
   const own = differences.filter((one) => one.layer === layer);
   const missing = own.filter(({ detail }) => detail.startsWith(missingWords)).length;
@@ -295,7 +295,7 @@ function listWords([first, ...more]: readonly [string, ...(readonly [number, str
   return [first, ...more.flatMap(([count, words]) => (count > 0 ? [`${count} ${words}`] : []))].join(", ");
 }
 
-/** More would be a list to read: the certificate has them. */
+/** Further differences are in the certificate only. */
 const SHOWN = 100;
 
 function differenceTable(sourceId: string, differences: readonly Difference[], more: number): Html {
@@ -343,7 +343,7 @@ function facts(statement: CertificateStatement, hash: string, fingerprint: strin
 <p class="quiet">Anybody can check it, without this server: <code>lockstep verify --check FILE --key ${fingerprint}</code></p>`;
 }
 
-/** While a domain is rolled back, readers are shown another one than was looked at. */
+/** While a domain is rolled back, readers see an earlier generation than the verified one. */
 function sayGeneration({ generation, shown_generation = generation }: CertificateStatement): string {
   return shown_generation === generation ? String(generation) : `${generation}; readers were shown ${shown_generation}`;
 }

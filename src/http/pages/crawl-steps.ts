@@ -3,7 +3,7 @@ import type { JobRecord } from "../../contracts/job.ts";
 import { STEPS, type Step } from "../../engine/crawl-request.ts";
 import type { Html } from "./layout.ts";
 
-/** The log lines that tell which step of a crawl runs. crawl-steps.js goes by the same ones. */
+/** Patterns of the log lines that show which step of a crawl runs. The page passes them to crawl-steps.js. */
 const STEP_LINES: Readonly<Record<Step, string>> = {
   download: String.raw`^Source '[^']*': (?!removing )|^Listed |\] Downloaded '`,
   process: String.raw`^(To be processed|Texts to be kept): |\] (Processed|Kept) '`,
@@ -14,7 +14,7 @@ export const STEP_LINE = new RegExp(Object.values(STEP_LINES).join("|"));
 
 const TITLES: Readonly<Record<Step, string>> = { download: "Download", process: "Process", embed: "Embed" };
 
-/** Of other jobs, one bar tells how far they are. */
+/** Whether the job is a crawl, whose steps have a bar each. Other jobs have one bar. */
 export function hasSteps(job: JobRecord | undefined): boolean {
   return job?.router === "crawler" && job.action === "crawl";
 }
@@ -25,7 +25,7 @@ interface Shown {
   readonly share: number;
 }
 
-/** Renders the three steps of a crawl as one bar. `line` is the last one that tells of a step. */
+/** Renders the three steps of a crawl as one bar. `line`: the last log line that matches STEP_LINE. */
 export function crawlSteps(job: JobRecord | undefined, line: string): Html {
   const current = Math.max(
     0,

@@ -14,24 +14,25 @@ export interface CrawlSummary {
   readonly dryRun: boolean;
   /** Items of the sources that can be documents, as far as this crawl saw them. */
   readonly items: number;
-  /** Counts of the first step that ran. */
+  /** `added` to `removed`: counts of the first step that ran. */
   readonly added: number;
   readonly changed: number;
   readonly moved: number;
   readonly removed: number;
   readonly failed: number;
-  /** Failures that somebody knows of, of this crawl and of earlier ones. */
+  /** Failures, of this crawl or an earlier one, that an operator acknowledged. */
   readonly acknowledged: number;
   /** Files without anything to index. */
   readonly empty: number;
+  /** Changes that wait for confirmation, such as too many removals. */
   readonly held: number;
   /** Rows that the source counts but does not show to the app. */
   readonly hiddenRows: number;
-  /** Files that are no documents, by reason. */
+  /** Files that the crawl ignored (type, size, …), by reason. */
   readonly leftOut: LeftOut;
-  /** Changes that the applied plan does not have, or that are not as planned: left alone. */
+  /** Changes that were skipped because the applied plan has none, or another one, for the item. */
   readonly left: number;
-  /** Additions and changes are held, because the questions of the domain are answered worse with them. */
+  /** true: additions and changes are held, because with them the domain's questions are answered worse. */
   readonly isWorse: boolean;
   /** "" if there is none. */
   readonly reportId: string;

@@ -108,7 +108,7 @@ function healthOfLastCrawl({ kinds, domainId, last, standing }: Vitals): Health 
     : { tone: "bad", word: "needs attention", reason, wayOut: isListed ? list : log };
 }
 
-/** Whatever else there was, every problem of the crawl is an item in the list of what failed. */
+/** Whether every problem of the crawl is a failed item, and thus in the list of failures. */
 function hasOnlyFailedItems({ result }: JobRecord): boolean {
   const { sources = [], problems = [] } = (result?.data ?? {}) as Partial<CrawlResult>;
   if (!Array.isArray(sources) || !Array.isArray(problems)) return false;
@@ -124,7 +124,7 @@ function hasUnreadSource({ result }: JobRecord): boolean {
   return Array.isArray(sources) && sources.some(({ error = "" }) => withoutItemProblems(error) !== "");
 }
 
-/** A plan that was applied left what was not as planned to the next crawl. */
+/** Warns if applying a plan skipped changes that were not as planned; the next crawl makes them. */
 function healthOfPlan(domainId: string, left: number): Health | undefined {
   if (left === 0) return undefined;
   const reason = `${plural(left, "change was", "changes were")} not as planned when a plan was applied, and left to the next crawl.`;
@@ -163,7 +163,7 @@ function healthOfCertificates({ domainId, certificates, maxAge = "" }: Vitals): 
   if (!certificates) return undefined;
   const { latest, quick, ageMs, isLate, problem } = certificates;
   const look = { words: "Look at the verification", href: certificatesAddress(domainId) };
-  // A full one stands until the next: a quick one sees less.
+  // A full verification counts until the next full one: a quick one checks less.
   const wrong = [latest, quick].find((one) => one?.certificate.statement.verdict === "differs");
   if (wrong) {
     const count = plural(countDifferences(wrong.certificate), "difference");

@@ -35,7 +35,7 @@ const THANKS = {
   none: "Your vote is taken back.",
 } as const;
 
-/** What voting leads to without scripts. */
+/** The page after a vote, for browsers without scripts. */
 export function thanksPage(
   {
     domain_id,
@@ -52,7 +52,7 @@ export function thanksPage(
   });
 }
 
-/** Renders what readers asked in vain, with what to do about each. */
+/** Renders the questions without a good answer, with advice for each. */
 export function feedbackPage({ domain_id, up, down, questions }: FeedbackJson, frame: Frame): Html {
   const mayEdit = mayChange(frame, "operate");
   return layout({

@@ -155,7 +155,7 @@ ${facts(job, frame.product.kinds)}`,
   });
 }
 
-/** What came of a crawl for whoever wants to ask: empty until it has ended. */
+/** Renders how many documents are searchable after a crawl, with a link to search; empty until the crawl has ended. */
 async function searchableNow(app: App, job: JobRecord): Promise<Awaited<Html>> {
   const empty = html`<section id="searchable" data-refresh hidden></section>`;
   if (!isEndedCrawl(job)) return empty;

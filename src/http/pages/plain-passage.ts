@@ -10,14 +10,14 @@ export interface Marked {
   readonly marks: readonly Span[];
 }
 
-/** A range that is not shown as it is: nothing is, or what stands for it. */
-interface Sign extends Span {
+/** A range of markup, which is left out or replaced. */
+interface Markup extends Span {
   readonly instead?: string;
 }
 
-/** Returns a passage as plain text: without the signs of Markdown and the tags of templates. */
+/** Returns a passage as plain text, without Markdown and template tags. The marks move along. */
 export function withoutMarkup({ text, marks }: Marked): Marked {
-  const signs: Sign[] = [];
+  const signs: Markup[] = [];
   for (const sign of [...signsIn(text)].sort((a, b) => a.start - b.start)) {
     if (sign.start >= (signs.at(-1)?.end ?? 0)) signs.push(sign);
   }
@@ -36,7 +36,7 @@ export function withoutMarkup({ text, marks }: Marked): Marked {
   return { text: plain + text.slice(at), marks: movedMarks.filter(({ start, end }) => start < end) };
 }
 
-/** What stands around words, which are its first group, and is not shown. */
+/** Inline markup; the first group is the text inside, which is shown. */
 const AROUND: readonly RegExp[] = [
   /!?\[([^[\]\n]{0,300})\]\([^()\s]{0,2000}(?:\([^()\s]{0,300}\)[^()\s]{0,300}){0,3}(?:\s+"[^"\n]{0,300}")?\)/g,
   /<((?:https?:|mailto:)[^<>\s]+|[^<>@\s]{1,100}@[^<>\s]+)>/g,
@@ -47,7 +47,7 @@ const AROUND: readonly RegExp[] = [
   /(?<!`)`([^`\n]{1,500})`(?!`)/g,
 ];
 
-/** What is left out: tags of templates, the signs of headings, quotations and of signs that are meant, the rules of tables, blank lines. */
+/** Markup that is left out: template tags, `#` of headings, `>` of quotations, the backslash of escapes, table rules, blank lines. */
 const ALONE: readonly RegExp[] = [
   /\{\{[<%][^{}]*[>%]\}\}|\{%[^{}]*%\}/g,
   /^#{1,6}[ \t]+/gm,
@@ -57,8 +57,8 @@ const ALONE: readonly RegExp[] = [
   /(?<=\n)\n+/g,
 ];
 
-/** The lines of a table: what parts its cells becomes a dot. */
-function* cellSigns(line: string, from: number): Generator<Sign> {
+/** Yields the bars of a table row: those between cells become a dot. */
+function* cellSigns(line: string, from: number): Generator<Markup> {
   const last = line.trimEnd().length - 1;
   for (const { index, 0: bar } of line.matchAll(/[ \t]{0,99}(?<!\\)\|[ \t]*/g)) {
     const isEdge = index === 0 || index + bar.trimEnd().length > last;
@@ -66,8 +66,8 @@ function* cellSigns(line: string, from: number): Generator<Sign> {
   }
 }
 
-/** Yields what to leave out; where two overlap, the first counts. Code keeps every sign: a comment is no heading. */
-function* signsIn(text: string): Generator<Sign> {
+/** Yields all markup; ranges may overlap. Inside code there is none: `# comment` is no heading there. */
+function* signsIn(text: string): Generator<Markup> {
   const fences = fencesIn(text);
   for (const { signs } of fences) yield* signs;
   const isCode = (at: number): boolean => fences.some(({ inside }) => at >= inside.start && at < inside.end);
@@ -92,7 +92,7 @@ function* signsIn(text: string): Generator<Sign> {
 
 interface Fence {
   readonly inside: Span;
-  /** The lines of the fence itself. */
+  /** Its first and last line, with the backticks. */
   readonly signs: readonly Span[];
 }
 
@@ -101,7 +101,7 @@ function fencesIn(text: string): Fence[] {
   const lines = [...text.matchAll(/^ {0,3}(?:`{3,}|~{3,})[^`\n]*(?:\n|$)/gm)].map(({ index, 0: line }) => {
     return { start: index, end: index + line.length, isNamed: /[^`~\s]/.test(line) };
   });
-  // An odd one that names no language closes a block that began before the passage.
+  // With an odd number of fences, a first one without a language closes a block that began before the passage.
   const opening = lines.length % 2 === 1 && lines[0]?.isNamed === false ? [undefined, ...lines] : lines;
   return Array.from({ length: Math.ceil(opening.length / 2) }, (_, at) => {
     const [first, last] = [opening[at * 2], opening[at * 2 + 1]];

@@ -116,7 +116,7 @@ ${mayChange(frame, "operate") ? deleteForm(plan.plan_id) : ""}`,
   });
 }
 
-/** What it needs, and what that costs. */
+/** Renders what applying the plan fetches and embeds, and the cost. */
 export function planFigures({ estimate }: Pick<PlanAnswer, "estimate">): Html {
   const { documents_to_embed: documents, documents_of_unknown_size: unsized } = estimate;
   const more = unsized > 0 ? `, and ${unsized} of unknown size` : "";

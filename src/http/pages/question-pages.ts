@@ -11,7 +11,7 @@ const PATH = "/v2/domains/questions";
 /** As the endpoints answer. */
 export interface QuestionsShown extends EncodedQuestions {
   readonly domain_id: string;
-  /** The last crawl of which something is held. */
+  /** The last crawl whose changes are held because answers got worse. */
   readonly held: EncodedRun | null;
   /** Oldest first. */
   readonly runs: readonly EncodedRun[];
@@ -31,7 +31,7 @@ export function questionsAddress(domainId: string): string {
   return `${PATH}?domain_id=${domainId}&format=html`;
 }
 
-/** Renders the questions of a domain: how they stand, each with its document, and the forms that change them. */
+/** Renders the questions of a domain: how well they are answered, each with its expected document, and the forms to change them. */
 export function questionsPage(data: QuestionsShown, domainId: string, frame: Frame): Html {
   const { questions, held, runs, answers, note } = data;
   const mayEdit = mayChange(frame, "operate");

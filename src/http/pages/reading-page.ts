@@ -98,7 +98,7 @@ function contents(headings: readonly ShownHeading[], isPdf: boolean): Html | "" 
   return html`<nav class="contents" aria-label="Contents"><details open><summary>Contents</summary><ol>${links}</ol></details></nav>`;
 }
 
-/** Where the part lies in the text, and what leads to the others; `above` the text, only the way back. */
+/** Renders which part of the text is shown, and links to the others: above the text only to the earlier part. */
 function partLinks(
   { offset, total, text }: ReadJson,
   frame: Frame,

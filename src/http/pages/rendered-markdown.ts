@@ -40,16 +40,16 @@ markdown.renderer.rules["table_close"] = () => "</table></div>";
 const PAGE_MARK = /^<!-- page (\d+) -->$/;
 
 interface Rendering {
-  /** What the page is called already: the document's first heading is left out where it repeats that. */
+  /** The page's title. If the document's first heading repeats it, the heading is left out. */
   readonly title: string;
   readonly passage: string | undefined;
-  /** Some of the document stands before it. */
+  /** true: not the beginning of the document. */
   readonly isPart: boolean;
-  /** It is no Markdown, as the text of a program. */
+  /** true: not Markdown, such as source code. */
   readonly isPlain: boolean;
-  /** Its lines are lines, as in a mail, and not only where its writer's program broke them. */
+  /** true: line breaks are shown, as in a mail; otherwise lines of a paragraph are joined. */
   readonly keepsLines: boolean;
-  /** What the pages of the document are called. */
+  /** The word for a page of the document, such as "slide". */
   readonly pageWord: string;
 }
 
@@ -178,7 +178,7 @@ function plain(lines: readonly string[], cited: Lines | undefined): string {
   return `<pre class="as-written" tabindex="0">${shown(0, cited.from)}${passage}${shown(cited.to, lines.length)}</pre>`;
 }
 
-/** Shorter lines stand in too many places. */
+/** Shorter lines occur in too many places. */
 const SHORTEST_LINE = 4;
 
 /**

@@ -188,7 +188,7 @@ function failedLink(reportId: unknown, path: string): Html | "" {
     : html` (<a href="${mapFileAddress(reportId, path)}&amp;format=html&amp;failed=true">failed<span class="visually-hidden"> in ${mapName(path)}</span></a>)`;
 }
 
-/** The file of what was listed is called after SharePoint for every kind, which says nothing of a folder or a web site. */
+/** Returns the name of a map file for users. Every kind's listing is in `sharepoint_map.csv`; for other kinds it is called "listed". */
 function mapWords(path: string, type: string, kinds: SourceKinds): string {
   const name = mapName(path);
   return name === "sharepoint" && kinds.find(type)?.abilities.needsSignIn === false ? "listed" : name;

@@ -18,7 +18,7 @@ export interface StartModel {
 const EXAMPLES = 5;
 const RECENT = 8;
 
-/** What somebody who may only read begins with. */
+/** Loads the start page of users with the role `read`. */
 export async function gatherStart(app: App): Promise<StartModel> {
   const { domains } = await app.domains.list();
   const recent = await app.searchableDocuments.recent(RECENT);
@@ -33,7 +33,7 @@ export async function gatherStart(app: App): Promise<StartModel> {
   return { domains, recent, examples: examples.slice(0, EXAMPLES) };
 }
 
-/** Renders `/` for those who may only read: a large box, what others ask, and what changed lately. */
+/** Renders `/` for users with the role `read`: a large search box, example questions, and the latest changes. */
 export function startPage({ domains, examples, recent }: StartModel, frame: Frame): Html {
   return layout({
     title: "Search · lockstep",

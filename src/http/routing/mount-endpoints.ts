@@ -81,7 +81,7 @@ export function opensPage(c: Context): boolean {
   return c.req.method === "GET" && /^text\/html\b/.test(c.req.header("accept") ?? "");
 }
 
-/** Pages for those who look after lockstep say more than readers should have to see, and lead to what they may not do. */
+/** Refuses pages for operators to users with the role `read`: they link to actions that these users may not perform. */
 function refuseReader({ forReaders }: Endpoint, principal: Principal): void {
   if (forReaders || mayAct(principal, "operate")) return;
   throw new RefusedError(

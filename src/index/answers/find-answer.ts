@@ -5,7 +5,7 @@ import { expectedKinds, type Kind, kindWords } from "./kinds-of-answers.ts";
 import { inOtherWords, relatedWords } from "./related-words.ts";
 import { type Statement, statementsOf } from "./statements-of.ts";
 
-/** What was found, best first. */
+/** A passage that a search found. Passages are passed best first. */
 export interface AnswerPassage {
   readonly text: string;
   /** 0 to 1. */
@@ -25,21 +25,21 @@ export interface Quoted<P> {
 /** Only the best passages are searched for answers. */
 const MAX_PASSAGES = 12;
 const MAX_SENTENCES = 3;
-/** A statement answers if it has this share of what the question asks about, words weighed by their rarity. */
+/** A statement answers if it covers this share of the question's words, weighted by their rarity. */
 const ENOUGH = 0.53;
-/** With the words of earlier questions, not all of which are still meant. */
+/** The same when words of earlier questions are included: a follow-up question does not mean all of them. */
 const ENOUGH_TOGETHER = 0.45;
-/** This share it must say itself, or what stands right above it. */
+/** The statement and its heading or lead-in alone must cover this share. */
 const ENOUGH_ITSELF = 0.3;
-/** Further statements are about as good as the first. */
+/** A further statement is added if its score is this share of the best one's. */
 const NEARLY_AS_GOOD = 0.75;
-/** Others must say a part of what is asked that the first does not. */
+/** A lower share is enough for a statement that covers at least ENOUGH_ADDED of the question beyond what the chosen ones cover. */
 const WORTH_ADDING = 0.5;
 const ENOUGH_ADDED = 0.15;
 
 /**
- * Returns the statements that answer the question, at most three; none if nothing does, however close it comes. `questions`: the one
- * that was asked, and those before it that it may lean on, the latest first.
+ * Returns the statements that answer the question, at most three; none if the best one covers too little. `questions`: the
+ * question, then the earlier ones of the conversation, latest first. Earlier ones are used only if the question alone finds nothing.
  */
 export function findAnswer<P extends AnswerPassage>(
   questions: readonly string[],
@@ -57,22 +57,22 @@ export function findAnswer<P extends AnswerPassage>(
   return [];
 }
 
-/** Who pastes a text asks before or behind it. */
+/** Shortens a long question to its beginning and end: with a pasted text, the question is before or after it. */
 function withoutMiddle(question: string): string {
   if (question.length <= 2 * HALF) return question;
-  // Half a word would be one that nothing has.
+  // Not within a word: no text has half a word.
   return `${question.slice(0, HALF).replace(/\S{0,40}$/u, "")}\n${question.slice(-HALF).replace(/^\S{0,40}/u, "")}`;
 }
 
 const HALF = 500;
 
-/** What a search for the question found. */
+/** The result of a search for the question. */
 export interface FoundFor<P> {
   readonly passages: readonly P[];
   readonly words?: WordCounts | undefined;
 }
 
-/** The same; where nothing answers, the question is searched for in other words once more. */
+/** Like findAnswer(). If nothing answers, searches once more with synonyms. */
 export async function searchAnswer<P extends AnswerPassage>(
   questions: readonly string[],
   { passages, words }: FoundFor<P>,
@@ -109,12 +109,12 @@ function candidatesOf<P extends AnswerPassage>(passage: P): Candidate<P>[] {
   }));
 }
 
-/** How much a word counts that stands around the statement, not in it. */
+/** Weight of a matching word by where it occurs: in the statement, or around it. */
 const PLACES = { own: 1, about: 0.9, above: 0.75, before: 0.6, passageWords: 0.35 } as const;
 type Place = keyof typeof PLACES;
 
-/** A word of the question that says what it is about. */
-interface Asked {
+/** A word of the question that counts. */
+interface QuestionWord {
   readonly word: string;
   readonly weight: number;
   /** The kind of answer that says the same: `cost` is answered by a price. */
@@ -123,16 +123,16 @@ interface Asked {
 }
 
 interface Question {
-  readonly words: readonly Asked[];
+  readonly words: readonly QuestionWord[];
   readonly kinds: readonly Kind[];
 }
 
-/** What earlier questions say is half of what is asked; what nothing says of it, nothing. */
+/** Weight of words of earlier questions. Those that no text has are ignored. */
 const EARLIER_WEIGHT = 0.5;
 
 function readQuestion(text: string, earlier: readonly string[], weigh: Weigh): Question {
-  const words = new Map<string, Asked>();
-  const empty: Asked[] = [];
+  const words = new Map<string, QuestionWord>();
+  const empty: QuestionWord[] = [];
   for (const [at, asked] of [text, ...earlier].entries()) {
     for (const { start, end, tokens } of runsOf(asked)) {
       const raw = fold(asked.slice(start, end));
@@ -151,7 +151,7 @@ function readQuestion(text: string, earlier: readonly string[], weigh: Weigh): Q
   return { words: words.size > 0 ? [...words.values()] : empty, kinds: expectedKinds(text) };
 }
 
-/** Words of a question that stand for one: those of an identifier, whole and in parts. */
+/** Yields the words of a question with their search tokens: an identifier has one for the whole and one per part. */
 function* runsOf(text: string): Generator<{ readonly start: number; readonly end: number; readonly tokens: string[] }> {
   const runs = Map.groupBy(tokenize(text), ({ start, word }) => (UNSPACED.test(word) ? `${start} ${word}` : start));
   for (const tokens of runs.values()) {
@@ -160,7 +160,7 @@ function* runsOf(text: string): Generator<{ readonly start: number; readonly end
   }
 }
 
-/** It writes every noun with a capital. */
+/** Recognises German, which writes every noun with a capital: there, a capital is no sign of a name. */
 const GERMAN =
   /\b(?:der|die|das|den|dem|des|ist|sind|wie|wer|wo|wann|was|und|ein|eine|im|zum|zur|welche[nmrs]?|gibt|kann|muss|darf)\b/iu;
 
@@ -168,7 +168,7 @@ function isName(question: string, start: number): boolean {
   return start > 1 && /\p{Lu}/u.test(question[start] ?? "") && !GERMAN.test(question);
 }
 
-/** Words of questions that say nothing of what is asked about. */
+/** Question words that say nothing about the subject. They count only if the question has no others. */
 const GENERAL: ReadonlySet<string> = new Set(
   (
     "until off per once now today later soon each every all any above below under between during without within since other others another own really ever just only also still yet already many much long often far does did has have get gets got getting give gives given take takes need needs needed want use used using make makes made happen happens happened " +
@@ -184,22 +184,22 @@ const GENERAL: ReadonlySet<string> = new Set(
     .map(fold),
 );
 
-/** How much a word of the question counts, 0 to 1: the less the more passages have it. `isKnown`: any has it. */
+/** Returns the weight of a word, 0 to 1: rare words weigh most. `isKnown`: some passage has it. */
 type Weigh = (word: string) => { readonly weight: number; readonly isKnown: boolean };
 
 function createWeights(candidates: readonly Candidate<AnswerPassage>[], counts: WordCounts | undefined): Weigh {
   const passages = new Map(candidates.map(({ passage, passageWords }) => [passage, passageWords]));
-  // Without counts, what was found stands for the rest, of which nothing is known.
+  // Without counts, the passages found are taken as a sample of all.
   const all = Math.max(counts?.passages ?? 0, passages.size, LEAST_PASSAGES);
   const rarity = (having: number): number => Math.log(1 + all / (having + 0.5));
-  // People say it in other words: one that occurs nowhere counts no more than one that is rare.
+  // A word that occurs nowhere weighs no more than a rare one: the texts may use a synonym.
   const most = rarity(1);
   return (word) => {
     const having = counts
       ? (counts.having.get(word) ?? 0)
       : [...passages.values()].filter(({ exact }) => exact.has(word)).length;
     const isKnown = having > 0;
-    // Written without blanks, two characters may belong to two words; then they occur nowhere, and say nothing.
+    // In scripts without blanks, a pair of characters may span two words. Then it occurs nowhere, and means nothing.
     if (!isKnown && UNSPACED.test(word)) return { weight: 0.15, isKnown };
     return { weight: Math.min(1, rarity(having) / most), isKnown };
   };
@@ -208,15 +208,16 @@ function createWeights(candidates: readonly Candidate<AnswerPassage>[], counts: 
 const LEAST_PASSAGES = 20;
 const UNSPACED = new RegExp(`^[${UNSPACED_SCRIPTS}]`, "u");
 
+/** Factor if a name of the question is missing. */
 const WITHOUT_NAME = 0.75;
-/** Who asks how many is told a number. */
+/** Factor if the statement is not of the expected kind: "how many" expects a number. */
 const WITHOUT_KIND = 0.75;
 
 interface Judged<P> {
   readonly candidate: Candidate<P>;
   readonly cover: number;
   readonly score: number;
-  /** It has the kind of answer that is asked for. */
+  /** It has the expected kind of answer, or none is expected. */
   readonly fits: boolean;
 }
 
@@ -248,7 +249,7 @@ function chooseFor<P extends AnswerPassage>(
 function judge<P extends AnswerPassage>(question: Question, candidate: Candidate<P>): Judged<P> | undefined {
   const has = question.kinds.filter((kind) => kind.isIn(candidate.statement.text));
   const matches = question.words.map((asked) => matchOf(asked, candidate));
-  // That it has a number says nothing where no word says of what.
+  // A number alone is no answer if no word of the question is near it.
   const isAbout = matches.length < 2 || matches.some(({ around }) => around > 0);
   let all = 0;
   let covered = 0;
@@ -256,11 +257,11 @@ function judge<P extends AnswerPassage>(question: Question, candidate: Candidate
   let missing = 1;
   for (const [at, { weight, kinds, isName: isNamed }] of question.words.entries()) {
     const { near = 0, anywhere = 0 } = matches[at] ?? {};
-    const shown = isAbout && kinds.some((kind) => has.includes(kind)) ? SHOWN : 0;
+    const byKind = isAbout && kinds.some((kind) => has.includes(kind)) ? BY_KIND : 0;
     all += weight;
-    covered += weight * Math.max(shown, anywhere);
-    itself += weight * Math.max(shown, near);
-    // Who asks of Madrid is not told of Rome.
+    covered += weight * Math.max(byKind, anywhere);
+    itself += weight * Math.max(byKind, near);
+    // A statement about Rome does not answer a question about Madrid.
     if (isNamed && anywhere === 0) missing = WITHOUT_NAME;
   }
   if (all === 0) return undefined;
@@ -273,12 +274,15 @@ function judge<P extends AnswerPassage>(question: Question, candidate: Candidate
   return { candidate, cover: fits ? cover : cover * WITHOUT_KIND, score, fits };
 }
 
-/** How much a word counts that asks for the kind of answer that the statement has. */
-const SHOWN = 0.9;
+/** Weight of a word such as `cost` that the statement answers by its kind (a price) without repeating it. */
+const BY_KIND = 0.9;
 
-/** How well a word matches: the statement or what stands right above it, all but the rest of its passage, and all. */
+/**
+ * Returns how well a word matches. `near`: the statement, its heading or lead-in. `around`: also higher headings, the title and
+ * the sentence before. `anywhere`: also the rest of the passage.
+ */
 function matchOf(
-  { word }: Asked,
+  { word }: QuestionWord,
   candidate: Candidate<unknown>,
 ): { readonly near: number; readonly around: number; readonly anywhere: number } {
   const at = (place: Place): number => PLACES[place] * candidate[place].match(word);
@@ -287,7 +291,7 @@ function matchOf(
   return { near, around, anywhere: Math.max(around, at("passageWords")) };
 }
 
-/** The share of the question that this statement says itself, and none that was chosen before it. */
+/** Returns the share of the question that this statement covers and those chosen before it do not. */
 function addedShare<P>({ words }: Question, { candidate }: Judged<P>, chosen: readonly Judged<P>[]): number {
   let all = 0;
   let added = 0;
@@ -314,15 +318,15 @@ function inReadingOrder<P>(chosen: readonly Candidate<P>[]): Candidate<P>[] {
   );
 }
 
-/** The words of a text, and how well one of a question matches them. */
+/** The words of a text. */
 interface WordSet {
   readonly size: number;
   readonly exact: ReadonlySet<string>;
-  /** 1: the very word; less for another form of it, a compound with it, or a word that means the same. */
+  /** 1 for the word itself; less for another form, a compound, or a synonym; 0 for none. */
   match(word: string): number;
 }
 
-/** German words that the stemmer of the index leaves as they are: `anmeldung`, `meldet`; `leitung`, `leitet`. */
+/** Stems German words whose relation the stemmer of the index misses: `anmeldung`, `meldet`; `leitung`, `leitet`. */
 function stemOf(word: string): string {
   const ended = word.replace(
     /(?:ungen|ung|heit|keit|lich|isch|enden|ende|eten|ete|est|en|er|em|es|et|st|e|t|n|s)$/,
@@ -357,7 +361,7 @@ const PART = 0.6;
 function likeness(word: string, other: string): number {
   if (relatedWords(word).has(other)) return RELATED;
   if (isFormOf(word, other)) return FORM;
-  // The last part of a compound says what it is: a `mahlstufe` is a `stufe`.
+  // A compound is a kind of its last part: a `mahlstufe` is a `stufe`.
   return other.length >= MIN_STEM && word.length >= other.length + MIN_STEM && word.endsWith(other) ? PART : 0;
 }
 
@@ -367,7 +371,7 @@ function isFormOf(word: string, other: string): boolean {
   const stem = stemOf(short);
   if (stem.length >= MIN_STEM && stem === stemOf(long)) return true;
   if (long.startsWith(short) && (short.length >= MIN_PART || long.length - short.length <= 3)) return true;
-  // `hauptgericht`: a compound is what its last part is. `exchange` is no `change`.
+  // A compound is a kind of its last part: `hauptgericht`, `gericht`. The required difference excludes `exchange`, `change`.
   if (short.length >= MIN_PART && long.endsWith(short) && long.length - short.length >= 3) return true;
   let same = 0;
   while (same < short.length && short[same] === long[same]) same += 1;

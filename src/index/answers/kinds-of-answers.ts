@@ -84,13 +84,13 @@ const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
   [/^\W*(?:where|wo|wohin|woher|ou|donde)\b/i, [PLACE]],
 ];
 
-/** Returns the kinds of answers that a question asks for, any of which will do; none: it may be anything. */
+/** Returns the kinds of answers that a question expects, any of which will do; [] for a question that may have any. */
 export function expectedKinds(question: string): readonly Kind[] {
   const asked = question.normalize("NFKD").replaceAll(/\p{M}/gu, "").replaceAll("ß", "ss");
   return QUESTIONS.find(([pattern]) => pattern.test(asked))?.[1] ?? [];
 }
 
-/** Words of questions that the answer does not repeat, because it shows what they ask for. */
+/** Question words that an answer need not repeat, because its kind matches: `cost` and a price. */
 const WORDS: readonly (readonly [string, readonly Kind[]])[] = [
   [
     "cost costs price prices fee fees expensive pay charge charged amount kostet kosten preis preise teuer gebühr betrag euro euros dollars money geld hoch",
@@ -122,7 +122,7 @@ const KINDS_OF_WORDS: ReadonlyMap<string, readonly Kind[]> = new Map(
   WORDS.flatMap(([words, kinds]) => words.split(" ").map((word) => [fold(word), kinds] as const)),
 );
 
-/** Returns the kinds of answers that say what this folded word of a question asks for. */
+/** Returns the kinds of answers that match a folded word of a question. */
 export function kindWords(word: string): readonly Kind[] {
   return KINDS_OF_WORDS.get(word) ?? [];
 }

@@ -1,8 +1,8 @@
 import { pageMark } from "../markdown-lines.ts";
 
 /**
- * Returns the page on which a sentence stands in a part of a paged text; of several, the one closest to the page of its passage: a passage
- * goes on over pages, and repeats the end of the one before. undefined: the sentence does not stand there as it is.
+ * Returns the page that contains a sentence, in a part of a paged text; undefined if no page contains it as a whole. Of several, the
+ * page closest to that of the passage: a passage may span pages, and repeats the end of the previous passage.
  */
 export function pageOfSentence(sentence: string, part: string, pageOfPassage: number): number | undefined {
   const wanted = lettersOf(sentence);
@@ -21,7 +21,7 @@ export function pageOfSentence(sentence: string, part: string, pageOfPassage: nu
   return found.sort((a, b) => distance(a.page) - distance(b.page))[0]?.page;
 }
 
-/** Statements come without the Markdown of their text. */
+/** For comparing a statement, which has no Markdown, with its text. */
 function lettersOf(text: string): string {
   return text.replaceAll(/[^\p{L}\p{N}]+/gu, "");
 }

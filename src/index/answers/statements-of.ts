@@ -1,10 +1,10 @@
 import { isTableRule } from "../markdown-lines.ts";
 import { segments } from "../segments.ts";
 
-/** What of a passage can stand alone as an answer: a sentence, an item with what introduces its list, a row with the names of its columns. */
+/** A piece of a passage that can be an answer by itself: a sentence, a list item with its lead-in, or a table row with its column names. */
 export interface Statement {
   readonly text: string;
-  /** Headings, a question, or what introduces a list: they say what the statement is about. */
+  /** Its context: headings, a question, the lead-in of a list. */
   readonly about: readonly string[];
   /** The sentence before it in the same paragraph; "" if it begins one. */
   readonly before: string;
@@ -14,7 +14,7 @@ export interface Statement {
 
 /** Longer statements are cut. */
 const MAX_LENGTH = 400;
-/** A list up to this length is shown as one, with what introduces it. */
+/** A list up to this length is one statement, with its lead-in. */
 const MAX_LIST = 320;
 const FENCE = /^\s*(?:```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}(?:\s+|$)/;
@@ -52,7 +52,7 @@ export function statementsOf(text: string): Statement[] {
         if (isTelling(row)) add(namedCells(block.columns, row), [heading, question, leadIn]);
       leadIn = "";
     } else if (block.kind === "code") {
-      // Alone, code says nothing; after what introduces it, it is the rest of the sentence.
+      // Code is a statement only after a lead-in, whose sentence it completes.
       const code = block.lines.map((line) => line.trim()).join(" ");
       if (leadIn !== "" && code !== "" && code.length <= MAX_LIST) add(`${leadIn} ${code}`, [heading, question]);
       leadIn = "";
@@ -68,7 +68,7 @@ export function statementsOf(text: string): Statement[] {
         if (sentence.endsWith("?")) question = sentence;
         else if (/:$/.test(sentence)) leadIn = sentence;
         else if (isLabel(sentence)) {
-          // What stands in bold before a paragraph, or above it, is its heading.
+          // A label before or above a paragraph is its heading.
           if (before === "") question = sentence;
           continue;
         } else if (!isBoilerplate(sentence)) add(sentence, [heading, question], before);
@@ -79,12 +79,12 @@ export function statementsOf(text: string): Statement[] {
   return found;
 }
 
-/** The most signs among letters that people read as a sentence: JSON and the like have more. */
-const MOST_SIGNS = 0.22;
+/** Texts with a larger share of punctuation are no sentences: JSON and the like. */
+const MAX_PUNCTUATION = 0.22;
 
 function isGibberish(text: string): boolean {
   const signs = text.match(/[^\p{L}\p{N}\p{M}\s]/gu)?.length ?? 0;
-  return signs > 8 && signs > text.length * MOST_SIGNS;
+  return signs > 8 && signs > text.length * MAX_PUNCTUATION;
 }
 
 interface Around {
@@ -93,7 +93,7 @@ interface Around {
   readonly leadIn: string;
 }
 
-/** A short list is one statement, with what introduces it; else each of its items is one. */
+/** Adds a short list as one statement with its lead-in, and a longer one item by item. */
 function addItems(
   items: readonly (readonly string[])[],
   { heading, question, leadIn }: Around,
@@ -166,7 +166,7 @@ function blocksOf(text: string): Block[] {
       blocks.push({ kind: "table", columns, rows });
       open = undefined;
     } else if (isTableRule(line) || /^\s*\|/.test(line)) {
-      // A row without its table: what its cells mean stands elsewhere.
+      // The row of a table that began before the passage: the column names are missing.
       open = undefined;
     } else if (ITEM.test(line)) {
       open = [line.replace(ITEM, "")];
@@ -182,14 +182,14 @@ function blocksOf(text: string): Block[] {
   return blocks;
 }
 
-/** German writes them with a blank and a capital letter behind. */
+/** A full stop after these ends no sentence, even if a capital letter follows, as in German. */
 const ABBREVIATION =
   /(?:^|[\s("„«])(?:\p{L}|ca|bzw|usw|vgl|evtl|ggf|inkl|exkl|zzgl|max|min|Nr|Abs|Art|Tel|Str|Dr|Prof|Hr|Fr|Mr|Mrs|Ms|St|vs|approx|incl|Inc|Ltd|e\.g|i\.e|etc|z\.\s?B|d\.\s?h|u\.\s?a)\.$/u;
 
 /** `am 31. März` */
 const ORDINAL = /(?:^|\s)(?:am|der|die|das|dem|den|des|vom|zum|bis|ab|im|seit|jede[nsmr]?|und) \d{1,2}\.$/iu;
 
-/** A paragraph of short lines without full stops is a sentence a line: an address, opening hours. */
+/** If all lines look like `Phone: 123`, as in an address or opening hours, each line is a sentence. */
 function sentencesOf(lines: readonly string[]): string[] {
   const isListLike =
     lines.length > 1 && lines.every((line) => line.length <= 80 && /^[^.!?:]{1,40}:\s/.test(withoutMarks(line)));
@@ -200,7 +200,7 @@ function sentencesOf(lines: readonly string[]): string[] {
     .filter((one) => /\p{L}{2}/u.test(one));
 }
 
-/** Consecutive parts that make up the whole text: sentences, which end neither after an abbreviation nor within parentheses. */
+/** Cuts a text into sentences, which together are the whole text. None ends after an abbreviation or within parentheses. */
 export function cutSentences(text: string): string[] {
   const sentences: string[] = [];
   let at = 0;
@@ -218,7 +218,7 @@ export function cutSentences(text: string): string[] {
 
 const MAX_PARENTHESIS = 200;
 
-/** A short word and a number behind its full stop are most likely one thing: `ext. 4411`, `Fig. 3`. */
+/** Whether a sentence continues in `next`: after an abbreviation, a short word with a number (`ext. 4411`, `Fig. 3`), or in parentheses. */
 function goesOn(before: string, next: string): boolean {
   if (ABBREVIATION.test(before) || ORDINAL.test(before)) return true;
   if (/(?:^|[^\p{L}])\p{L}{1,4}\.$/u.test(before) && /^[\p{Ll}\p{N}]/u.test(next)) return true;
@@ -226,7 +226,7 @@ function goesOn(before: string, next: string): boolean {
   return opened > before.lastIndexOf(")") && before.length - opened < MAX_PARENTHESIS && /^[^(]*\)/u.test(next);
 }
 
-/** Few words without an end, a figure or a value: they name something, and say nothing of it. */
+/** Whether a text only names something: a few words without a number or a value. */
 function isLabel(text: string): boolean {
   const words = text.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’.@-]*/gu) ?? [];
   if (isMenu(text)) return true;
@@ -243,7 +243,7 @@ function isMenu(text: string): boolean {
   return parts.length >= 3 && parts.every((part) => part.split(/\s+/).length <= 4 && !/[.!?]$/.test(part));
 }
 
-/** Stands below every page, and answers nothing that is asked of it: unless that is what is asked for. */
+/** Licence and copyright lines, as below every page. */
 const LICENCE =
   /©|\(c\)\s*\d{4}|\bcopyright\b|all rights reserved|alle rechte vorbehalten|tous droits réservés|SPDX-License|licen[cs]ed under|\b(?:MIT|BSD|Apache|GNU|Creative Commons|CC[ -]BY(?:-\w+)*)\b[^.]{0,40}\blicen[cs]e|lizen[sz]iert unter|unter (?:der|einer) [^.]{0,40}lizenz|urheberrecht|permission is hereby granted|without warranty|ohne gewähr/i;
 const POINTER =
@@ -257,7 +257,7 @@ function isOnlyLink(raw: string): boolean {
   return /^\s*!?\[[^\]]*\]\([^)]*\)\s*$/.test(raw);
 }
 
-/** A row of which only the first cell is filled is a heading within the table. */
+/** Whether a row says something: one with only one filled cell is a heading within the table. */
 function isTelling(cells: readonly string[]): boolean {
   return cells.filter((cell) => /[\p{L}\p{N}]/u.test(cell)).length >= 2;
 }
@@ -278,7 +278,7 @@ function namedCells(columns: readonly string[], cells: readonly string[]): strin
     .join("; ");
 }
 
-/** Returns a line without Markdown of emphasis and links, and without what a terminal would obey. */
+/** Returns a line without emphasis and links of Markdown, and without control characters, which a terminal would obey. */
 export function withoutMarks(line: string): string {
   return line
     .replaceAll(/!?\[([^[\]]*)\]\([^()\s]*\)/g, "$1")

@@ -1,9 +1,9 @@
 import { packVector, scaleOf, stepsOf } from "./vectors.ts";
 
-/** A vocabulary and where each of its words lies, as it was learnt. */
+/** A learnt vocabulary with a vector per word, as floats. */
 export interface LearntVectors {
   readonly words: readonly string[];
-  /** How much each word says. */
+  /** Inverse document frequency of each word. */
   readonly idf: Float32Array;
   readonly dimensions: number;
   /** For each word a row of `dimensions` numbers. */
@@ -38,12 +38,12 @@ export function packLearnt(learnt: LearntVectors, lastChunkId: number): Uint8Arr
   return packed;
 }
 
-/** The same as it is used: a quarter of the size, since a server may have the models of many stores in memory. */
+/** The same in quantised form, a quarter of the size: a server may have the models of many stores in memory. */
 export interface LearntModel {
   readonly words: readonly string[];
   readonly idf: Float32Array;
   readonly dimensions: number;
-  /** What one step is worth, for each word. */
+  /** For each word the value of one step. */
   readonly scales: Float32Array;
   /** For each word a row of `dimensions` steps. */
   readonly steps: Int8Array;

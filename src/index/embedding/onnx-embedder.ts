@@ -96,7 +96,7 @@ function tensorsOf(
   return inputs;
 }
 
-/** One vector per text: as the model gives it, or its tokens' mean, or what stands for the whole in front of them. */
+/** Returns one vector per text: the model's own, the mean of its tokens, or that of the first token (CLS). */
 function poolOutput(
   outputs: Readonly<Record<string, OnnxTensor>>,
   session: OnnxSession,

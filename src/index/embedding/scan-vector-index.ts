@@ -19,14 +19,14 @@ export function createScanVectorIndex(createDots?: () => DotProducts): VectorInd
   const oneAtATime = createKeyedMutex();
   let cached: CachedTables | undefined;
 
-  /** `look` sees the table before another search can change it. */
-  const withTable = <T>(sql: Sql, space: SpaceSize, look: (tables: VectorTables) => T): Promise<T> =>
+  /** Calls `use` with the up-to-date tables, before another search can change them. */
+  const withTable = <T>(sql: Sql, space: SpaceSize, use: (tables: VectorTables) => T): Promise<T> =>
     oneAtATime("", async () => {
       if (cached?.spaceId !== space.id) {
         cached = { spaceId: space.id, tables: new VectorTables(space.dimensions, createDots), droppedAtStart: 0 };
       }
       await loadNewRows(sql, cached);
-      return look(cached.tables);
+      return use(cached.tables);
     });
 
   return {
@@ -70,7 +70,7 @@ async function addVectors(sql: Sql, spaceId: number, vectors: readonly ChunkVect
       return [spaceId, chunkId, bodyId, packed, checksumOf(spaceId, chunkId, packed)];
     }),
   );
-  // The cache grows behind the last chunk, so earlier ones would be missed.
+  // New rows are loaded after the last cached chunk id, so rows with a lower id would be missed.
   if (last && first.chunkId < last.id) {
     await sql.run("UPDATE state SET dropped_chunks = dropped_chunks + $1 WHERE id = 1", [INVALIDATE_CACHES]);
   }

@@ -108,7 +108,7 @@ export async function hasOldFiles(folder: string): Promise<boolean> {
   return (await namesIn(join(folder, ".lockstep"))).some((name) => LEFT_BEHIND.test(name));
 }
 
-/** Before anything is taken over from map files that stay, and are then written anew. */
+/** Copies the map files before the migration, which rewrites them. */
 export async function copyMapsAside(folder: string): Promise<void> {
   await copyAside(await mapsIn(folder), join(folder, ".lockstep"));
 }
@@ -230,7 +230,7 @@ function decodeEtag(text: string): string {
   return text.startsWith("{") ? `"${text.replace(";", ",")}"` : text;
 }
 
-/** Columns the change made win over what they were; columns and rows somebody else changed stay as they left them. */
+/** Applies a change to a row. Columns and rows that something else has changed since stay as they are. */
 function applyChange(current: Row | null, { before, after }: RowChange): Row | null {
   if (isSame(current, before)) return after;
   if (!current || !before || !after) return current;

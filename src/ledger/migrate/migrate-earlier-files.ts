@@ -79,7 +79,7 @@ export async function migrateManifest(ledger: SqlLedger, folder: string): Promis
   await ledger.flush();
 }
 
-/** It stays, and is then written anew. */
+/** Copies the manifest file before the migration, after which it is rewritten. */
 export async function copyManifestAside(folder: string): Promise<void> {
   const path = join(folder, MANIFEST_FILE);
   await copyAside((await pathExists(path)) ? [path] : [], join(folder, ".lockstep"));

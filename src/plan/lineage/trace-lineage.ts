@@ -10,7 +10,7 @@ export interface ReadFile {
   readonly contentHash: string;
 }
 
-/** What happened to a present file. `entry` is its document so far. */
+/** What happened to a present file. found: it is new; copied: new, with content that another file has. `entry`: its document so far. */
 export type TracedFile =
   | { readonly kind: "found" | "copied"; readonly read: ReadFile }
   | { readonly kind: "touched" | "edited"; readonly read: ReadFile; readonly entry: ManifestEntry }

@@ -25,6 +25,7 @@ export function sightingOf(item: IngestItem): Sighting {
       size: 0,
       modifiedAt: modifiedAt(item),
       etag: "",
+      // Changes with the content, and with every forced fetch (`processedGeneration` counts those, not generations of the index).
       contentVersion: `${contentHash}#${item.processedGeneration}`,
     },
     dateIsLabel: true,

@@ -79,7 +79,7 @@ export function createPageVisitor(parts: VisitorParts): PageVisitor {
     return probes;
   };
   const visitor: PageVisitor = {
-    visit: (url, options) => new PageVisit(parts, options, probesOf(options.crawl), now(), url).context(url),
+    visit: (url, options) => new PageVisit(parts, options, probesOf(options.crawl), now(), url).run(url),
     look: (url, options) => lookAt(url, parts, options, probesOf(options.crawl)),
     document: async (item, signal) =>
       (await parts.documents.get(item.id, item.content.contentHash)) ??
@@ -148,7 +148,8 @@ class PageVisit {
     this.#fetcher = new PageFetcher(parts, options, probes, now, url);
   }
 
-  async context(url: string): Promise<Visit> {
+  /** Requests the URL, follows redirects and the canonical link, and stores the outcome in the registry. */
+  async run(url: string): Promise<Visit> {
     return await this.#conclude(await this.#fetcher.chain(await this.#fetcher.resolveUrl(url)));
   }
 
@@ -227,14 +228,14 @@ class PageVisit {
         : this.#withOptions(afterFound(item, resolved.context, found, this.#parts.policy), resolved, aliases);
     });
     // A concurrent visit made it the Markdown variant of another page.
-    if (updated.item.aliasOf !== "") return await this.context(resolved.url);
+    if (updated.item.aliasOf !== "") return await this.run(resolved.url);
     await this.#updateAliases(aliases, resolved);
     const outcome = outcomeOf(updated);
     const unkept = reading && outcome !== "unchanged" ? await this.#keepSnapshot(updated.item, reading) : "";
     const { item, remark } = reading
       ? await this.#keepImages(updated.item, resolved, reading)
       : { ...updated, remark: "" };
-    return this.#visit(outcome, item, aliases, [reading?.remark ?? "", unkept, remark].filter(Boolean).join(" "));
+    return this.#toVisit(outcome, item, aliases, [reading?.remark ?? "", unkept, remark].filter(Boolean).join(" "));
   }
 
   /** Whether nothing but values in addresses differs from the known document, and these differ each time. */
@@ -268,7 +269,7 @@ class PageVisit {
       this.#isResumed = true;
       return await this.#succeed(chain, result);
     };
-    return { ...this.#visit("failed", chain.resolved.item, [], ""), resume };
+    return { ...this.#toVisit("failed", chain.resolved.item, [], ""), resume };
   }
 
   /** Makes the URL an alias of an item with the same text. It is stored without validators, so each visit reads it and notices when the texts differ. */
@@ -281,7 +282,7 @@ class PageVisit {
     const unread = { ...http, redirectChain: [], canonicalUrl: "", etag: "", lastModified: "" };
     const aliases = [...hops, { resolved, http: unread, ...(content && { content }) }];
     await this.#updateAliases(aliases, page);
-    return this.#visit("unchanged", page.item, aliases, "");
+    return this.#toVisit("unchanged", page.item, aliases, "");
   }
 
   /** Uses the record of an item that was visited in this crawl. Its failure is not counted twice, but recorded on the redirects. */
@@ -294,12 +295,12 @@ class PageVisit {
       const shared = await this.#judgeShared(chain, { kind: "fresh" });
       if (shared) return shared;
       await this.#updateAliases(hops, resolved);
-      return this.#visit("unchanged", resolved.item, hops, "");
+      return this.#toVisit("unchanged", resolved.item, hops, "");
     }
     if (hops.some((each) => each.resolved.item.aliasOf === "")) return await this.#giveUp(chain, failure);
     await this.#putOff(hops, resolved.item);
     const outcome = failure.kind === "missing" && resolved.item.status === "Gone" ? "gone" : failure.kind;
-    return this.#visit(outcome, resolved.item, hops, resolved.item.scheduling.errorMessage);
+    return this.#toVisit(outcome, resolved.item, hops, resolved.item.scheduling.errorMessage);
   }
 
   /** Records a change that is not confirmed yet. Aliases and links of the document stay. */
@@ -307,7 +308,7 @@ class PageVisit {
     this.#links.delete(from.id);
     const { item } = await this.#update(from, (known) => afterMove(known, from.context, move, this.#parts.policy));
     await this.#updateAliases(before, from);
-    return this.#visit("failed", item, before, move.reason);
+    return this.#toVisit("failed", item, before, move.reason);
   }
 
   /** Schedules the redirects together with their failed target; otherwise each would be requested every time. */
@@ -342,10 +343,10 @@ class PageVisit {
     const passed = hops.filter((each) => each.resolved.item.aliasOf === item.id);
     const reason = failure.kind === "missing" ? item.scheduling.errorMessage : failure.reason;
     const { isHostFailure = false, isDeferred = false } = failure.kind === "failed" ? failure : {};
-    return { ...this.#visit(outcome, item, passed, reason), isHostFailure, isDeferred };
+    return { ...this.#toVisit(outcome, item, passed, reason), isHostFailure, isDeferred };
   }
 
-  #visit(outcome: Visit["outcome"], item: IngestItem, aliases: readonly RedirectHop[], reason: string): Visit {
+  #toVisit(outcome: Visit["outcome"], item: IngestItem, aliases: readonly RedirectHop[], reason: string): Visit {
     return {
       outcome,
       item,

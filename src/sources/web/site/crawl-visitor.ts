@@ -51,6 +51,7 @@ export class CrawlVisitor {
     const shared = new SharedTexts(members.size, limits);
     const countSharedText: VisitOptions["countSharedText"] = (id, textChanges) => shared.count(id, textChanges);
     const isErased = (id: ItemId): boolean => blocked?.hasItem(id) ?? false;
+    // `crawl` only tells the visits of this crawl from others.
     const usual = { crawl: this, isErased, dryRun, tell, signal };
     const inScope = (target: string): boolean => scope.has(target);
     this.sessions = new SessionAddresses((url) => tools.visitor.look(url, { ...usual, inScope }), maxLeft);

@@ -99,6 +99,7 @@ export class SiteCrawl {
     this.#progress = new CrawlProgress(tools.log, () => this.#frontier.waiting);
   }
 
+  /** Visits the pages and yields what came of it. Documents and registry records are stored by the visits, before their page is listed. */
   async *list(): Listing {
     try {
       yield* this.#recallPages();
@@ -222,15 +223,15 @@ export class SiteCrawl {
   async #visitPage(waiting: WaitingPage): Promise<readonly Listed[]> {
     const turn = this.#visitor.variants.takeTurn(waiting.url);
     try {
-      const page = await this.#settled(waiting);
-      return page ? await this.#visitSettled(page, turn) : [];
+      const page = await this.#resolveSession(waiting);
+      return page ? await this.#visitResolved(page, turn) : [];
     } finally {
       turn.end();
     }
   }
 
   /** Returns the page without a session in its address; undefined: it was seen without one. */
-  async #settled(page: WaitingPage): Promise<WaitingPage | undefined> {
+  async #resolveSession(page: WaitingPage): Promise<WaitingPage | undefined> {
     if (page.depth === 0 || page.isCertain || page.resume || this.#members.has(page.id)) return page;
     const url = await this.#visitor.withoutSession(page);
     const id = url === page.url ? page.id : this.#frontier.identify(url);
@@ -241,10 +242,11 @@ export class SiteCrawl {
     return { ...page, id, url };
   }
 
-  async #visitSettled(page: WaitingPage, { before }: Turn): Promise<readonly Listed[]> {
+  async #visitResolved(page: WaitingPage, { before }: Turn): Promise<readonly Listed[]> {
     const { visit, read } = await this.#visitor.visitPage(page, before);
     const { url, depth } = page;
     this.#breaker.note(url, visit);
+    // A changed page is suspended until it is known how many others show the same text (see SharedTexts).
     const waiting = visit.resume ? this.#suspended : visit.isHostFailure ? this.#again : undefined;
     if (waiting) {
       waiting.push({ ...page, resume: visit.resume });
