@@ -200,7 +200,7 @@ test("a connection that the server cut is told, and the next statement gets anot
     await killers.get("SELECT pg_terminate_backend($1)", [pid]);
     await sql.all("SELECT * FROM things");
   });
-  await assert.rejects(cut, (error: unknown) => error instanceof RemoteError && /stopped|cut/.test(error.message));
+  await assert.rejects(cut, (error: unknown) => error instanceof RemoteError && /stopped|closed/.test(error.message));
   assert.deepEqual(await db.all("SELECT * FROM things"), []);
   await other.close();
 });
