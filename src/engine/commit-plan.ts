@@ -23,7 +23,7 @@ import type { Mirror } from "../mirror/mirror.ts";
 import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { withStoredText } from "./extract-texts.ts";
+import { storedTextsOf } from "./extract-texts.ts";
 import { type IndexPlan, isEmptyPlan } from "./plan-index.ts";
 import { MAX_READER_TRIES, readerTries, withReader, withTries } from "./reader-tries.ts";
 import type { EmbedStep } from "./run-context.ts";
@@ -324,6 +324,7 @@ async function fillDraft(
     await draft.relabel(entry.itemId, labelOf(run, entry, mirror));
   }
   const progress = new Progress(job, plan.put.size);
+  const withStoredText = storedTextsOf(run, mirror);
   const entries = entriesOf([...plan.put.keys()], ledger);
   await forEachConcurrent(entries, PUTS_AT_ONCE[target.index.commits], async (entry) => {
     await job.checkpoint();
@@ -331,7 +332,7 @@ async function fillDraft(
     putVersions.set(entry.itemId, versionMark(entry.mirrored));
     const isAnew = plan.anew.has(entry.itemId);
     const document = { ...documentOf(run, entry, mirror), isAnew };
-    const file = isAnew ? document : withStoredText(document, run, mirror);
+    const file = isAnew ? document : withStoredText(document);
     const knownFileId = isAnew ? undefined : await uploaded?.(file);
     const isLastTry = !request.retryFailed && readerTries(entry, parts.extractor.revision) + 1 >= MAX_READER_TRIES;
     await draft.put({ ...file, ...(knownFileId && { knownFileId }), isLastTry }, job.signal);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { ExtractError, type Extractor, ReaderError } from "../contracts/document.ts";
+import { AlteredError, ExtractError, type Extractor, ReaderError } from "../contracts/document.ts";
 import { ConflictError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type {
