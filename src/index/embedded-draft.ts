@@ -59,7 +59,7 @@ import {
   setSource,
   visibleAt,
 } from "./generations.ts";
-import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
+import { bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
 import {
   cleanupOldGenerations,
   moveBrought,
@@ -426,7 +426,8 @@ async function embedAndWrite(
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
   const { small, ahead, ...target } = batch;
-  const space = await store.spaces.active(store.db);
+  const adding = small.reduce((sum, { chunks }) => sum + chunks.length, 0);
+  const space = await store.spaces.active(store.db, adding);
   const embedded = await embedBodies(space, small, signal);
   const bodies = new Map<PreparedBody, Ready | undefined>([
     ...ahead,
