@@ -169,7 +169,8 @@ async function compareAll(
   const { listing, ledger, mirror, job } = step;
   const counts = { ...noCounts(), unchanged };
   const planned: Planned = { plan: emptyPlan(), counts, problems: [], left: 0 };
-  const notes = new PlannedEmbeddings(step);
+  // A run says what it did: nobody reads what it was about to do.
+  const notes = job.dryRun ? new PlannedEmbeddings(step) : undefined;
   const timeSlice = new TimeSlice();
   let [known, waiting, failed] = [0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
@@ -220,8 +221,8 @@ async function compareAll(
   if (!listing) await step.approval?.noteDoneDocuments(job);
   const leftovers = [...held.keys()];
   const because = decideRemovals(planned, { known, leftovers, holdings, isCertain }, step);
-  notes.concludeRemovals(listing ? "" : because);
-  notes.noteLeftovers(held.values(), because);
+  notes?.concludeRemovals(listing ? "" : because);
+  notes?.noteLeftovers(held.values(), because);
   return planned;
 }
 
@@ -285,10 +286,10 @@ function notePlanned(
   entry: LedgerEntry,
   change: IndexChange,
   download: PlannedItem | undefined,
-  notes: PlannedEmbeddings,
+  notes: PlannedEmbeddings | undefined,
   job: JobContext,
 ): void {
-  notes.note(entry, change, download);
+  notes?.note(entry, change, download);
   if (change.kind === "none") return;
   logPlanned(job, `  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
 }

@@ -165,15 +165,23 @@ export function indexedValues(indexed: Indexed, root: string): SqlValue[] {
 
 /** Decodes a row of SELECT_ENTRIES. The cells of a missing facet are NULL. */
 export function toEntryRow(cells: readonly SqlValue[], root: string): EntryRow {
-  const [itemNo, itemId, rev] = [cells[0] as number, cells[1] as ItemId, cells[2] as number];
-  const [mirroredRev, indexedRev] = [cells[12] as number | null, cells[27] as number | null];
+  const itemId = cells[1] as ItemId;
+  const mirroredRev = cells[12] as number | null;
+  const indexedRev = cells[27] as number | null;
   const entry = {
     itemId,
     seen: cells[3] === 1 ? toSeen(cells) : null,
     mirrored: mirroredRev === null ? null : toMirrored(cells, root),
     indexed: indexedRev === null ? null : toIndexed(cells, root),
   };
-  return { item_no: itemNo, item_id: itemId, rev, f_rev: mirroredRev, x_rev: indexedRev, entry };
+  return {
+    item_no: cells[0] as number,
+    item_id: itemId,
+    rev: cells[2] as number,
+    f_rev: mirroredRev,
+    x_rev: indexedRev,
+    entry,
+  };
 }
 
 function toSeen(cells: readonly SqlValue[]): Seen {
@@ -190,7 +198,8 @@ function toSeen(cells: readonly SqlValue[]): Seen {
 }
 
 function toMirrored(cells: readonly SqlValue[], root: string): Mirrored {
-  const [size, mtimeMs] = [cells[24] as number | null, cells[25] as number | null];
+  const size = cells[24] as number | null;
+  const mtimeMs = cells[25] as number | null;
   const sha256 = cells[26] as string | null;
   return {
     listItemId: cells[13] as number,
