@@ -25,6 +25,11 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "engine/verify/verify-source.ts",
     "engine/verify/verify-strangers.ts",
   ],
+  "one stage of an explanation: what the source, mirror and index, or a search know of the document": [
+    "engine/explain/search-stage.ts",
+    "engine/explain/source-stage.ts",
+    "engine/explain/stored-stages.ts",
+  ],
   "a format, or the tables of a database: what is on disk or on the wire": [
     "backends/embedded/catalog-tables.ts",
     "extract/rtf.ts",
