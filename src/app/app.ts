@@ -49,7 +49,7 @@ import type { Schedule } from "./schedule.ts";
 /** The product without its interfaces: CLI, HTTP endpoints and pages call it. Built by compose. */
 import type { Uploads } from "./uploads.ts";
 
-export interface App {
+export interface App extends AsyncDisposable {
   readonly config: Config;
   readonly domains: DomainStore;
   readonly jobs: JobStore;

@@ -238,6 +238,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       await responseLog.flush();
       for (const part of [app.access, sharepoint, web, opened, queue, ledgers]) await part.close();
     },
+    [Symbol.asyncDispose]: () => app.close(),
   };
   return app;
 }

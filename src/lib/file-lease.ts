@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, rename, stat, utimes } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Lease, LeaseOptions } from "../contracts/lease.ts";
-import { isErrno } from "./atomic-file.ts";
+import { ifMissing, isErrno } from "./atomic-file.ts";
 import { createKeyedMutex } from "./concurrency.ts";
 import { parseJsonObject } from "./json-object.ts";
 import { claimNumber, highestClaim } from "./numbered-claim.ts";
@@ -61,11 +61,7 @@ function holdLease(path: string, number: number, staleMs: number): Lease {
   return {
     async release() {
       clearInterval(renewal);
-      try {
-        await rename(file, `${file}.free`);
-      } catch (error) {
-        if (!isErrno(error, "ENOENT")) throw error;
-      }
+      await rename(file, `${file}.free`).catch(ifMissing(undefined));
     },
     async stillHeld() {
       const top = await highestClaim(path);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { CrawlArchive, ReportId, ReportSummary } from "../contracts/report.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import { ifMissing } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { namesIn } from "../lib/file-system.ts";
 import { isJsonObject } from "../lib/json-object.ts";
@@ -193,10 +193,7 @@ async function* readWhole(path: string): AsyncGenerator<Uint8Array, void> {
 }
 
 async function sizeOf(folder: string, id: ReportId): Promise<number> {
-  try {
-    return (await stat(reportPath(folder, id))).size;
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) throw new NotFoundError(`Report '${id}' does not exist.`);
-    throw error;
-  }
+  const found = await stat(reportPath(folder, id)).catch(ifMissing(undefined));
+  if (!found) throw new NotFoundError(`Report '${id}' does not exist.`);
+  return found.size;
 }
