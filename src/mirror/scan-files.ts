@@ -5,7 +5,6 @@ import { ifMissing, isErrno } from "../lib/atomic-file.ts";
 import { moduleBeside } from "../lib/module-beside.ts";
 import type { TimeSlice } from "../lib/time-slice.ts";
 import { FilesOnDisk } from "./files-on-disk.ts";
-import type { ScannedFiles, ScanOrder } from "./scan-worker.ts";
 
 export interface FileOnDisk {
   readonly size: number;
@@ -13,6 +12,18 @@ export interface FileOnDisk {
   readonly mtimeMs: number;
   /** When the file was moved here, by our clock. */
   readonly placedAtMs: number;
+}
+
+/** The folders to scan, below `top`. */
+export interface ScanOrder {
+  readonly top: string;
+  readonly folders: readonly string[];
+}
+
+/** A page of files: paths separated by NUL, and three numbers each, as in FileOnDisk. */
+export interface ScannedFiles {
+  readonly paths: string;
+  readonly numbers: Float64Array;
 }
 
 /** `path` is relative to `top`, `/`-separated. */

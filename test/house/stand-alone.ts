@@ -11,6 +11,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   "one implementation of a contract, over the verbs of the product": ["app/domain-models.ts"],
   "a step or verb of the engine, with promises of its own": [
     "app/examine-with.ts",
+    "engine/apply-plan.ts",
     "engine/archive-crawl.ts",
     "engine/download.ts",
     "engine/embed.ts",
@@ -81,6 +82,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/answers/kinds-of-answers.ts",
     "index/embedding/dot-products.ts",
     "index/search/find-candidates.ts",
+    "inventory/replicate.ts",
     "ledger/registry/item-index.ts",
     "sources/folder/walk-folder.ts",
     "sources/sharepoint/pages/canvas-nodes.ts",

@@ -8,7 +8,7 @@ import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
 import { finishRenames, waitingJob } from "../rename-domain.ts";
 import { folderOfRun, waitForLease, whileHeld } from "../with-ledger.ts";
-import { type MigratedSource, migrateSource, undoMigration } from "./migrate-source.ts";
+import { type EarlierFolder, type MigratedSource, migrateSource, undoMigration } from "./migrate-source.ts";
 
 export interface MigrateRequest {
   /** undefined: all of them. */
@@ -124,11 +124,6 @@ async function withLeases<T>(
   } finally {
     for (const lease of leases) await lease.release();
   }
-}
-
-/** A source of the one kind that earlier releases followed by manifests of their own. */
-export interface EarlierFolder extends SourceConfig {
-  readonly root: string;
 }
 
 /** Named here, since what is looked for is storage of that kind alone, whatever others can do today. */
