@@ -51,9 +51,7 @@ async function gather(
   pages: AsyncIterable<readonly ListedChange[]>,
   isWanted: (change: ListedChange) => boolean = () => true,
 ): Promise<ListedChange[]> {
-  const changes: ListedChange[] = [];
-  for await (const page of pages) for (const change of page) if (isWanted(change)) changes.push(change);
-  return changes;
+  return (await Array.fromAsync(pages)).flat().filter(isWanted);
 }
 
 /** Yields the items that are fetched one by one. Entries are read page by page: a first crawl fetches every item. */

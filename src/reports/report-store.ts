@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { CrawlArchive, ReportId, ReportSummary } from "../contracts/report.ts";
@@ -168,9 +169,7 @@ async function readSummary(folder: string, id: ReportId): Promise<ReportSummary>
     const entry = (await listZip(path)).find(({ name }) => name === REPORT_JSON);
     if (!entry) throw new Error(`it has no ${REPORT_JSON}`);
     if (entry.size > MAX_REPORT_JSON_BYTES) throw new Error(`its ${REPORT_JSON} is too large`);
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of readZipEntry(path, entry)) chunks.push(chunk);
-    return parseReport(id, Buffer.concat(chunks).toString("utf8"));
+    return parseReport(id, await text(readZipEntry(path, entry)));
   } catch (error) {
     return unreadableReport(id, explain(error));
   }

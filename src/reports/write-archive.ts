@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import type { DomainId } from "../contracts/ids.ts";
 import type { ArchivedSource, CrawlArchive, ReportId } from "../contracts/report.ts";
 import { isErrno } from "../lib/atomic-file.ts";
@@ -184,9 +185,7 @@ async function readReport(reportsFolder: string, id: ReportId, domain: DomainId)
   const archive = join(reportsFolder, `${id}.zip`);
   const entries = await listZip(archive);
   const report = entries.find(({ name }) => name === REPORT_JSON);
-  const chunks: Uint8Array[] = [];
-  if (report) for await (const chunk of readZipEntry(archive, report)) chunks.push(chunk);
-  const json: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  const json: unknown = JSON.parse(report ? await text(readZipEntry(archive, report)) : "");
   return isJsonObject(json) && json["domain_id"] === domain ? { id, archive, entries, json } : undefined;
 }
 

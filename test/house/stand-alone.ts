@@ -74,7 +74,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/web/open-registered-urls.ts",
   ],
   "an algorithm with a name": [
-    "engine/path-claims.ts",
     "extract/guess-encoding.ts",
     "extract/web/page-images.ts",
     "extract/web/survey-page.ts",
@@ -96,7 +95,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/web/http-transport.ts",
     "sources/web/robots.ts",
   ],
-  "a thread or process of its own, and what talks to it": ["extract/reader/reader-process.ts", "mirror/scan-worker.ts"],
+  "a thread or process of its own, and what talks to it": ["extract/reader/reader-process.ts"],
   "a resource, rule or layer of the HTTP interface": [
     "http/http-app.ts",
     "http/inventory/assistants.ts",
