@@ -42,12 +42,8 @@ export function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T
 }
 
 async function runLocked<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const lease = await acquireLease(path, { owner: `process ${process.pid}`, staleMs: 10_000, pollMs: 5 });
-  try {
-    return await work();
-  } finally {
-    await lease.release();
-  }
+  await using _lease = await acquireLease(path, { owner: `process ${process.pid}`, staleMs: 10_000, pollMs: 5 });
+  return await work();
 }
 
 function holdLease(path: string, number: number, staleMs: number): Lease {
@@ -58,11 +54,13 @@ function holdLease(path: string, number: number, staleMs: number): Lease {
     utimes(file, now, now).catch(() => undefined);
   }, staleMs / 4);
   renewal.unref();
+  const release = async (): Promise<void> => {
+    clearInterval(renewal);
+    await rename(file, `${file}.free`).catch(ifMissing(undefined));
+  };
   return {
-    async release() {
-      clearInterval(renewal);
-      await rename(file, `${file}.free`).catch(ifMissing(undefined));
-    },
+    release,
+    [Symbol.asyncDispose]: release,
     async stillHeld() {
       const top = await highestClaim(path);
       return top?.number === number && !top.free;
