@@ -25,7 +25,7 @@ import type { EngineParts, RetentionRules } from "../engine/engine-parts.ts";
 import { blockedIn, withoutErased } from "../engine/erase/blocked-items.ts";
 import { erase } from "../engine/erase/erase.ts";
 import { allowErased, liftHold, setHold } from "../engine/erase/holds.ts";
-import { explainDocument } from "../engine/explain.ts";
+import { explainDocument } from "../engine/explain/explain.ts";
 import { createFailures } from "../engine/failures.ts";
 import { createFeedback, type Feedback } from "../engine/feedback.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
@@ -238,6 +238,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       await responseLog.flush();
       for (const part of [app.access, sharepoint, web, opened, queue, ledgers]) await part.close();
     },
+    [Symbol.asyncDispose]: () => app.close(),
   };
   return app;
 }
