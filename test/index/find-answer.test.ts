@@ -84,6 +84,12 @@ Read more about our shop`;
     assert.deepEqual(textsOf("**Weight:** 5 kg without the lid"), ["Weight: 5 kg without the lid"]);
   });
 
+  test("a code above what it means is its heading", () => {
+    const text = "Codes of the display\n\nE7\n\nThe lid is open.\n\nE9\n\nThe filter is full.";
+    assert.deepEqual(textsOf(text), ["The lid is open.", "The filter is full."]);
+    assert.deepEqual(answersTo("What does E9 mean?", text), ["The filter is full."]);
+  });
+
   test("a value stays with the sentence that it belongs to", () => {
     assert.deepEqual(textsOf("- `burst` {number} Requests let through at once. **Default:** `40`."), [
       "burst {number} Requests let through at once. Default: 40.",
@@ -190,6 +196,18 @@ describe("what answers", () => {
     assert.deepEqual(answersTo("What is the phone number of the desk?", "The desk has ext. 4411."), [
       "The desk has ext. 4411.",
     ]);
+  });
+
+  test("a question that says nothing by itself asks for what the one before did", () => {
+    const passages = [
+      { text: "After that, it is cold.", score: 0.8 },
+      { text: "The kiln is fired on Fridays, and cleaned a day later.", score: 0.7 },
+    ];
+    const found = findAnswer(["And after that?", "When is the kiln fired?"], passages);
+    assert.deepEqual(
+      found.map(({ text }) => text),
+      ["The kiln is fired on Fridays, and cleaned a day later."],
+    );
   });
 
   test("words that only ask say nothing of what is asked about", () => {

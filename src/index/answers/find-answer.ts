@@ -49,12 +49,20 @@ export function findAnswer<P extends AnswerPassage>(
   const candidates = passages.slice(0, MAX_PASSAGES).flatMap((passage) => candidatesOf(passage));
   const weigh = createWeights(candidates, counts);
   const [question = "", ...earlier] = questions.map(withoutMiddle);
-  for (let count = 0; count <= earlier.length; count += 1) {
+  // "And after that?" asks nothing by itself.
+  const first = earlier.length > 0 && !saysSomething(question) ? 1 : 0;
+  for (let count = first; count <= earlier.length; count += 1) {
     const asked = readQuestion(question, earlier.slice(0, count), weigh);
     const found = chooseFor(asked, candidates, count === 0 ? ENOUGH : ENOUGH_TOGETHER);
     if (found.length > 0) return found;
   }
   return [];
+}
+
+function saysSomething(question: string): boolean {
+  return [...runsOf(question)].some(
+    ({ start, end }) => !isEmptyWord(fold(question.slice(start, end)).replace(ELIDED, "")),
+  );
 }
 
 /** Shortens a long question to its beginning and end: with a pasted text, the question is before or after it. */
@@ -142,7 +150,7 @@ function readQuestion(text: string, earlier: readonly string[], weigh: Weigh): Q
   for (const [at, asked] of [text, ...earlier].entries()) {
     for (const { start, end, tokens } of runsOf(asked)) {
       const raw = fold(asked.slice(start, end)).replace(ELIDED, "");
-      const isEmpty = STOP_WORDS.has(raw) || GENERAL.has(raw);
+      const isEmpty = isEmptyWord(raw);
       for (const word of tokens) {
         if (SINGLE_LETTER.test(word) && tokens.length > 1) continue;
         const { weight, isKnown } = weigh(word);
@@ -156,6 +164,10 @@ function readQuestion(text: string, earlier: readonly string[], weigh: Weigh): Q
     }
   }
   return { words: words.size > 0 ? [...words.values()] : empty, kinds: expectedKinds(text) };
+}
+
+function isEmptyWord(raw: string): boolean {
+  return STOP_WORDS.has(raw) || GENERAL.has(raw);
 }
 
 /** `s'élève`, `qu'on`, `what's`: a word and what is left of another. */

@@ -13,7 +13,7 @@ const NUMBER_WORDS =
   "une?|deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|quarante|cinquante|soixante|cent|mille|demie?|aucune?|chaque|" +
   "un[ao]s?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|quince|veinte|treinta|cuarenta|cincuenta|cien|mil|medi[ao]|ningun[ao]?|cada";
 const UNIT_OF_TIME =
-  "seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?|working days?|sekunden?|minuten?|stunden?|tag(?:e[ns]?)?|werktag\\w*|arbeitstag\\w*|wochen?|monat(?:e[ns]?)?|jahr(?:e[ns]?)?|ms|min|h|jours?|semaines?|mois|ans?|heures?|días?|semanas?|meses|años?|horas?";
+  "seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?|working days?|sekunden?|minuten?|stunden?|tag(?:e[ns]?)?|nächten?|werktag\\w*|arbeitstag\\w*|wochen?|monat(?:e[ns]?)?|jahr(?:e[ns]?)?|ms|min|h|jours?|semaines?|mois|ans?|heures?|días?|semanas?|meses|años?|horas?";
 const MONTHS =
   "jan(?:uary|uar)?|feb(?:ruary|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sep(?:t|tember)?|oct(?:ober)?|okt(?:ober)?|nov(?:ember)?|dec(?:ember)?|dez(?:ember)?";
 const DAYS =

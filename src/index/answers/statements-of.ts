@@ -237,7 +237,7 @@ function sentencesOf(lines: readonly string[]): string[] {
   const texts = isListLike || lines.some((line) => / {2}$|\\$/.test(line)) ? lines : [lines.join(" ")];
   return texts
     .flatMap((text) => withValues(cutSentences(withoutMarks(text)).map((one) => one.trim())))
-    .filter((one) => /\p{L}{2}/u.test(one));
+    .filter((one) => /\p{L}[\p{L}\p{N}]/u.test(one));
 }
 
 /** Appends `Default: 5.` to the sentence before it, which says of what. */
@@ -284,7 +284,8 @@ function goesOn(before: string, next: string): boolean {
 /** Whether a text only names something: a few words without a number or a value. */
 function isLabel(text: string): boolean {
   const words = text.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’.@-]*/gu) ?? [];
-  if (isMenu(text)) return true;
+  // `W40`, above what it means
+  if (isMenu(text) || (words.length === 1 && /^\p{L}[\p{L}\p{N}_-]*$/u.test(text) && !UNSPACED.test(text))) return true;
   if (/\d|@/.test(text) || /\S:\s\S/.test(text) || UNSPACED.test(text)) return false;
   const ends = /[.!…]["')\]»”’]*$/.test(text);
   return words.length <= (ends ? 2 : 4);
