@@ -35,7 +35,7 @@ export function closestSentence(written: string, passage: string): string | unde
   let fewest = Number.POSITIVE_INFINITY;
   for (const sentence of passage.split("\n\n").flatMap(cutSentences)) {
     const words = tellingWords(sentence);
-    const shared = wanted.intersection(words).size;
+    const shared = [...words].filter((word) => wanted.has(word)).length;
     if (shared < most || (shared === most && words.size >= fewest)) continue;
     [closest, most, fewest] = [sentence, shared, words.size];
   }
