@@ -264,6 +264,7 @@ export function toJobJson(job: JobRecord): Record<string, unknown> {
     start_utc: job.startedAt,
     end_utc: job.endedAt,
     result: job.result,
+    ...(job.progress && { progress: job.progress }),
     router: job.router,
     action: job.action,
     object: job.object,

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import type { JobId } from "../../contracts/ids.ts";
-import { JOB_STATES, type JobRecord, type JobState, type Result } from "../../contracts/job.ts";
+import { JOB_STATES, type JobProgress, type JobRecord, type JobState, type Result } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { CrawlResult, SourceResult } from "../../engine/crawl-request.ts";
 import { plural } from "../../lib/text.ts";
@@ -231,6 +231,7 @@ function withoutPlan(result: Result): Result {
 function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
   const text = (name: string): string => String(json[name] ?? "");
   const result = (json["result"] ?? null) as Result | null;
+  const progress = json["progress"] as JobProgress | undefined;
   return {
     jobId: text("job_id") as JobId,
     endpoint: text("endpoint"),
@@ -244,5 +245,6 @@ function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
     action: text("action"),
     object: text("object"),
     lastModifiedAt: text("last_modified_utc"),
+    ...(progress && { progress }),
   };
 }
