@@ -1,6 +1,15 @@
 import { ConflictError } from "../contracts/errors.ts";
 import type { ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
-import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingCheckpoint } from "../contracts/ledger.ts";
+import type {
+  Indexed,
+  ItemLabel,
+  ItemState,
+  Ledger,
+  LedgerEntry,
+  ListingCheckpoint,
+  MeasuredFile,
+} from "../contracts/ledger.ts";
+import type { Sighting } from "../contracts/source.ts";
 import { slicesOf } from "../lib/slices-of.ts";
 import {
   isListed,
@@ -16,16 +25,19 @@ import { describeVersions, type EmbeddedFile, embeddedFile } from "./embedded-fi
 import {
   belowRoot,
   type EntryRow,
+  type FetchedRow,
   FILE_INTO,
   fromRoot,
   INDEXED_INTO,
   ITEM_INTO,
   indexedValues,
+  isAsFetched,
   type LabelRow,
   labelOf,
   mirroredValues,
   numbersOf,
   SELECT_ENTRIES,
+  SELECT_FETCHED,
   SELECT_LABELS,
   SELECT_STATES,
   type StateRow,
@@ -33,6 +45,7 @@ import {
   stateOf,
   toEntryRow,
   toLabel,
+  toMeasured,
   toState,
   UPDATE_FILE,
   UPDATE_INDEXED,
@@ -177,6 +190,27 @@ export class SqlLedger implements Ledger {
     const putOf = (item: ItemId): Facets | undefined =>
       before.has(item) ? { ...before.get(item), ...this.#put(item) } : this.#put(item);
     return items.map((item) => merged(item, rows.get(item)?.entry, putOf(item)));
+  }
+
+  async unchangedFiles(sightings: readonly Sighting[]): Promise<(MeasuredFile | undefined)[]> {
+    const rows = await this.#fetchedRows(sightings.map(({ itemId }) => itemId));
+    const byItem = new Map(rows.map((row) => [row[0], row]));
+    return sightings.map((sighting) => {
+      const row = byItem.get(sighting.itemId);
+      const isSame = row !== undefined && !this.#put(sighting.itemId) && isAsFetched(row, sighting);
+      return isSame ? toMeasured(row, this.#key.root) : undefined;
+    });
+  }
+
+  async #fetchedRows(items: readonly ItemId[]): Promise<FetchedRow[]> {
+    const db = this.#db;
+    if (!db || items.length === 0) return [];
+    const source = this.#source.source_no;
+    const range = await this.#rangeOf(db, items);
+    const rows = range
+      ? await db.rows(`${SELECT_FETCHED} AND i.item_no BETWEEN $2 AND $3`, [source, ...range])
+      : await db.rows(`${SELECT_FETCHED} AND ${isListed(db, "i.item_id", "$2", "text")}`, [source, listOf(items)]);
+    return rows as unknown as FetchedRow[];
   }
 
   async *items(): AsyncGenerator<ItemId[], void> {
@@ -505,12 +539,17 @@ export class SqlLedger implements Ledger {
    * side, and reading them takes two thirds of the time of looking each up. May return rows of other items.
    */
   async #selectRange(sql: Sql, items: readonly ItemId[]): Promise<readonly EntryRow[]> {
+    const range = await this.#rangeOf(sql, items);
+    return range ? await this.#entryRows(sql, `${SELECT_ENTRIES} AND i.item_no BETWEEN $3 AND $4`, ...range) : [];
+  }
+
+  /** undefined: their numbers are too far apart. */
+  async #rangeOf(sql: Sql, items: readonly ItemId[]): Promise<readonly [from: number, to: number] | undefined> {
     const [first, last] = [items.at(0), items.at(-1)];
-    if (!first || !last || items.length < WORTH_A_RANGE) return [];
+    if (!first || !last || items.length < WORTH_A_RANGE) return undefined;
     const numbers = await numbersOf(sql, this.#source.source_no, [first, last]);
     const [from, to] = [numbers.get(first) ?? 0, numbers.get(last) ?? 0];
-    if (from === 0 || to < from || to - from >= 2 * items.length) return [];
-    return await this.#entryRows(sql, `${SELECT_ENTRIES} AND i.item_no BETWEEN $3 AND $4`, from, to);
+    return from === 0 || to < from || to - from >= 2 * items.length ? undefined : [from, to];
   }
 
   async #entryRows(sql: Sql, text: string, ...values: readonly SqlValue[]): Promise<EntryRow[]> {
