@@ -151,8 +151,8 @@ export interface Ledger {
   items(): AsyncIterable<readonly ItemId[]>;
   /** Every item that is listed or has a file, in pages. */
   states(): AsyncIterable<readonly ItemState[]>;
-  /** Only of items in the index. */
-  labels(items: readonly ItemId[]): Promise<readonly ItemLabel[]>;
+  /** In the given order; undefined for an item that is not in the index. */
+  labels(items: readonly ItemId[]): Promise<readonly (ItemLabel | undefined)[]>;
   /** Counts entries, entries with a file, and entries with a document in this store. */
   count(): Promise<{ readonly items: number; readonly files: number; readonly indexed: number }>;
   /** Counts entries with a file; ten times as fast as `count`. */

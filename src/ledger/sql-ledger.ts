@@ -13,7 +13,6 @@ import type { Sighting } from "../contracts/source.ts";
 import { slicesOf } from "../lib/slices-of.ts";
 import {
   isListed,
-  listOf,
   listsOf,
   readPages,
   replacing,
@@ -193,24 +192,33 @@ export class SqlLedger implements Ledger {
   }
 
   async unchangedFiles(sightings: readonly Sighting[]): Promise<(MeasuredFile | undefined)[]> {
-    const rows = await this.#fetchedRows(sightings.map(({ itemId }) => itemId));
-    const byItem = new Map(rows.map((row) => [row[0], row]));
-    return sightings.map((sighting) => {
-      const row = byItem.get(sighting.itemId);
-      const isSame = row !== undefined && !this.#put(sighting.itemId) && isAsFetched(row, sighting);
+    const items = sightings.map(({ itemId }) => itemId);
+    const rows = await this.#rowsOf<FetchedRow>(SELECT_FETCHED, items, []);
+    return rows.map((row, at) => {
+      const sighting = sightings[at];
+      const isSame = row && sighting && !this.#put(sighting.itemId) && isAsFetched(row, sighting);
       return isSame ? toMeasured(row, this.#key.root) : undefined;
     });
   }
 
-  async #fetchedRows(items: readonly ItemId[]): Promise<FetchedRow[]> {
+  /** In the given order; the first column is the item's id. `values`: those behind `$1`, the source. */
+  async #rowsOf<Row extends readonly [ItemId, ...unknown[]]>(
+    select: string,
+    items: readonly ItemId[],
+    values: readonly SqlValue[],
+  ): Promise<(Row | undefined)[]> {
     const db = this.#db;
-    if (!db || items.length === 0) return [];
-    const source = this.#source.source_no;
+    // Before the first listing, there is nothing to be found.
+    if (!db || this.#source.rev === 0) return items.map(() => undefined);
+    const all = [this.#source.source_no, ...values];
+    const [next, after] = [`$${all.length + 1}`, `$${all.length + 2}`];
     const range = await this.#rangeOf(db, items);
-    const rows = range
-      ? await db.rows(`${SELECT_FETCHED} AND i.item_no BETWEEN $2 AND $3`, [source, ...range])
-      : await db.rows(`${SELECT_FETCHED} AND ${isListed(db, "i.item_id", "$2", "text")}`, [source, listOf(items)]);
-    return rows as unknown as FetchedRow[];
+    const nearby = range ? await db.rows(`${select} AND i.item_no BETWEEN ${next} AND ${after}`, [...all, ...range]) : [];
+    const found = inOrder(items, nearby as unknown as Row[]);
+    const others = items.filter((_, at) => !found[at]);
+    const text = `${select} AND ${isListed(db, "i.item_id", next, "text")}`;
+    for (const list of listsOf(others)) nearby.push(...(await db.rows(text, [...all, list])));
+    return others.length > 0 ? inOrder(items, nearby as unknown as Row[]) : found;
   }
 
   async *items(): AsyncGenerator<ItemId[], void> {
@@ -249,15 +257,13 @@ export class SqlLedger implements Ledger {
     if (fresh.size > 0) yield await statesOf([...fresh]);
   }
 
-  async labels(items: readonly ItemId[]): Promise<ItemLabel[]> {
+  async labels(items: readonly ItemId[]): Promise<(ItemLabel | undefined)[]> {
     if (this.#pending.size > 0) {
       const entries = await this.getMany(items);
-      return entries.flatMap((entry) => (entry?.indexed ? [labelOf(entry)] : []));
+      return entries.map((entry) => (entry?.indexed ? labelOf(entry) : undefined));
     }
-    if (!this.#db) return [];
-    const text = `${SELECT_LABELS} AND ${isListed(this.#db, "i.item_id", "$3", "text")}`;
-    const rows = await this.#db.rows(text, [this.#source.source_no, this.#store, listOf(items)]);
-    return rows.map((row) => toLabel(row as unknown as LabelRow, this.#key.root));
+    const rows = await this.#rowsOf<LabelRow>(SELECT_LABELS, items, [this.#store]);
+    return rows.map((row) => row && toLabel(row, this.#key.root));
   }
 
   async countFiles(): Promise<number> {
@@ -573,6 +579,23 @@ export class SqlLedger implements Ledger {
     const [writing, pending] = [this.#writing.get(item), this.#pending.get(item)];
     return writing && pending ? { ...writing, ...pending } : (pending ?? writing);
   }
+}
+
+/** Most rows come in the order of the items: as long as they do, no table of them is needed. */
+function inOrder<Row extends readonly [ItemId, ...unknown[]]>(
+  items: readonly ItemId[],
+  rows: readonly Row[],
+): (Row | undefined)[] {
+  let places: Map<ItemId, number> | undefined;
+  let next = 0;
+  return items.map((item) => {
+    if (rows[next]?.[0] === item) return rows[next++];
+    places ??= new Map(rows.map(([id], at) => [id, at]));
+    const at = places.get(item);
+    if (at === undefined) return undefined;
+    next = at + 1;
+    return rows[at];
+  });
 }
 
 /** Merges stored facets and puts; undefined if there is no facet: a row may only be there for another store. */
