@@ -122,12 +122,10 @@ async function findChanged(
   const held = new Map<ItemId, IndexedRef>();
   let [holdings, known] = [0, 0];
   for await (const refs of target.index.holdings(sourceId)) {
-    const labels = new Map(
-      (await ledger.labels(refs.map(({ itemId }) => itemId))).map((label) => [label.itemId, label]),
-    );
+    const labels = await ledger.labels(refs.map(({ itemId }) => itemId));
     holdings += refs.length;
-    for (const ref of refs) {
-      const label = labels.get(ref.itemId);
+    for (const [at, ref] of refs.entries()) {
+      const label = labels[at];
       if (label?.fileId) known += 1;
       if (!label || !isIndexedAs(ref, label, { target, mirror })) items.add(ref.itemId);
       if (items.has(ref.itemId)) held.set(ref.itemId, ref);

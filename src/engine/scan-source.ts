@@ -7,7 +7,7 @@ import type { ChangesSince, Completeness, Listed, Listing, Sighting, Source } fr
 import { slicesOf } from "../lib/slices-of.ts";
 import { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { FileOnDisk } from "../mirror/scan-files.ts";
-import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
+import { isAsMeasured } from "../plan/judge.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { DownloadStep } from "./run-context.ts";
@@ -124,7 +124,7 @@ async function findDelta(
 function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undefined): boolean {
   if (!found || !isCurrent) return false;
   if (!observed) return true;
-  return found.size === observed.size && Math.abs(found.mtimeMs - observed.mtimeMs) <= MTIME_TOLERANCE_MS;
+  return isAsMeasured(found, observed);
 }
 
 function listingAge(
