@@ -342,6 +342,6 @@ function leaveAlone({ change, anomaly, strayedTo }: PlannedItem, size: PlanSize,
   if (change === "removed" || change === "moved") size[change] -= 1;
   if (change === "added" || change === "changed") size.fetched -= 1;
   if (anomaly && (change === "added" || change === "changed")) size.healed = Math.max(0, size.healed - 1);
-  if (change !== "returned" && change !== "kept") counts[change] -= 1;
+  if (change !== "returned" && change !== "kept" && change !== "adopted") counts[change] -= 1;
   if (change !== "returned") counts.skipped += 1;
 }

@@ -7,7 +7,7 @@ import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/text.ts";
 import { openRunPlan } from "./approval.ts";
-import type { StagedPlan } from "./commit-plan.ts";
+import type { PlanInDraft } from "./commit-plan.ts";
 import { countLeftOut, type SourceResult, type Step, type StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { type Downloaded, download } from "./download.ts";
@@ -33,13 +33,15 @@ type OpenSource = (ledger: Ledger) => Source;
 /** A source whose steps are done, as far as they can be before the other sources are in. */
 export interface CrawledSource {
   /** undefined: nothing of it becomes visible with the crawl. */
-  readonly staged?: StagedPlan | undefined;
+  readonly staged?: Pick<PlanInDraft, "allowEmpty" | "discard"> | undefined;
   /** Its embed step did not come to its end: what the index should have of it is not known. */
   readonly isUnknown?: boolean;
   /** Items that are there, but have nothing to be indexed by any more. */
   readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
   /** Call it when all sources are in, and what is staged is visible. */
   finish(commit?: CommitOfSource): Promise<SourceResult>;
+  /** Forgets its plan. */
+  close(): Promise<void>;
 }
 
 /** What became of a staged source. */
@@ -82,9 +84,11 @@ export async function crawlSource(
       isUnknown: target !== undefined && embedded === undefined,
       unreadable: [run.config.sourceId, unreadableOf(embedded)],
       finish: (commit = {}) => finishSource(crawl, { listing, embedded, results, commit }, parts),
+      close: () => plan.close(),
     };
-  } finally {
+  } catch (error) {
     await plan.close();
+    throw error;
   }
 }
 
@@ -225,9 +229,9 @@ async function finishSource(
     }
     const isHeld = commit.isHeld === true;
     const { waiting } = embedded;
-    if (waiting.length > 0) {
+    if (waiting > 0) {
       await job.checkpoint();
-      const documents = plural(waiting.length, "document");
+      const documents = plural(waiting, "document");
       job.log(`Source '${run.config.sourceId}': removing ${documents} from the index.`);
     }
     const { failed, held } = await withEmbedStep(crawl, target, listing, (step) =>
@@ -236,7 +240,7 @@ async function finishSource(
     // What a held crawl staged, except for removals, waits for a confirmation, or for a crawl that does better.
     for (const kind of held) results.counts.embed[kind] -= 1;
     results.counts.embed.held += held.length;
-    results.counts.embed.removed += waiting.length - failed.length;
+    results.counts.embed.removed += waiting - failed.length;
     results.counts.embed.failed += failed.length;
     if (failed.length > 0) {
       results.problems.push(
