@@ -179,7 +179,8 @@ export class Approval {
     const rowsOf = await this.#read(step, intents);
     for (const intent of intents) {
       const rows = rowsOf(intent);
-      if (step === "embed" && rows.later.some((row) => row.step === step)) this.#plannedDocuments += 1;
+      if (step === "embed" && rows.later.some((row) => row.step === step && isTouched(row)))
+        this.#plannedDocuments += 1;
       if (allows(step, intent, rows)) continue;
       left.add(intent.itemId);
       const { path, reason } = intent;

@@ -1,5 +1,5 @@
-import { hash } from "node:crypto";
 import { stat } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import { isEmptyReason } from "../contracts/document.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
@@ -30,7 +30,7 @@ import { Progress } from "./tally.ts";
 /** The embedded index works on this machine; a remote one mostly waits for the network. */
 const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
 /** After so many puts, what failed is asked, and the rest is forgotten. */
-const STAGED_AT_ONCE = 5000;
+const STAGED_AT_ONCE = 2000;
 /** As in a listing: one or two files without text are plausible, more are not. */
 const SUSPICIOUSLY_MANY = 3;
 
@@ -98,8 +98,8 @@ export class PlanInDraft {
   /** Files that could not be taken out of `03_failed/`. */
   readonly #lost: FailedRef[] = [];
   #failed: readonly FailedRef[] = [];
-  /** By item that was put: see versionMark. Only failures need it. */
-  readonly #versions = new Map<ItemId, string>();
+  /** What was put. Only failures need it. */
+  readonly #versions = new Map<ItemId, Mirrored>();
   #put: ItemId[] = [];
 
   constructor(
@@ -246,7 +246,7 @@ export class PlanInDraft {
     const entry = mirror.isFailed(planned.mirrored.file) ? await this.#revive(planned) : planned;
     if (!entry) return false;
     const { itemId } = entry;
-    this.#versions.set(itemId, versionMark(entry.mirrored));
+    this.#versions.set(itemId, entry.mirrored);
     const document = { ...documentOf(run, entry, mirror), isAnew };
     const file = isAnew ? document : withStoredText(document, run, mirror);
     const knownFileId = isAnew ? undefined : await uploaded?.(file);
@@ -400,11 +400,6 @@ export function labelOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): Lab
 
 type RecordStep = Pick<EmbedStep, "ledger" | "mirror" | "target" | "job">;
 
-/** Returns a hash that changes with the file, its name or its path. */
-export function versionMark(mirrored: Mirrored): string {
-  return hash("sha256", JSON.stringify(mirrored), "base64");
-}
-
 /** What the index has of an item, as a row. A new label leaves the times of the document as they are. */
 function rowOf(entry: LedgerEntry, { target }: RecordStep, ref: IndexedRef, change?: PlannedItem["change"]): Indexed {
   const { uploadedAt, embeddedAt } = change === "moved" && entry.indexed?.fileId === ref.fileId ? entry.indexed : ref;
@@ -441,8 +436,8 @@ interface Failures {
   readonly failed: readonly FailedRef[];
   /** Those of them that were put. */
   readonly put: ReadonlySet<ItemId>;
-  /** By item, the version that was put: see versionMark. */
-  readonly versions: ReadonlyMap<ItemId, string>;
+  /** The version that was put, by item. */
+  readonly versions: ReadonlyMap<ItemId, Mirrored>;
 }
 
 /**
@@ -461,7 +456,7 @@ export async function recordFailures(
   for (const entry of await ledger.getMany(failed.flatMap(({ itemId }) => (put.has(itemId) ? [itemId] : [])))) {
     if (!entry?.mirrored) continue;
     // The failure does not apply to what a concurrent download put in its place.
-    if (versions.get(entry.itemId) === versionMark(entry.mirrored)) entries.set(entry.itemId, entry);
+    if (isDeepStrictEqual(versions.get(entry.itemId), entry.mirrored)) entries.set(entry.itemId, entry);
     else job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
   }
   const leaving: { itemId: ItemId; file: string }[] = [];

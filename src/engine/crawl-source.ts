@@ -13,12 +13,11 @@ import { stopWhenFull } from "./disk-full.ts";
 import { type Downloaded, download } from "./download.ts";
 import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { extractTexts } from "./extract-texts.ts";
 import { acknowledgedIn, countFailures, ITEM_PROBLEMS } from "./failures.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/registered-addresses.ts";
 import { planResult } from "./planned-changes.ts";
-import { processOriginals } from "./process.ts";
+import { needsProcessing, process } from "./process.ts";
 import { purgeMissing } from "./purge-missing.ts";
 import type { DomainCrawl, EmbedStep, ListingResult, SourceCrawl } from "./run-context.ts";
 import { findShortfalls } from "./swap-store.ts";
@@ -138,15 +137,12 @@ async function runProcess(
   results: StepResults,
   parts: EngineParts,
 ): Promise<void> {
-  const { run, request, converter, ledgers, job } = crawl;
-  const { keepsTexts } = run.config.kind.abilities;
-  if (!request.steps.includes("process") || !(keepsTexts || converter)) return;
+  const { request, ledgers, job } = crawl;
+  if (!request.steps.includes("process") || !needsProcessing(crawl)) return;
   job.progress?.({ step: "process" });
-  const processed = await ledgers.withLedger({ step: "process" }, async (setting) => {
-    const step = { ...crawl, ...setting };
-    if (keepsTexts || !converter) return await extractTexts(step, listing, parts);
-    return await processOriginals({ ...step, converter });
-  });
+  const processed = await ledgers.withLedger({ step: "process" }, (setting) =>
+    process({ ...crawl, ...setting }, listing, parts),
+  );
   results.note("process", processed);
 }
 

@@ -12,7 +12,7 @@ import type { JobContext } from "../../src/contracts/job.ts";
 import type { Mirrored } from "../../src/contracts/ledger.ts";
 import type { Index } from "../../src/contracts/search-index.ts";
 import type { SourceRun } from "../../src/contracts/source-kind.ts";
-import { recordFailures, versionMark } from "../../src/engine/commit-plan.ts";
+import { recordFailures } from "../../src/engine/commit-plan.ts";
 import type { EngineParts } from "../../src/engine/engine-parts.ts";
 import { noCounts } from "../../src/engine/tally.ts";
 import { verifyMirror } from "../../src/engine/verify-mirror.ts";
@@ -122,7 +122,7 @@ async function refuse(mirror: Mirror, run: SourceRun, meanwhile: (file: string) 
   assert.ok(entry?.mirrored);
   const outcome = {
     put: new Set([entry.itemId]),
-    versions: new Map([[entry.itemId, versionMark(entry.mirrored)]]),
+    versions: new Map([[entry.itemId, entry.mirrored]]),
     failed: [{ itemId: "a" as ItemId, reason: "broken", permanent: true }],
   };
   await meanwhile(mirror.absolute(file));

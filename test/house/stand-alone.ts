@@ -12,6 +12,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   "a step or verb of the engine, with promises of its own": [
     "app/examine-with.ts",
     "engine/archive-crawl.ts",
+    "engine/convert-originals.ts",
     "engine/download.ts",
     "engine/embed.ts",
     "engine/erase/places.ts",
