@@ -63,6 +63,7 @@ export interface PlanDraft extends Plan {
   add(item: PlannedItem): void;
   /** Replaces an item that was judged again. */
   replace(item: PlannedItem): void;
+  /** Repeatable. A plan of a run is gone then. */
   close(): Promise<void>;
 }
 

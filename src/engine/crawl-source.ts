@@ -39,7 +39,7 @@ export interface CrawledSource {
   readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
   /** Call it when all sources are in, and what is staged is visible. */
   finish(commit?: CommitOfSource): Promise<SourceResult>;
-  /** Forgets its plan. */
+  /** Forgets its plan, if that has not been carried out. */
   close(): Promise<void>;
 }
 
@@ -78,6 +78,7 @@ export async function crawlSource(
       })
       .finally(() => ledgers.close());
     results.planned = await planResult(plan, job);
+    if (!embedded || !isUnfinished(embedded)) await plan.close();
     return {
       staged: embedded?.staged,
       isUnknown: target !== undefined && embedded === undefined,

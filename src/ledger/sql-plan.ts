@@ -230,7 +230,9 @@ export class SqlPlan implements PlanDraft {
   async close(): Promise<void> {
     if (!this.#isTemporary) return void (await this.#written());
     await this.#writing.catch(() => undefined);
-    await (await this.#place)?.db.close();
+    const place = this.#place;
+    this.#place = undefined;
+    await (await place)?.db.close();
   }
 
   #write(): void {
