@@ -174,12 +174,10 @@ function emptyResult({ sourceId, sourceType }: SourceConfig, error: string): Sou
 
 /** Returns the documents to remove. If a source of another kind has the same id, only those with a row of this one. */
 async function heldOf(run: SourceRun, { index, store, isOwn }: IndexTarget, parts: EngineParts): Promise<IndexedRef[]> {
-  const held: IndexedRef[] = [];
-  for await (const refs of index.holdings(run.config.sourceId)) held.push(...refs);
+  const held = (await Array.fromAsync(index.holdings(run.config.sourceId))).flat();
   if (!run.sharesId || held.length === 0) return held;
   const ledger = await parts.ledgers.open(run, { readOnly: true, vectorStoreId: isOwn ? undefined : store });
-  const named = new Set<ItemId>();
-  for await (const items of ledger.items()) for (const itemId of items) named.add(itemId);
+  const named = new Set((await Array.fromAsync(ledger.items())).flat());
   return held.filter(({ itemId }) => named.has(itemId));
 }
 
