@@ -89,10 +89,12 @@ async function removeDocuments(run: SourceRun, crawl: DomainCrawl, parts: Engine
   if (target && (isOnlyInStore || !(target.isOwn || request.steps.includes("download")))) {
     const failed = (error: unknown): SourceResult => {
       if (error instanceof CancelledError || job.signal.aborted) throw error;
+      job.progress?.({ hasFailed: true });
       job.log(`ERROR: source '${run.config.sourceId}' could not be finished: ${explain(error)}`);
       return emptyResult(run.config, explain(error));
     };
     try {
+      job.progress?.({ step: "embed" });
       const { staged, finish } = await removeFromStore(run, target, crawl, parts);
       return { staged, finish: (commit) => finish(commit).catch(failed) };
     } catch (error) {
