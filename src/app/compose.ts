@@ -38,8 +38,8 @@ import { describeHits, type QueryAnswer, type QueryRequest, type QuerySource, qu
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
 import { createPlans } from "../engine/stored-plans.ts";
-import { createCertificates } from "../engine/verify/kept-certificates.ts";
 import { repairDomain } from "../engine/verify/repair-domain.ts";
+import { createCertificates } from "../engine/verify/stored-certificates.ts";
 import type { VerifyRequest } from "../engine/verify/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
