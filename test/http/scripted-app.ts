@@ -182,6 +182,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       domains,
       backend: { openIndex: async () => undefined },
       questions: openQuestionStore(join(folder, "domains")),
+      statementsIn: () => [],
     }),
     migrate: async (_request, { dryRun }) => ({ dry_run: dryRun, sources: [], problems: [] }),
     query: (request) => script.query(request),
