@@ -19,7 +19,7 @@ import type { DomainStatus } from "../engine/domain-status.ts";
 import type { Questions } from "../engine/edit-questions.ts";
 import type { EraseRequest, EraseResult } from "../engine/erase/erase.ts";
 import type { HoldRequest } from "../engine/erase/holds.ts";
-import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
+import type { DocumentExplanation, ExplainRequest } from "../engine/explain/explain.ts";
 import type { Failures } from "../engine/failures.ts";
 import type { Feedback } from "../engine/feedback.ts";
 import type { GenerationsView } from "../engine/generations.ts";
@@ -49,7 +49,7 @@ import type { Schedule } from "./schedule.ts";
 /** The product without its interfaces: CLI, HTTP endpoints and pages call it. Built by compose. */
 import type { Uploads } from "./uploads.ts";
 
-export interface App {
+export interface App extends AsyncDisposable {
   readonly config: Config;
   readonly domains: DomainStore;
   readonly jobs: JobStore;

@@ -59,18 +59,14 @@ export const documentsCommand: Command = {
   ],
   async run(call) {
     const request = readRequest(call);
-    const app = await openApp();
-    try {
-      const { name, query } = request;
-      const done = await changeFailures(app, query, call);
-      if (done !== undefined) process.stdout.write(done);
-      else if (name === undefined && query.status === "error" && query.text === "") {
-        show(await app.failures.list(query.domainId, query.sourceId), call.flag("json"), formatFailures);
-      } else await answer(app.documents, request, call);
-      return 0;
-    } finally {
-      await app.close();
-    }
+    await using app = await openApp();
+    const { name, query } = request;
+    const done = await changeFailures(app, query, call);
+    if (done !== undefined) process.stdout.write(done);
+    else if (name === undefined && query.status === "error" && query.text === "") {
+      show(await app.failures.list(query.domainId, query.sourceId), call.flag("json"), formatFailures);
+    } else await answer(app.documents, request, call);
+    return 0;
   },
 };
 

@@ -28,16 +28,12 @@ export const queryCommand: Command = {
   ],
   async run(call) {
     const request = requestOf(call);
-    const app = await openApp();
-    try {
-      const answer = await app.query(request);
-      if (call.flag("json")) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
-      else showAnswer(answer.sources);
-      for (const note of answer.notes ?? []) process.stderr.write(`Note: ${note}\n`);
-      return answer.sources.length > 0 ? 0 : 1;
-    } finally {
-      await app.close();
-    }
+    await using app = await openApp();
+    const answer = await app.query(request);
+    if (call.flag("json")) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
+    else showAnswer(answer.sources);
+    for (const note of answer.notes ?? []) process.stderr.write(`Note: ${note}\n`);
+    return answer.sources.length > 0 ? 0 : 1;
   },
 };
 

@@ -200,6 +200,8 @@ export interface VisitOptions {
   /** Whether a redirect or canonical link may lead to `url`. Default: the same registrable domain. */
   readonly inScope?: (url: string) => boolean;
   readonly includeImages?: boolean;
+  /** The URL is an item of its own, beside the one with or without a slash at its end (`identifyTwin`). */
+  readonly isTwin?: boolean;
   /** Identifies the crawl; its visits share the results of host probes (soft 404, Markdown variants). */
   readonly crawl?: object;
   /** Whether the item was visited in this crawl. A redirect to it then uses its record and sends no request. */

@@ -108,6 +108,7 @@ async function runDownload(
 ): Promise<ListingResult | undefined> {
   const { run, request, job, mirror } = crawl;
   if (!request.steps.includes("download")) return undefined;
+  job.progress?.({ step: "download" });
   const { keepsMaps } = run.config.kind.abilities;
   if (request.mode === "incremental" && keepsMaps && !existsSync(join(mirror.folder, "files_map.csv"))) {
     job.log("files_map.csv is missing (first run, or deleted): everything is taken as with mode=full.");
@@ -133,9 +134,10 @@ async function runProcess(
   results: StepResults,
   parts: EngineParts,
 ): Promise<void> {
-  const { run, request, converter, ledgers } = crawl;
+  const { run, request, converter, ledgers, job } = crawl;
   const { keepsTexts } = run.config.kind.abilities;
   if (!request.steps.includes("process") || !(keepsTexts || converter)) return;
+  job.progress?.({ step: "process" });
   const processed = await ledgers.withLedger({ step: "process" }, async (setting) => {
     const step = { ...crawl, ...setting };
     if (keepsTexts || !converter) return await extractTexts(step, listing, parts);
@@ -150,6 +152,7 @@ async function runEmbed(
   { listing, removalsWait }: Pick<EmbedStep, "listing" | "removalsWait">,
   parts: EngineParts,
 ): Promise<Embedded> {
+  crawl.job.progress?.({ step: "embed" });
   return await withEmbedStep(crawl, target, listing, async (setting) => {
     const step: EmbedStep = { ...setting, removalsWait };
     const embedded = await recordOwn(
@@ -321,10 +324,11 @@ class StepResults {
     } catch (error) {
       if (error instanceof CancelledError) throw error;
       stopWhenFull(error);
+      const { run, target, job } = this.#crawl;
+      job.progress?.({ hasFailed: true });
       const why = explain(error);
       // Two steps often fail for the same reason.
       if (this.problems.includes(why)) return;
-      const { run, target, job } = this.#crawl;
       target?.swap?.shortfalls.push(`source '${run.config.sourceId}': ${why}`);
       job.log(`ERROR: source '${run.config.sourceId}' could not be finished: ${why}`);
       this.problems.push(why);

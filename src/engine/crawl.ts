@@ -79,6 +79,7 @@ async function crawlAndCommit(
   };
   await crawlAll().catch(sayUnseen);
   crawled.push(...(await retireLeftInStore(crawl, parts)));
+  if (target) job.progress?.({ step: "embed" });
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
   const answered = await askQuestions(crawl, unreadable, parts);
   const heldDraft = answered?.verdict === "held" ? await target?.together?.hold() : undefined;
@@ -108,18 +109,24 @@ async function* crawlSources(crawl: DomainCrawl, parts: EngineParts): AsyncGener
     return { domainId: domain.domainId, config, sharesId: sharesId(config, [...domain.sources, ...everRetired]) };
   };
   const selected = sourcesInPlan(selectSources(domain, request), crawl, parts);
-  for (const config of selected) {
+  const leaving = request.sourceId === undefined ? everRetired.filter((config) => isInScope(config, request)) : [];
+  const retired = sourcesInPlan(leaving, crawl, parts);
+  const [step] = request.steps;
+  const begin = ({ sourceId: source }: SourceConfig, at: number): void => {
+    job.progress?.({ source, sources: { at, of: selected.length + retired.length }, ...(step && { step }) });
+  };
+  for (const [at, config] of selected.entries()) {
     await job.checkpoint();
+    begin(config, at + 1);
     job.log(`Source '${config.sourceId}': ${config.kind.describePlace(config)}`);
     const source = run(config);
     const removalsWait = mayRemovalsWait(config, selected.length, crawl);
     const open = (ledger: Ledger): Source => openSource(source, ledger, crawl, parts);
     yield await crawlSource(source, open, crawl, parts, { removalsWait });
   }
-  if (request.sourceId !== undefined) return;
-  const retired = everRetired.filter((config) => isInScope(config, request));
-  for (const config of sourcesInPlan(retired, crawl, parts)) {
+  for (const [at, config] of retired.entries()) {
     await job.checkpoint();
+    begin(config, selected.length + at + 1);
     yield await retireSource(run(config), crawl, parts);
   }
 }

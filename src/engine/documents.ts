@@ -241,8 +241,7 @@ async function countIn(manifest: Manifest, { status }: DocumentsQuery): Promise<
 }
 
 async function* sortedIn(manifest: Manifest, query: DocumentsQuery): AsyncGenerator<readonly ManifestEntry[]> {
-  const found: ManifestEntry[] = [];
-  for await (const page of matchingIn(manifest, query)) found.push(...page);
+  const found = (await Array.fromAsync(matchingIn(manifest, query))).flat();
   yield found.sort((a, b) => compareText(a.path, b.path) || compareText(a.docId, b.docId));
 }
 

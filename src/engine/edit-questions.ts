@@ -4,6 +4,7 @@ import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { Question, QuestionRun, QuestionSet } from "../contracts/questions.ts";
 import type { Index, IndexedRef } from "../contracts/search-index.ts";
+import { statementsOf } from "../index/answers/statements-of.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { openIndexOf } from "./generations.ts";
 import { type AskedQuestion, askNow, findHeld } from "./questions.ts";
@@ -195,9 +196,11 @@ function spread<T>(list: readonly T[], count: number): T[] {
   return [0, 1, 2].flatMap((first) => some.filter((_, at) => at % 3 === first));
 }
 
-/** Leaves out headings, tables, links and lists of short items: a sentence of the text says what the document is about. */
+/** What can be an answer can be asked for: no heading, label, table, code or licence line. "" if a document has nothing of it. */
 function proseOf(markdown: string): string {
-  const lines = markdown.split("\n").filter((line) => !/^\s*(#|\||```|[-*]\s*\[)/.test(line));
-  const prose = lines.join("\n").replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1");
-  return prose.trim() === "" ? markdown : prose;
+  const statements = statementsOf(markdown).map(({ text }) => text);
+  return statements.filter((text) => !ROW.test(text)).join("\n");
 }
+
+/** A row with the names of its columns: `City: Rome; Limit: 120`. */
+const ROW = /^[^:]{1,40}: [^;]*;/;

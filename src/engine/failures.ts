@@ -124,9 +124,8 @@ async function readGroups(
     const run = { domainId, config };
     const acknowledged = await acknowledgedIn(run, parts);
     const mirror = new Mirror(parts.crawlerFolder, sourceFolder(domainId, config));
-    const failures: ItemFailure[] = [];
     const ledger = await parts.ledgers.open(run, { readOnly: true });
-    for await (const failure of failuresIn(ledger, mirror)) failures.push(failure);
+    const failures: ItemFailure[] = await Array.fromAsync(failuresIn(ledger, mirror));
     failures.push(...(await failedAddresses(run, new Set(failures.map(({ itemId }) => itemId)), parts)));
     for (const failure of failures) {
       const at = acknowledgedAt(failure, acknowledged);

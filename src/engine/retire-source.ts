@@ -89,10 +89,12 @@ async function removeDocuments(run: SourceRun, crawl: DomainCrawl, parts: Engine
   if (target && (isOnlyInStore || !(target.isOwn || request.steps.includes("download")))) {
     const failed = (error: unknown): SourceResult => {
       if (error instanceof CancelledError || job.signal.aborted) throw error;
+      job.progress?.({ hasFailed: true });
       job.log(`ERROR: source '${run.config.sourceId}' could not be finished: ${explain(error)}`);
       return emptyResult(run.config, explain(error));
     };
     try {
+      job.progress?.({ step: "embed" });
       const { staged, finish } = await removeFromStore(run, target, crawl, parts);
       return { staged, finish: (commit) => finish(commit).catch(failed) };
     } catch (error) {
@@ -172,12 +174,10 @@ function emptyResult({ sourceId, sourceType }: SourceConfig, error: string): Sou
 
 /** Returns the documents to remove. If a source of another kind has the same id, only those with a row of this one. */
 async function heldOf(run: SourceRun, { index, store, isOwn }: IndexTarget, parts: EngineParts): Promise<IndexedRef[]> {
-  const held: IndexedRef[] = [];
-  for await (const refs of index.holdings(run.config.sourceId)) held.push(...refs);
+  const held = (await Array.fromAsync(index.holdings(run.config.sourceId))).flat();
   if (!run.sharesId || held.length === 0) return held;
   const ledger = await parts.ledgers.open(run, { readOnly: true, vectorStoreId: isOwn ? undefined : store });
-  const named = new Set<ItemId>();
-  for await (const items of ledger.items()) for (const itemId of items) named.add(itemId);
+  const named = new Set((await Array.fromAsync(ledger.items())).flat());
   return held.filter(({ itemId }) => named.has(itemId));
 }
 

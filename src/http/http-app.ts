@@ -38,7 +38,7 @@ import { identifyClient } from "./middleware/client-address.ts";
 import { endWithKey } from "./middleware/end-with-key.ts";
 import { refusalBody } from "./middleware/refusal.ts";
 import { mountSignIn } from "./middleware/sign-in.ts";
-import { answerPage } from "./pages/answer-page.ts";
+import { nowherePage } from "./pages/answer-page.ts";
 import { mountAssets } from "./pages/assets.ts";
 import { gatherHome, homePage } from "./pages/home-page.ts";
 import { gatherStart, startPage } from "./pages/start-page.ts";
@@ -93,7 +93,7 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
     const body = refusalBody(c.req.path, 404, `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`);
     if (!opensPage(c)) return c.json(body, 404);
     const frame = { product, principal: c.get("principal"), url: new URL(c.req.url) };
-    return c.html(await answerPage(c.req.path, body, frame), 404);
+    return c.html(await nowherePage(c.req.path, frame), 404);
   });
   http.onError((error, c) => {
     const failure = toFailure(error);

@@ -5,7 +5,7 @@ import type { ExtractedDocument } from "../contracts/document.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import { type ItemId, isDocumentId } from "../contracts/ids.ts";
 import type { FileVersion } from "../contracts/manifest.ts";
-import { isErrno, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../lib/atomic-file.ts";
+import { ifMissing, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../lib/atomic-file.ts";
 import { namesIn } from "../lib/file-system.ts";
 import { hashFile, sha256Of } from "../lib/hash.ts";
 import { yieldIfDue } from "../lib/time-slice.ts";
@@ -172,12 +172,8 @@ export class KnowledgeBase {
 
   /** Lists all documents, in no particular order. */
   async *list(): AsyncGenerator<ItemId> {
-    try {
-      for await (const entry of await opendir(this.#documents)) {
-        if (entry.isDirectory() && isDocumentId(entry.name)) yield entry.name;
-      }
-    } catch (error) {
-      if (!isErrno(error, "ENOENT")) throw error;
+    for await (const entry of await opendir(this.#documents).catch(ifMissing([]))) {
+      if (entry.isDirectory() && isDocumentId(entry.name)) yield entry.name;
     }
   }
 

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { finished } from "node:stream/promises";
 import { BadInputError } from "../contracts/errors.ts";
+import { readUpTo } from "../lib/text.ts";
 import { sleep } from "../lib/time.ts";
 import { type ClientCertificate, makeCertificate } from "./certificates.ts";
 import { answerControl, isControlPath } from "./control/answer-control.ts";
@@ -192,13 +193,8 @@ function route(request: SandboxRequest, state: SandboxState): Reply {
 }
 
 async function readRequest(incoming: IncomingMessage, state: SandboxState): Promise<SandboxRequest> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of incoming as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > MAX_BODY_BYTES) throw new Error(`read request: the body is larger than ${MAX_BODY_BYTES} bytes`);
-    chunks.push(chunk);
-  }
+  const body = await readUpTo(incoming, MAX_BODY_BYTES);
+  if (!body) throw new Error(`read request: the body is larger than ${MAX_BODY_BYTES} bytes`);
   const url = incoming.url ?? "/";
   const cut = url.includes("?") ? url.indexOf("?") : url.length;
   const { origins } = state.signIn;
@@ -208,7 +204,7 @@ async function readRequest(incoming: IncomingMessage, state: SandboxState): Prom
     rawPath: url.slice(0, cut),
     rawQuery: url.slice(cut + 1),
     headers: incoming.headers,
-    body: Buffer.concat(chunks),
+    body,
     // A Host header of somebody else's making must not end up in links.
     origin: origins.includes(origin) ? origin : (origins[0] ?? origin),
   };

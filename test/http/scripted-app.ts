@@ -257,6 +257,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
     work: async () => undefined,
     wire,
     close: () => runner.stop("Server stopped."),
+    [Symbol.asyncDispose]: () => app.close(),
   };
   const logged: string[] = [];
   const { keepAliveMs, timeouts } = options;

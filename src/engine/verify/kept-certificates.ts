@@ -1,4 +1,4 @@
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, explain, NotFoundError } from "../../contracts/errors.ts";
@@ -6,6 +6,7 @@ import type { DomainId } from "../../contracts/ids.ts";
 import type { Signer } from "../../contracts/signer.ts";
 import { withDomainLock } from "../../domains/domain-files.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { namesIn } from "../../lib/file-system.ts";
 import {
   ageOf,
   type Certificate,
@@ -150,10 +151,7 @@ async function createFolder(folder: string, domainId: DomainId): Promise<void> {
 
 /** Oldest first: their names are instants. */
 async function idsIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  });
+  const names = await namesIn(folder);
   const ids = names.flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -".json".length)] : []));
   return ids.filter((id) => ID.test(id)).sort();
 }

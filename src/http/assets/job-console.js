@@ -32,7 +32,7 @@ class Watch {
     this.isShown = section.dataset.job === jobId;
     this.part("job").textContent = jobId;
     this.part("job").href = `/v2/jobs/get?job_id=${encodeURIComponent(jobId)}&format=html`;
-    this.part("object").textContent = "";
+    if (!this.isShown) this.part("object").textContent = "";
     this.part("count").textContent = "";
     this.part("progress").removeAttribute("value");
     for (const input of section.querySelectorAll("[name=job_id]")) input.value = jobId;
@@ -51,7 +51,7 @@ class Watch {
       const closed = this.events.readyState === EventSource.CLOSED;
       this.say("connection", closed ? "The event stream has ended." : "Connection lost, trying again…");
     });
-    this.events.addEventListener("start_json", (event) => this.start(JSON.parse(event.data)));
+    this.events.addEventListener("start_json", () => this.start().catch(() => undefined));
     this.events.addEventListener("log", (event) => this.log.add(event.data));
     this.events.addEventListener("end_json", (event) => this.end(JSON.parse(event.data)));
     this.timer = setInterval(() => this.poll(), POLL_MS);
@@ -64,19 +64,17 @@ class Watch {
     this.log.flush();
   }
 
-  start(job) {
-    const url = new URL(job.endpoint, location.origin);
-    const action = url.pathname.split("/").at(-1).replaceAll("_", " ");
-    const about = url.searchParams.get("domain_id") ?? "";
-    const isDry = url.searchParams.get("dry_run") === "true" || url.searchParams.get("plan") === "store";
-    const how = isDry ? " (dry run)" : "";
-    this.say("object", `${action} ${about}${how}`);
+  /** What kind of job it is, and how it is called, the server has words for. */
+  async start() {
     if (this.isShown) return;
     this.isShown = true;
-    const isCrawl = action === "crawl";
-    this.part("steps").hidden = !isCrawl;
-    this.part("bar").hidden = isCrawl;
-    this.part("fold").open = !isCrawl;
+    const response = await fetch(this.part("job").href);
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const told = (name) => page.querySelector(`#console [data-part=${name}]`);
+    if (this.over || !told("object")) return;
+    this.say("object", told("object").textContent);
+    for (const name of ["steps", "bar"]) this.part(name).hidden = told(name).hidden;
+    if (!this.wasOpened) this.part("fold").open = told("fold").open;
   }
 
   /** The stream has no event for a pause, and a job that died says nothing at all, so the state is asked for. */

@@ -127,8 +127,7 @@ export function searchEndpoints(app: App): Endpoint[] {
       async run(args, call) {
         const found = await findAnswer(app, args, call);
         if (found.writer === "") return ok(found);
-        const sentences: AnswerSentence[] = [];
-        for await (const sentence of app.answers.write(found, call.signal)) sentences.push(sentence);
+        const sentences = await Array.fromAsync(app.answers.write(found, call.signal));
         return ok({ ...found, sentences, isWritten: true });
       },
       async stream(args, call) {

@@ -125,9 +125,7 @@ export class Git {
 
   /** Returns the whole output. */
   async run(args: readonly string[], options: GitOptions): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of this.stream(args, options)) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    return Buffer.concat(await Array.fromAsync(this.stream(args, options)));
   }
 
   /** Yields the output. Ends normally only if git succeeded. */
