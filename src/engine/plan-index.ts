@@ -171,7 +171,7 @@ async function compareAll(
   const planned: Planned = { plan: emptyPlan(), counts, problems: [], left: 0 };
   const notes = new PlannedEmbeddings(step);
   const timeSlice = new TimeSlice();
-  let [known, waiting, failed] = [0, 0, 0];
+  let [known, files, waiting, failed] = [0, 0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
     const judged = await judgePage(page, held, step, parts);
@@ -179,6 +179,7 @@ async function compareAll(
     for (const { entry, change, download, isMissing } of judged) {
       const file = entry.mirrored?.file ?? "";
       if (entry.indexed?.fileId) known += 1;
+      if (file !== "") files += 1;
       if (mirror.isOriginal(file)) waiting += 1;
       if (timeSlice.isOver()) await timeSlice.next();
       if (unapproved.has(entry.itemId)) {
@@ -210,7 +211,7 @@ async function compareAll(
     );
   }
   // Documents without an item may belong to another source with the same id.
-  const isCertain = listing?.sawAll === true && !step.run.sharesId;
+  const isCertain = (listing ? listing.sawAll : knowsAll(step)) && !step.run.sharesId;
   if (!isCertain) held.clear();
   for (const itemId of await findUnapprovedLeftovers([...held.values()], step)) {
     planned.left += 1;
@@ -219,10 +220,18 @@ async function compareAll(
   }
   if (!listing) await step.approval?.noteDoneDocuments(job);
   const leftovers = [...held.keys()];
-  const because = decideRemovals(planned, { known, leftovers, holdings, isCertain }, step);
+  const because = decideRemovals(planned, { known, files, leftovers, holdings, isCertain }, step);
   notes.concludeRemovals(listing ? "" : because);
   notes.noteLeftovers(held.values(), because);
   return planned;
+}
+
+/**
+ * Whether the ledger has every item of the source, as far as the last download knew. Another store is never part of a
+ * run that lists, so what it has of a source that was taken out and came back would stay for ever.
+ */
+function knowsAll({ target, ledger }: EmbedStep): boolean {
+  return !target.isOwn && (ledger.listing?.policy ?? "") !== "";
 }
 
 interface JudgedEntry {
@@ -394,11 +403,13 @@ function decideRemovals(
   { plan, counts, problems }: Planned,
   {
     known,
+    files,
     leftovers,
     holdings,
     isCertain,
   }: {
     readonly known: number;
+    readonly files: number;
     readonly leftovers: readonly ItemId[];
     readonly holdings: number;
     readonly isCertain: boolean;
@@ -412,7 +423,7 @@ function decideRemovals(
   const left = listing
     ? { go: leaving, stay: [], heldBecause: "" }
     : leave(leaving, { known, listed: known - leaving.length }, policy);
-  const guard = { known: holdings, listed: listing?.listed ?? 0, ...policy };
+  const guard = { known: holdings, listed: listing?.listed ?? files, ...policy };
   const swept = garbage(leftovers, { isCertain, guard });
   plan.remove.push(...left.go, ...swept.go);
   counts.removed += plan.remove.length;
