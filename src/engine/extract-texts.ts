@@ -253,10 +253,10 @@ async function textOf(
 }
 
 /** Adds the text that the process step made from the same bytes, so that it need not be made again. */
-export function storedTextsOf(run: SourceRun, mirror: Mirror): (file: DocumentFile) => DocumentFile {
-  if (!run.config.kind.abilities.keepsTexts) return (file) => file;
+export function withStoredText(file: DocumentFile, run: SourceRun, mirror: Mirror): DocumentFile {
+  if (!run.config.kind.abilities.keepsTexts) return file;
   const base = new KnowledgeBase(mirror.folder);
-  return (file) => ({
+  return {
     ...file,
     async cachedText(extractor) {
       const kept = await base.read(file.itemId);
@@ -264,5 +264,5 @@ export function storedTextsOf(run: SourceRun, mirror: Mirror): (file: DocumentFi
       const isOfThese = kept?.hash === sha256 && kept.fileType === label.fileType && kept.extractor === extractor;
       return isOfThese ? kept : undefined;
     },
-  });
+  };
 }

@@ -10,7 +10,7 @@ import { type ItemId, type JobId, parseDomainId, parseSourceId } from "../../src
 import type { Ledger } from "../../src/contracts/ledger.ts";
 import type { ManifestEntry } from "../../src/contracts/manifest.ts";
 import { type CrawlRequest, crawlRequest, type StepCounts } from "../../src/engine/crawl-request.ts";
-import { extractTexts, storedTextsOf } from "../../src/engine/extract-texts.ts";
+import { extractTexts, withStoredText } from "../../src/engine/extract-texts.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { SqlPlan } from "../../src/ledger/sql-plan.ts";
 import { KnowledgeBase } from "../../src/mirror/knowledge-base.ts";
@@ -303,7 +303,7 @@ test("the embed step takes a text that is of these bytes, this type and this rev
   const file = { itemId: "doc_a" as ItemId, path: "/gone", sha256, bytes: 1, label };
   const run = { domainId: D, config: source.config };
   const ask = (wishes: Partial<typeof file>, revision = source.revision) =>
-    storedTextsOf(run, source.mirror)({ ...file, ...wishes }).cachedText?.(revision);
+    withStoredText({ ...file, ...wishes }, run, source.mirror).cachedText?.(revision);
   assert.equal((await ask({}))?.markdown, "# Alpha\n\nwords");
   assert.equal((await ask({}))?.title, "Alpha");
   assert.equal(await ask({}, "another"), undefined);
