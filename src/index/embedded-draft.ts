@@ -232,12 +232,10 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
 
   async stage(signal: AbortSignal): Promise<readonly FailedRef[]> {
     this.#checkOpen();
-    for (;;) {
-      await this.#written;
-      if (this.#pending.length === 0) break;
-      await this.#flush(signal);
-    }
-    return [...this.#failed.values()];
+    const failed = await this.#writeAll(signal);
+    // Those of all changes of a crawl may not fit into memory: whoever stages asks for what is held.
+    this.#refs.clear();
+    return failed;
   }
 
   async held(items: readonly ItemId[]): Promise<HeldDocument[]> {
@@ -252,7 +250,8 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
     signal: AbortSignal,
     options?: { readonly allowEmpty: boolean },
   ): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
-    const failed = await this.stage(signal);
+    this.#checkOpen();
+    const failed = await this.#writeAll(signal);
     await this.#generation.commit(signal, options);
     this.#open = false;
     return { ready: [...this.#refs.values()], failed: [...failed] };
@@ -274,6 +273,14 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
 
   get #isShared(): boolean {
     return this.#context.sourceId === undefined;
+  }
+
+  async #writeAll(signal: AbortSignal): Promise<readonly FailedRef[]> {
+    for (;;) {
+      await this.#written;
+      if (this.#pending.length === 0) return [...this.#failed.values()];
+      await this.#flush(signal);
+    }
   }
 
   /** Queues a put. Extracts the text, unless the store has the same content already. */
@@ -355,7 +362,6 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
       if (failed) this.#failed.set(itemId, failed);
       else this.#failed.delete(itemId);
     }
-    // A crawl reads refs from the store when needed: those of all changes may not fit into memory.
     if (this.#isShared) return;
     for (const [itemId, ref] of outcome.refs) {
       if (ref) this.#refs.set(itemId, withoutLabel(ref));
