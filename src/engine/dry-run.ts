@@ -10,7 +10,7 @@ import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { ForeseenBody, Mirror } from "../mirror/mirror.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { ItemRepository } from "./ingest/remove-items.ts";
+import type { ItemRepository } from "./ingest/item-records.ts";
 import { folderOfRun } from "./with-ledger.ts";
 
 /*
