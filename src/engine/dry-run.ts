@@ -144,6 +144,8 @@ const DRY_DRAFT: IndexDraft = {
   put: nothing,
   relabel: nothing,
   remove: nothing,
+  stage: async () => [],
+  held: async () => [],
   commit: async () => ({ ready: [], failed: [] }),
   discard: nothing,
 };

@@ -13,6 +13,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "app/examine-with.ts",
     "engine/apply-plan.ts",
     "engine/archive-crawl.ts",
+    "engine/convert-originals.ts",
     "engine/download.ts",
     "engine/embed.ts",
     "engine/erase/places.ts",
