@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
-import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { PlannedItem } from "../contracts/plan.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";

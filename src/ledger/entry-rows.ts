@@ -81,7 +81,15 @@ export type FetchedRow = readonly [
 ];
 
 /** One text for all columns that are only compared: each cell costs as much as all of them joined. */
-const LISTED = ["i.list_item_id", "CAST(i.size AS bigint)", "i.modified_at", "i.name", "i.server_path", "i.raw_url", "f.etag"]
+const LISTED = [
+  "i.list_item_id",
+  "CAST(i.size AS bigint)",
+  "i.modified_at",
+  "i.name",
+  "i.server_path",
+  "i.raw_url",
+  "f.etag",
+]
   .map((column) => `${column} || '\n'`)
   .join(" || ");
 

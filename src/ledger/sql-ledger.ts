@@ -11,15 +11,7 @@ import type {
 } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
 import { slicesOf } from "../lib/slices-of.ts";
-import {
-  isListed,
-  listsOf,
-  readPages,
-  replacing,
-  type Sql,
-  type SqlDatabase,
-  type SqlValue,
-} from "../lib/sql/sql.ts";
+import { isListed, listsOf, readPages, replacing, type Sql, type SqlDatabase, type SqlValue } from "../lib/sql/sql.ts";
 import { describeVersions, type EmbeddedFile, embeddedFile } from "./embedded-files.ts";
 import {
   belowRoot,
@@ -213,7 +205,9 @@ export class SqlLedger implements Ledger {
     const all = [this.#source.source_no, ...values];
     const [next, after] = [`$${all.length + 1}`, `$${all.length + 2}`];
     const range = await this.#rangeOf(db, items);
-    const nearby = range ? await db.rows(`${select} AND i.item_no BETWEEN ${next} AND ${after}`, [...all, ...range]) : [];
+    const nearby = range
+      ? await db.rows(`${select} AND i.item_no BETWEEN ${next} AND ${after}`, [...all, ...range])
+      : [];
     const found = inOrder(items, nearby as unknown as Row[]);
     const others = items.filter((_, at) => !found[at]);
     const text = `${select} AND ${isListed(db, "i.item_id", next, "text")}`;
