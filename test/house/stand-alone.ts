@@ -97,6 +97,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   ],
   "a thread or process of its own, and what talks to it": ["extract/reader/reader-process.ts"],
   "a resource, rule or layer of the HTTP interface": [
+    "http/endpoints/search-function.ts",
     "http/http-app.ts",
     "http/inventory/assistants.ts",
     "http/inventory/files.ts",
