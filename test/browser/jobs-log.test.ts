@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import type { JobContext } from "../../src/contracts/job.ts";
 import { type Served, serveScripted } from "../http/scripted-app.ts";
 import { CRAWL, FINE, heldWork } from "../jobs/job-fixture.ts";
 import { openBrowser } from "./open-browser.ts";
@@ -114,13 +113,9 @@ describe("the log of a long job in a browser", () => {
   });
 
   it("shows the steps of a crawl as they go on, with and without scripts, and its log when something fails", async () => {
-    const { work, release } = heldWork();
-    const started = Promise.withResolvers<JobContext>();
-    const { jobId, done } = await served.app.runner.start(CRAWL, (job) => {
-      started.resolve(job);
-      return work(job);
-    });
-    const job = await started.promise;
+    const { work, started, release } = heldWork();
+    const { jobId, done } = await served.app.runner.start(CRAWL, work);
+    const job = await started;
     const path = `/v2/jobs/get?job_id=${jobId}&format=html`;
     const live = await visit(browser, served.url, path);
     const plain = await visit(browser, served.url, path, { javaScriptEnabled: false });
@@ -149,13 +144,9 @@ describe("the log of a long job in a browser", () => {
   });
 
   it("tells how long a step will take once its rate is known, and nothing before", async () => {
-    const { work, release } = heldWork();
-    const started = Promise.withResolvers<JobContext>();
-    const { jobId, done } = await served.app.runner.start(CRAWL, (job) => {
-      started.resolve(job);
-      return work(job);
-    });
-    const job = await started.promise;
+    const { work, started, release } = heldWork();
+    const { jobId, done } = await served.app.runner.start(CRAWL, work);
+    const job = await started;
     job.log("[ 400 / 10000 ] Indexing 'a.md'.");
     const visited = await visit(browser, served.url, "/");
     const { page } = visited;
