@@ -5,10 +5,9 @@ import type { JobContext } from "../contracts/job.ts";
 import type { ItemState, Ledger, ListingCheckpoint } from "../contracts/ledger.ts";
 import type { ChangesSince, Completeness, Listed, Listing, Sighting, Source } from "../contracts/source.ts";
 import { slicesOf } from "../lib/slices-of.ts";
-import { startEarly } from "../lib/start-early.ts";
 import { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { FileOnDisk } from "../mirror/scan-files.ts";
-import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
+import { isAsMeasured } from "../plan/judge.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { DownloadStep } from "./run-context.ts";
@@ -126,7 +125,7 @@ async function findDelta(
 function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undefined): boolean {
   if (!found || !isCurrent) return false;
   if (!observed) return true;
-  return found.size === observed.size && Math.abs(found.mtimeMs - observed.mtimeMs) <= MTIME_TOLERANCE_MS;
+  return isAsMeasured(found, observed);
 }
 
 function listingAge(
@@ -242,4 +241,21 @@ export async function* recallListing(
   }
   yield touched;
   return "complete";
+}
+
+/**
+ * Requests the first value of a generator now, so that its work runs while the caller does something else. Not a generator itself: wrapping
+ * one in another costs several rounds of the event loop per value.
+ */
+function startEarly<T, R>(generator: AsyncGenerator<T, R>): AsyncIterator<T, R> {
+  let first: Promise<IteratorResult<T, R>> | undefined = generator.next();
+  // The reader gets the failure; until then it must not count as unhandled.
+  first.catch(() => undefined);
+  return {
+    next() {
+      const step = first ?? generator.next();
+      first = undefined;
+      return step;
+    },
+  };
 }
