@@ -44,7 +44,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/sharepoint/pages/page-codec.ts",
   ],
   "one implementation of a contract that has others, or a test of its own": [
-    "backends/openai/audit-store.ts",
     "backends/openai/vector-store-draft.ts",
     "backends/openai/vector-store-index.ts",
     "index/audit-document.ts",
