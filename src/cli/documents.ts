@@ -59,18 +59,14 @@ export const documentsCommand: Command = {
   ],
   async run(call) {
     const request = readRequest(call);
-    const app = await openApp();
-    try {
-      const { name, query } = request;
-      const done = await changeFailures(app, query, call);
-      if (done !== undefined) process.stdout.write(done);
-      else if (name === undefined && query.status === "error" && query.text === "") {
-        show(await app.failures.list(query.domainId, query.sourceId), call.flag("json"), formatFailures);
-      } else await answer(app.documents, request, call);
-      return 0;
-    } finally {
-      await app.close();
-    }
+    await using app = await openApp();
+    const { name, query } = request;
+    const done = await changeFailures(app, query, call);
+    if (done !== undefined) process.stdout.write(done);
+    else if (name === undefined && query.status === "error" && query.text === "") {
+      show(await app.failures.list(query.domainId, query.sourceId), call.flag("json"), formatFailures);
+    } else await answer(app.documents, request, call);
+    return 0;
   },
 };
 
@@ -216,15 +212,15 @@ function formatList({ documents, more, total }: DocumentsPage): string[] {
   return [...lines, `${documents.length}${of} ${documents.length === 1 ? "document" : "documents"}.`];
 }
 
-function formatDocument({ sourceId, entry, kept, versions }: DocumentView): string[] {
+function formatDocument({ sourceId, entry, stored, versions }: DocumentView): string[] {
   const facts: readonly (readonly [string, string])[] = [
     ["Path", plainText(entry.path)],
     ["Document", entry.docId],
     ["Source", sourceId],
     ["Status", entry.status],
     ["Problem", plainText(entry.error)],
-    ["Title", plainText(kept?.title ?? "")],
-    ["Not readable", plainText(kept?.error ?? "")],
+    ["Title", plainText(stored?.title ?? "")],
+    ["Not readable", plainText(stored?.error ?? "")],
     ["Size", sayBytes(entry.size)],
     ["Last seen", entry.lastSeenAt],
     ["Missing since", entry.missingSinceAt],

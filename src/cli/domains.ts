@@ -228,12 +228,8 @@ async function readJson(path: string): Promise<JsonObject> {
 }
 
 async function withApp(work: (app: App) => Promise<number>): Promise<number> {
-  const app = await openApp();
-  try {
-    return await work(app);
-  } finally {
-    await app.close();
-  }
+  await using app = await openApp();
+  return await work(app);
 }
 
 /** Prints the line; 0 is the exit code of a command that has nothing more to do. */

@@ -33,15 +33,11 @@ export const generationsCommand: Command = {
     if (actions.length > 1) {
       throw new BadInputError(`Use one of ${actions.map((name) => `--${name}`).join(" and ")} at a time.`);
     }
-    const app = await openApp();
-    try {
-      const between = call.text("difference");
-      if (between !== undefined) return await showDifference(app, domain, between, call.flag("json"));
-      show(await viewAfter(app, domain, call), call.flag("json"));
-      return 0;
-    } finally {
-      await app.close();
-    }
+    await using app = await openApp();
+    const between = call.text("difference");
+    if (between !== undefined) return await showDifference(app, domain, between, call.flag("json"));
+    show(await viewAfter(app, domain, call), call.flag("json"));
+    return 0;
   },
 };
 

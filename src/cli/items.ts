@@ -23,17 +23,13 @@ export const itemsCommand: Command = {
   examples: ["lockstep items", "lockstep items --status Error --domain INGEST", "lockstep items plan.docx"],
   async run(call) {
     const query = readQuery(call);
-    const app = await openApp();
-    try {
-      const [named] = call.positionals;
-      if (named !== undefined) {
-        const id = await itemNamed(named, app.ingest, query.domainId);
-        show(await app.ingest.item(id), call.flag("json"), formatItem);
-      } else show(await app.ingest.items(query), call.flag("json"), formatList);
-      return 0;
-    } finally {
-      await app.close();
-    }
+    await using app = await openApp();
+    const [named] = call.positionals;
+    if (named !== undefined) {
+      const id = await itemNamed(named, app.ingest, query.domainId);
+      show(await app.ingest.item(id), call.flag("json"), formatItem);
+    } else show(await app.ingest.items(query), call.flag("json"), formatList);
+    return 0;
   },
 };
 

@@ -44,22 +44,18 @@ export const uploadCommand: Command = {
 };
 
 async function list(domain: DomainId, isJson: boolean): Promise<number> {
-  const app = await openApp();
-  try {
-    const files = await app.uploads.list(domain);
-    if (isJson) process.stdout.write(`${JSON.stringify(files, null, 2)}\n`);
-    else {
-      for (const { path, bytes, state, reason } of files) {
-        process.stdout.write(
-          `${state.padEnd(10)}  ${sayBytes(bytes).padStart(9)}  ${plainLine(path)}${reason ? `: ${plainLine(reason)}` : ""}\n`,
-        );
-      }
-      process.stdout.write(`${plural(files.length, "file")} uploaded.\n`);
+  await using app = await openApp();
+  const files = await app.uploads.list(domain);
+  if (isJson) process.stdout.write(`${JSON.stringify(files, null, 2)}\n`);
+  else {
+    for (const { path, bytes, state, reason } of files) {
+      process.stdout.write(
+        `${state.padEnd(10)}  ${sayBytes(bytes).padStart(9)}  ${plainLine(path)}${reason ? `: ${plainLine(reason)}` : ""}\n`,
+      );
     }
-    return 0;
-  } finally {
-    await app.close();
+    process.stdout.write(`${plural(files.length, "file")} uploaded.\n`);
   }
+  return 0;
 }
 
 /** Files that are refused are named, and do not keep out the others; if all are, nothing is done. */

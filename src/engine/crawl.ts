@@ -74,11 +74,17 @@ async function crawlAndCommit(
     throw error;
   };
   const crawled: CrawledSource[] = [];
+  await using plans = new AsyncDisposableStack();
+  const keep = (source: CrawledSource): void => {
+    plans.defer(() => source.close());
+    crawled.push(source);
+  };
   const crawlAll = async (): Promise<void> => {
-    for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+    for await (const source of crawlSources(crawl, parts)) keep(source);
   };
   await crawlAll().catch(sayUnseen);
-  crawled.push(...(await retireLeftInStore(crawl, parts)));
+  for (const source of await retireLeftInStore(crawl, parts)) keep(source);
+  if (target) job.progress?.({ step: "embed" });
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
   const answered = await askQuestions(crawl, unreadable, parts);
   const heldDraft = answered?.verdict === "held" ? await target?.together?.hold() : undefined;
@@ -108,18 +114,24 @@ async function* crawlSources(crawl: DomainCrawl, parts: EngineParts): AsyncGener
     return { domainId: domain.domainId, config, sharesId: sharesId(config, [...domain.sources, ...everRetired]) };
   };
   const selected = sourcesInPlan(selectSources(domain, request), crawl, parts);
-  for (const config of selected) {
+  const leaving = request.sourceId === undefined ? everRetired.filter((config) => isInScope(config, request)) : [];
+  const retired = sourcesInPlan(leaving, crawl, parts);
+  const [step] = request.steps;
+  const begin = ({ sourceId: source }: SourceConfig, at: number): void => {
+    job.progress?.({ source, sources: { at, of: selected.length + retired.length }, ...(step && { step }) });
+  };
+  for (const [at, config] of selected.entries()) {
     await job.checkpoint();
+    begin(config, at + 1);
     job.log(`Source '${config.sourceId}': ${config.kind.describePlace(config)}`);
     const source = run(config);
     const removalsWait = mayRemovalsWait(config, selected.length, crawl);
     const open = (ledger: Ledger): Source => openSource(source, ledger, crawl, parts);
     yield await crawlSource(source, open, crawl, parts, { removalsWait });
   }
-  if (request.sourceId !== undefined) return;
-  const retired = everRetired.filter((config) => isInScope(config, request));
-  for (const config of sourcesInPlan(retired, crawl, parts)) {
+  for (const [at, config] of retired.entries()) {
     await job.checkpoint();
+    begin(config, selected.length + at + 1);
     yield await retireSource(run(config), crawl, parts);
   }
 }
@@ -204,7 +216,8 @@ async function takeOver(
   for (const config of domain.sources) {
     await job.checkpoint();
     const run = { domainId: domain.domainId, config };
-    const { error } = await (await crawlSource(run, neverOpened, { request, job, target }, parts)).finish();
+    const source = await crawlSource(run, neverOpened, { request, job, target }, parts);
+    const { error } = await source.finish().finally(() => source.close());
     if (error) problems.push(`Source '${config.sourceId}' after the swap: ${error.replace(/\.$/, "")}.`);
     else await parts.ledgers.dropStore(run, store);
   }

@@ -9,10 +9,9 @@ import { hashFile } from "../lib/hash.ts";
 import { plural } from "../lib/text.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { Staged } from "../mirror/mirror.ts";
-import type { ApplyStep } from "./apply-plan.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import type { DownloadPlan } from "./make-plan.ts";
-import { namesOf } from "./move-items.ts";
+import { type ApplyStep, namesOf } from "./move-items.ts";
 import { STAYING } from "./planned-changes.ts";
 import { Progress } from "./tally.ts";
 

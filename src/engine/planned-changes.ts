@@ -62,7 +62,8 @@ export async function* listedChanges(
     const entries = await ledger.getMany(page.map(({ itemId }) => itemId));
     yield page.flatMap(({ itemId, change, sighting, reason, anomaly }, at) => {
       const listed = { kind: change as ListedChange["kind"], itemId, entry: entries[at], reason };
-      return sighting ? [{ ...listed, sighting, ...(anomaly && { anomaly }) }] : [];
+      const why = anomaly && anomaly !== "forced" && { anomaly };
+      return sighting ? [{ ...listed, sighting, ...why }] : [];
     });
   }
 }

@@ -106,13 +106,8 @@ export async function sweepOtherStores(domain: Domain, parts: EngineParts, job: 
   }
   if (stores.every(({ state }) => state !== "building")) return;
   // Another job may be filling a store.
-  const lease = await leaseUnlessHeld(parts, domain.domainId, LEASE, job);
-  if (!lease) return;
-  try {
-    await dropUnfinished(domain, parts, job);
-  } finally {
-    await lease.release();
-  }
+  await using lease = await leaseUnlessHeld(parts, domain.domainId, LEASE, job);
+  if (lease) await dropUnfinished(domain, parts, job);
 }
 
 /** The caller must hold the swap lease. */

@@ -38,7 +38,7 @@ import { identifyClient } from "./middleware/client-address.ts";
 import { endWithKey } from "./middleware/end-with-key.ts";
 import { refusalBody } from "./middleware/refusal.ts";
 import { mountSignIn } from "./middleware/sign-in.ts";
-import { answerPage } from "./pages/answer-page.ts";
+import { nowherePage } from "./pages/answer-page.ts";
 import { mountAssets } from "./pages/assets.ts";
 import { gatherHome, homePage } from "./pages/home-page.ts";
 import { gatherStart, startPage } from "./pages/start-page.ts";
@@ -54,7 +54,7 @@ export interface HttpOptions {
   /** Aborted when the server stops: streams that are ended in words get their last ones. */
   readonly closing?: AbortSignal;
   /** How often documents are checked for changes while there are subscriptions. */
-  readonly lookEveryMs?: number;
+  readonly pollEveryMs?: number;
   /** Receives failures of the server, one line each, with the stack if they were unexpected. Default: standard error. */
   readonly log?: (line: string) => void;
 }
@@ -88,12 +88,12 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
     logError,
   });
   mountWire(http, app, logError);
-  mountMcp(http, app, { logError, closing: options.closing, lookEveryMs: options.lookEveryMs });
+  mountMcp(http, app, { logError, closing: options.closing, pollEveryMs: options.pollEveryMs });
   http.notFound(async (c) => {
     const body = refusalBody(c.req.path, 404, `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`);
     if (!opensPage(c)) return c.json(body, 404);
     const frame = { product, principal: c.get("principal"), url: new URL(c.req.url) };
-    return c.html(await answerPage(c.req.path, body, frame), 404);
+    return c.html(await nowherePage(c.req.path, frame), 404);
   });
   http.onError((error, c) => {
     const failure = toFailure(error);

@@ -2,8 +2,18 @@ import { type FileHandle, mkdir, open, readdir, rename, stat } from "node:fs/pro
 import { dirname, join } from "node:path";
 import { NotFoundError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
-import { type ControlAction, JOB_STATES, type JobRecord, type JobState, type Result } from "../contracts/job.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import {
+  type ControlAction,
+  JOB_STATES,
+  type JobCount,
+  type JobProgress,
+  type JobRecord,
+  type JobState,
+  type Result,
+} from "../contracts/job.ts";
+import type { PlanStep } from "../contracts/plan.ts";
+import { ifMissing, isErrno } from "../lib/atomic-file.ts";
+import { openIfExists } from "../lib/file-system.ts";
 import { parseJsonObject } from "../lib/json-object.ts";
 import { isProcessGone, type ProcessIdentity } from "../lib/process-identity.ts";
 import { encodeSseEvent, parseSseEvents, type SseEvent } from "../lib/sse.ts";
@@ -103,12 +113,8 @@ function jobFileOver(
     touch: () => writer.queue(() => handle.utimes(new Date(), new Date())),
     isMine: () =>
       writer.queue(async () => {
-        try {
-          return (await stat(path)).ino === (await handle.stat()).ino;
-        } catch (error) {
-          if (isErrno(error, "ENOENT")) return false;
-          throw error;
-        }
+        const named = await stat(path).catch(ifMissing(undefined));
+        return named?.ino === (await handle.stat()).ino;
       }),
     async end(bytes, state) {
       try {
@@ -216,21 +222,18 @@ export interface ReadJob {
 
 /** Reads the first and the last event, not the log between them. Returns undefined if the file does not exist (any more). */
 export async function readJobFile(file: FoundJobFile): Promise<ReadJob | undefined> {
-  const handle = await openIfExists(file.path);
+  await using handle = await openIfExists(file.path);
   if (!handle) return undefined;
-  try {
-    const { size, mtimeMs } = await handle.stat();
-    const head = await readRange(handle, 0, Math.min(size, HEAD_BYTES));
-    const start = await readStart(handle, head, size);
-    const nameSaysOver = isOver(file.extension);
-    const isEnd = (event: SseEvent): boolean => event.event === "end_json";
-    const last = await findLastEvent(handle, size, nameSaysOver ? isEnd : () => true, { onlyTheLast: !nameSaysOver });
-    const end = last && isEnd(last) ? decodeFacts(last) : undefined;
-    const waiting = !start?.process && last?.event === "log" && last.data === WAITING;
-    return toReadJob(file, { start, end, waiting }, mtimeMs);
-  } finally {
-    await handle.close();
-  }
+  const { size, mtimeMs } = await handle.stat();
+  const head = await readRange(handle, 0, Math.min(size, HEAD_BYTES));
+  const start = await readStart(handle, head, size);
+  const nameSaysOver = isOver(file.extension);
+  const isEnd = (event: SseEvent): boolean => event.event === "end_json";
+  const last = await findLastEvent(handle, size, nameSaysOver ? isEnd : () => true, { onlyTheLast: !nameSaysOver });
+  const end = last && isEnd(last) ? decodeFacts(last) : undefined;
+  const waiting = !start?.process && last?.event === "log" && last.data === WAITING;
+  const progress = end ? end.progress : decodeProgress(last?.comment);
+  return toReadJob(file, { start, end, waiting, progress }, mtimeMs);
 }
 
 /**
@@ -273,15 +276,6 @@ export async function readRange(handle: FileHandle, from: number, length: number
   return buffer.subarray(0, filled);
 }
 
-export async function openIfExists(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, "r");
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
-}
-
 /** `start_json` is longer than the head only if a very long URL started the job. */
 async function readStart(handle: FileHandle, head: Buffer, size: number): Promise<Partial<JobFacts> | undefined> {
   let bytes = head;
@@ -307,10 +301,11 @@ interface FirstAndLast {
   readonly start: Partial<JobFacts> | undefined;
   readonly end: Partial<JobFacts> | undefined;
   readonly waiting: boolean;
+  readonly progress: JobProgress | undefined;
 }
 
 /** The end event takes precedence over the name: a crash may come between writing the event and renaming. */
-function toReadJob(file: FoundJobFile, { start, end, waiting }: FirstAndLast, mtimeMs: number): ReadJob {
+function toReadJob(file: FoundJobFile, { start, end, waiting, progress }: FirstAndLast, mtimeMs: number): ReadJob {
   const state = end?.state ?? (file.extension as JobState);
   const over = isOver(state);
   const lastModifiedAt = toUtcMicros(new Date(mtimeMs));
@@ -324,6 +319,7 @@ function toReadJob(file: FoundJobFile, { start, end, waiting }: FirstAndLast, mt
     result: over ? (end?.result ?? { ok: false, error: "The job ended without a result.", data: {} }) : null,
     dryRun: start?.dryRun ?? false,
     process,
+    ...(progress && { progress }),
   };
   const silent = Date.now() - mtimeMs > STALLED_AFTER_MS;
   const stalled = !over && !waiting && (silent || (process !== null && isProcessGone(process)));
@@ -353,6 +349,7 @@ export interface JobFacts {
   readonly dryRun: boolean;
   /** null in files of writers that do not record it, and for jobs that any worker may run. */
   readonly process: ProcessIdentity | null;
+  readonly progress?: JobProgress;
 }
 
 /** The last log line of a job that no process runs yet, or any more. */
@@ -372,9 +369,19 @@ export function encodeStart(eventId: number, facts: JobFacts): string {
   return encodeSseEvent({ id: String(eventId), event: "start_json", data: json });
 }
 
-/** Encodes one line, whatever it quotes: progress is parsed from line starts, and a file name must not forge one. */
-export function encodeLog(eventId: number, text: string): string {
-  return encodeSseEvent({ id: String(eventId), event: "log", data: logLine(text) });
+/**
+ * Encodes one line, whatever it quotes: progress is parsed from line starts, and a file name must not forge one. Between the first and the
+ * last event only `log` events are allowed, so what a job says of its progress is a comment in them.
+ */
+export function encodeLog(eventId: number, text: string, progress?: JobProgress): string {
+  const comment = progress && { comment: JSON.stringify(progress) };
+  return encodeSseEvent({ id: String(eventId), event: "log", data: logLine(text), ...comment });
+}
+
+/** Parses the count of a log line that begins with `[ 3 / 40 ]`. */
+export function countIn(line: string): JobCount | undefined {
+  const found = /^\[\s*(\d+)\s*\/\s*(\d+)\s*\]/.exec(line);
+  return found ? { at: Number(found[1]), of: Number(found[2]) } : undefined;
 }
 
 export function encodeEnd(eventId: number, facts: JobFacts): string {
@@ -386,6 +393,7 @@ export function encodeEnd(eventId: number, facts: JobFacts): string {
     end_utc: facts.endedAt,
     result: facts.result,
     dry_run: facts.dryRun,
+    ...(facts.progress && { progress: facts.progress }),
   };
   return encodeSseEvent({ id: String(eventId), event: "end_json", data: JSON.stringify(json, null, 2) });
 }
@@ -401,6 +409,7 @@ function decodeFacts(event: SseEvent): Partial<JobFacts> | undefined {
     result: decodeResult(json["result"]),
     dryRun: json["dry_run"] === true,
     process: decodeProcess(json),
+    ...progressOf(json["progress"]),
     ...(isEndState(json["state"]) ? { state: json["state"] } : {}),
   };
 }
@@ -413,6 +422,27 @@ function decodeResult(value: unknown): Result | null {
   if (typeof value !== "object" || value === null || !("ok" in value)) return null;
   const { ok, error, data } = value as Record<string, unknown>;
   return { ok: ok === true, error: text(error), data: data ?? {} };
+}
+
+function decodeProgress(comment = ""): JobProgress | undefined {
+  return progressOf(parseJsonObject(comment)).progress;
+}
+
+/** `{}` unless it is what encodeLog wrote: anybody may write a comment. */
+function progressOf(json: unknown): { readonly progress?: JobProgress } {
+  if (typeof json !== "object" || json === null) return {};
+  const { step, source, sources, items, failed } = json as Record<string, unknown>;
+  if (!isStep(step) || typeof source !== "string" || !isCount(sources) || !Array.isArray(failed)) return {};
+  return { progress: { step, source, sources, failed: failed.filter(isStep), ...(isCount(items) && { items }) } };
+}
+
+function isStep(value: unknown): value is PlanStep {
+  return value === "download" || value === "process" || value === "embed";
+}
+
+function isCount(value: unknown): value is JobCount {
+  const { at, of } = (value ?? {}) as Record<string, unknown>;
+  return typeof at === "number" && typeof of === "number";
 }
 
 function decodeProcess(json: Record<string, unknown>): ProcessIdentity | null {

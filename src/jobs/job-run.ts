@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
-import type { ControlAction, JobContext, JobState, Result } from "../contracts/job.ts";
+import type { ControlAction, JobContext, JobProgress, JobState, ProgressChange, Result } from "../contracts/job.ts";
 import { countRepeats } from "../lib/count-repeats.ts";
-import { encodeLog, type JobFile } from "./job-file.ts";
+import { countIn, encodeLog, type JobFile } from "./job-file.ts";
 
 export const CANCELLED_BY_USER = "Cancelled by user.";
 
@@ -18,6 +18,8 @@ export interface JobRun {
   readonly file: JobFile;
   /** Settles with the work; never rejects. */
   readonly outcome: Promise<Outcome>;
+  /** What the work last said. */
+  readonly progress: JobProgress | undefined;
   /** Applies a request from a control file. */
   request(action: ControlAction): void;
   /** The process ends; the job itself may continue in another one. */
@@ -44,11 +46,14 @@ export function runJob(
   let over = false;
   let stopped = false;
   let yieldedAt = performance.now();
+  let progress: JobProgress | undefined;
 
   const warnings = countRepeats(write, { everyMs: LOG_AGAIN_MS });
 
   function write(line: string): void {
-    if (!over) file.append(encodeLog(file.nextEventId(), line));
+    const items = progress && countIn(line);
+    if (progress && items) progress = { ...progress, items };
+    if (!over) file.append(encodeLog(file.nextEventId(), line, progress));
   }
   /** Repeated WARNING and ERROR lines are counted, not repeated; other lines are always written. */
   function log(line: string): void {
@@ -70,7 +75,15 @@ export function runJob(
   const hung = new Promise<Outcome>((resolve) => {
     givenUp = resolve;
   });
-  const context: JobContext = { ...identity, signal: abort.signal, log, checkpoint };
+  const context: JobContext = {
+    ...identity,
+    signal: abort.signal,
+    log,
+    progress(change) {
+      progress = withChange(progress, change);
+    },
+    checkpoint,
+  };
   const outcome = Promise.race([settle(work, context), hung]).then((ended) => {
     warnings.end();
     over = true;
@@ -84,11 +97,28 @@ export function runJob(
       stopped = !abort.signal.aborted;
       cancel(reason);
     },
+    get progress() {
+      return progress;
+    },
     get stopped() {
       return stopped;
     },
     fail: (error) => abort.abort(error),
     giveUp: () => givenUp(stoppedOutcome(abort.signal.reason, {})),
+  };
+}
+
+/** The count of items starts again with each step of each source. */
+function withChange(before: JobProgress | undefined, change: ProgressChange): JobProgress {
+  const { step = "download", source = "", sources = { at: 0, of: 0 }, failed = [] } = before ?? {};
+  const now = { step, source, sources, ...change };
+  const isSame = now.step === step && now.source === source && now.sources.at === sources.at;
+  return {
+    step: now.step,
+    source: now.source,
+    sources: now.sources,
+    failed: change.hasFailed ? [...new Set([...failed, now.step])] : failed,
+    ...(isSame && before?.items && { items: before.items }),
   };
 }
 

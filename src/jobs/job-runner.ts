@@ -219,7 +219,8 @@ async function createFile(
 /** Waits for the work and writes the end. Never rejects: an error while ending becomes part of the result. */
 async function finishJob({ facts: started, run, start, adoption }: OpenedJob): Promise<JobRecord> {
   const { state, result } = toWritable(await run.outcome);
-  const facts: JobFacts = { ...started, state, result, endedAt: nowUtcMicros() };
+  const { progress = started.progress } = run;
+  const facts: JobFacts = { ...started, state, result, endedAt: nowUtcMicros(), ...(progress && { progress }) };
   try {
     const mine = (await run.file.isMine()) && (adoption === undefined || (await isStillMine(adoption)));
     if (mine && adoption && run.stopped && !result.ok) {

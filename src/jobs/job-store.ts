@@ -3,7 +3,8 @@ import { rm, stat, unlink } from "node:fs/promises";
 import { BadInputError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { ControlAction, JobRecord } from "../contracts/job.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import { ifMissing } from "../lib/atomic-file.ts";
+import { openIfExists } from "../lib/file-system.ts";
 import { forceCancel, requestControl } from "./job-control.ts";
 import {
   type FoundJobFile,
@@ -11,7 +12,6 @@ import {
   findJobFiles,
   findLastEvent,
   isJobState,
-  openIfExists,
   type ReadJob,
   retryRenamed,
 } from "./job-file.ts";
@@ -36,8 +36,8 @@ export interface JobStore {
   get(id: JobId): Promise<JobRecord>;
   /** Lists jobs without an end that any worker may adopt. */
   listForWorkers(): Promise<WorkerJob[]>;
-  /** Returns the last log line, or the last that matches; "" if there is none. */
-  lastLog(id: JobId, matching?: RegExp): Promise<string>;
+  /** Returns the last log line; "" if there is none. */
+  lastLog(id: JobId): Promise<string>;
   /**
    * Requests the action from the job, wherever it runs; BadInputError if its state does not allow it. `force` ends a stalled job at once.
    */
@@ -94,7 +94,7 @@ export function createJobStore(jobsFolder: string): JobStore {
       return active.filter(({ facts }) => facts.process === null).map(({ record, waiting }) => ({ record, waiting }));
     },
     get: async (id) => (await find(id)).record,
-    lastLog: (id, matching) => retryRenamed(async () => readLastLog((await find(id)).file, matching), id),
+    lastLog: (id) => retryRenamed(async () => readLastLog((await find(id)).file), id),
     follow,
     async control(id, action, options) {
       const job = await find(id);
@@ -118,18 +118,12 @@ export function createJobStore(jobsFolder: string): JobStore {
   };
 }
 
-async function readLastLog(file: FoundJobFile, matching = /^/): Promise<string | undefined> {
-  const handle = await openIfExists(file.path);
+async function readLastLog(file: FoundJobFile): Promise<string | undefined> {
+  await using handle = await openIfExists(file.path);
   if (!handle) return undefined;
-  try {
-    const { size } = await handle.stat();
-    const event = await findLastEvent(handle, size, ({ event, data }) => event === "log" && matching.test(data), {
-      onlyTheLast: false,
-    });
-    return event?.data ?? "";
-  } finally {
-    await handle.close();
-  }
+  const { size } = await handle.stat();
+  const event = await findLastEvent(handle, size, ({ event }) => event === "log", { onlyTheLast: false });
+  return event?.data ?? "";
 }
 
 /**
@@ -198,13 +192,8 @@ async function removeOldJobs(
 }
 
 /** Returns undefined for a file that does not exist. */
-async function factsOf(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
+function factsOf(path: string): Promise<Stats | undefined> {
+  return stat(path).catch(ifMissing(undefined));
 }
 
 async function removeLostRequests(jobsFolder: string): Promise<void> {

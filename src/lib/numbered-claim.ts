@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { link, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isErrno } from "./atomic-file.ts";
+import { ifMissing, isErrno } from "./atomic-file.ts";
 
 /** A claim is the file `<number>` in its folder; `<number>.free` is a released one. */
 export interface Claim {
@@ -81,10 +81,7 @@ async function createBare(path: string, content: string): Promise<boolean> {
 
 /** Returns undefined if there is no folder. */
 async function readClaims(folder: string): Promise<Claim[] | undefined> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (!isErrno(error, "ENOENT")) throw error;
-    return undefined;
-  });
+  const names = await readdir(folder).catch(ifMissing(undefined));
   if (!names) return undefined;
   const claims: Claim[] = [];
   for (const name of names) {

@@ -4,6 +4,8 @@ export interface SseEvent {
   readonly id: string;
   readonly event: string;
   readonly data: string;
+  /** One line that every client ignores; left out if the event has none. */
+  readonly comment?: string;
 }
 
 // Everything below a space but tab, LF and CR, and DEL: they say nothing in a log and can rewrite a terminal that shows it.
@@ -18,6 +20,7 @@ const LINE_END = /\r\n|\r|\n/;
 export function encodeSseEvent(event: SseEvent): string {
   const lines = [`event: ${oneLine(event.event)}`];
   if (event.id !== "") lines.push(`id: ${oneLine(event.id)}`);
+  if (event.comment !== undefined) lines.push(`: ${oneLine(event.comment)}`);
   for (const line of clean(event.data).split(LINE_END)) lines.push(`data: ${line}`);
   return `${lines.join("\n")}\n\n`;
 }
@@ -31,7 +34,8 @@ export function parseSseEvents(text: string): SseEvent[] {
   let fields: Fields = emptyFields();
   for (const line of lines) {
     if (line === "") {
-      if (fields.data.length > 0) events.push({ id: fields.id, event: fields.event, data: fields.data.join("\n") });
+      const { id, event, data, comment } = fields;
+      if (data.length > 0) events.push({ id, event, data: data.join("\n"), ...(comment !== undefined && { comment }) });
       fields = emptyFields();
     } else {
       readField(line, fields);
@@ -44,6 +48,7 @@ interface Fields {
   id: string;
   event: string;
   readonly data: string[];
+  comment?: string;
 }
 
 function emptyFields(): Fields {
@@ -57,6 +62,7 @@ function readField(line: string, fields: Fields): void {
   if (name === "data") fields.data.push(value);
   else if (name === "event") fields.event = value;
   else if (name === "id") fields.id = value;
+  else if (name === "") fields.comment = value;
 }
 
 function clean(text: string): string {

@@ -4,7 +4,7 @@ import { readdir, rm } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import { ifMissing, isErrno } from "../lib/atomic-file.ts";
 import { TimeSlice, yieldIfDue } from "../lib/time-slice.ts";
 import { FilesOnDisk } from "./files-on-disk.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
@@ -280,10 +280,7 @@ export class Mirror {
 
   async #itemsWaiting(): Promise<ItemId[]> {
     const root = this.#private("moving");
-    const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
-      if (isErrno(error, "ENOENT")) return [];
-      throw error;
-    });
+    const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(ifMissing([]));
     const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
     return files.map(
       (path) => decodeURIComponent(relative(root, path).split(sep).join("").replaceAll("+", "")) as ItemId,

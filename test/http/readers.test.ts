@@ -15,14 +15,9 @@ describe("a reader", () => {
       "long.md",
       `# Rivers\n\n${Array.from({ length: 8 }, (_, at) => `## Part ${at}\n\nThe ${at}th river is deep and carries boats. ${"It is long. ".repeat(90)}`).join("\n\n")}`,
     );
+    await stage.write("report.sql", "SELECT name, price FROM harbour WHERE berth = 1;");
     await stage.write("other.md", "# Boats\n\nBoats are built of wood.");
     await stage.crawl();
-    await stage.app.questions.add(FOLDERS, {
-      question: "What carries boats?",
-      document: "long.md",
-      sourceId: "",
-      words: [],
-    });
     await stage.app.access.keys.create({ name: "admin", role: "admin", expiresAt: "" });
     key = (await stage.app.access.keys.create({ name: "reader", role: "read", expiresAt: "" })).key;
     server = await serveHttp(stage.app, { host: "127.0.0.1", port: 0, log: () => undefined });
@@ -34,10 +29,28 @@ describe("a reader", () => {
   const get = (path: string): Promise<Reply> =>
     ask(server.url, `GET ${path}`, { headers: { authorization: `Bearer ${key}` } });
 
-  it("begins with a search box, what others ask, and what changed lately", async () => {
+  const examples = async (): Promise<(string | null)[]> =>
+    [...(await get("/")).text.matchAll(/<li><a href="[^"]*query=([^"&]+)">/g)].map(([, query]) =>
+      new URLSearchParams(`q=${query}`).get("q"),
+    );
+
+  it("is shown questions as people ask them: of titles, until somebody wrote some; none made from a document's text", async () => {
+    const titles = ["What does “Boats” say?", "What does “Rivers” say?"];
+    assert.deepEqual((await examples()).toSorted(), titles);
+    const made = await stage.app.questions.make(FOLDERS, 10, AbortSignal.timeout(600_000));
+    assert.ok(
+      made.some(({ question }) => question.startsWith("SELECT")),
+      JSON.stringify(made),
+    );
+    assert.deepEqual((await examples()).toSorted(), titles);
+    const question = { question: "What carries boats?", document: "long.md", sourceId: "", words: [] } as const;
+    await stage.app.questions.add(FOLDERS, question);
+    assert.deepEqual(await examples(), ["What carries boats?"]);
+  });
+
+  it("begins with a search box, and what changed lately", async () => {
     const { text } = await get("/");
     assert.match(text, /What are you looking for\?/);
-    assert.match(text, /query=What\+carries\+boats%3F/);
     assert.match(text, /Changed lately[\s\S]*\/v2\/documents\/read\?[^"]*"[^>]*>Rivers<[\s\S]*less than a minute ago/);
     assert.doesNotMatch(text, /href="\/v2\/(jobs|crawler|domains|keys|inventory|reports)/);
   });

@@ -64,7 +64,7 @@ test("an unfinished last event is left out, wherever it breaks off", () => {
 
 test("streams of other writers are read: CRLF, comments, no space after the colon, no id", () => {
   assert.deepEqual(parseSseEvents(": hello\r\nevent:log\r\ndata:a\r\ndata: b\r\n\r\n: ping\r\n\r\ndata\r\n\r\n"), [
-    { id: "", event: "log", data: "a\nb" },
+    { id: "", event: "log", data: "a\nb", comment: "hello" },
     { id: "", event: "message", data: "" },
   ]);
 });

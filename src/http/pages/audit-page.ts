@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import type { ShownChange } from "../endpoints/audit-endpoints.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import { shownTime } from "./display.ts";
+import { fieldWords } from "./json-table.ts";
 import { type Frame, type Html, layout } from "./layout.ts";
 import { pagedTable } from "./paged-table.ts";
 
@@ -49,11 +50,12 @@ function sentence({ who, kind, role, from, action, what, outcome }: ShownChange)
   const given = Object.entries(what).filter(([, value]) => isTold(value));
   const object = OBJECTS.map((name) => what[name]).find((value) => typeof value === "string" && value !== "");
   const about = object === undefined ? "" : html` <strong><bdi>${object}</bdi></strong>`;
-  return html`<p><bdi>${who}</bdi> ${wordsOf(action, outcome === "done")}${about}</p>
+  const by = kind === "local" ? "Somebody on this machine" : html`<bdi>${who}</bdi>`;
+  return html`<p>${by} ${wordsOf(action, outcome === "done")}${about}</p>
 <details class="change-details"><summary>Details</summary><dl class="facts">
 <div><dt>Called</dt><dd><code>${action}</code></dd></div>
 <div><dt>By</dt><dd>${kind}, role ${role}${from ? html`, from ${from}` : ""}</dd></div>
-${given.map(([name, value]) => html`<div><dt>${name}</dt><dd><bdi>${shownValue(value)}</bdi></dd></div>`)}
+${given.map(([name, value]) => html`<div><dt>${fieldWords(name)}</dt><dd><bdi>${shownValue(value)}</bdi></dd></div>`)}
 </dl></details>`;
 }
 
@@ -112,7 +114,8 @@ const SENTENCES: Readonly<Record<string, readonly [done: string, tried: string]>
 
 /** Returns "created domain" for "POST /v2/domains/create", or the words of the path if it has no known verb. Other actions, such as sign-ins, stay as they are. */
 function wordsOf(action: string, isDone: boolean): string {
-  const path = /^[A-Z]+ \/(?:v2\/)?(.+)$/.exec(action)?.[1];
+  const [, method = "", wire, path] = /^([A-Z]+) \/(?:v2\/|(openai\/v1\/))?(.+)$/.exec(action) ?? [];
+  if (wire !== undefined && path !== undefined) return wireWords(method, path.split("/"), isDone);
   if (path === undefined) return isDone ? action.replace(/^sign /, "signed ") : `tried: ${action}`;
   const sentence = SENTENCES[path];
   if (sentence) return sentence[isDone ? 0 : 1];
@@ -123,6 +126,15 @@ function wordsOf(action: string, isDone: boolean): string {
   if (done === undefined || noun === undefined) return words.join(" ");
   const said = isDone ? done : `tried to ${verb}`;
   return noun === "crawler" ? said : `${said} ${noun}`;
+}
+
+/** Returns "created a file of a vector store" for "POST /openai/v1/vector_stores/vs_1/files": there, the method is the verb. */
+function wireWords(method: string, parts: readonly string[], isDone: boolean): string {
+  const isName = (part: string): boolean => /^[a-z_]+$/.test(part);
+  const verb = method === "DELETE" ? "delete" : isName(parts.at(-1) ?? "") ? "create" : "update";
+  const nouns = parts.filter(isName).map((part) => part.replaceAll("_", " ").replace(/s$/, ""));
+  const noun = nouns.toReversed().map((one) => `${/^[aeiou]/.test(one) ? "an" : "a"} ${one}`);
+  return `${isDone ? DONE[verb] : `tried to ${verb}`} ${noun.join(" of ")}`;
 }
 
 function shownValue(value: unknown): string {

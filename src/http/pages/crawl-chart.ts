@@ -82,12 +82,12 @@ function percent(part: number, whole: number): string {
 }
 
 function numbers(name: string, points: readonly Point[]): Html {
-  return html`<div class="scroll-x" tabindex="0" role="group" aria-label="Crawls of ${name} in numbers"><table class="rows">
+  return html`<div class="scroll-x as-cards" tabindex="0" role="group" aria-label="Crawls of ${name} in numbers"><table class="rows">
 <thead><tr><th scope="col">Crawl</th><th scope="col" class="end">Items</th><th scope="col" class="end">Changed</th><th scope="col" class="end">Failed</th></tr></thead>
 <tbody>${points
     .toReversed()
     .map(
       ({ jobId, endedAt, items, changes, failed }) =>
-        html`<tr><th scope="row"><a href="${jobAddress(jobId)}">${shownTime(endedAt)}</a></th><td class="end">${items}</td><td class="end">${changes}</td><td class="end">${failed}</td></tr>`,
+        html`<tr><th scope="row"><a href="${jobAddress(jobId)}">${shownTime(endedAt)}</a></th><td class="end" data-label="Items"><div>${items}</div></td><td class="end" data-label="Changed"><div>${changes}</div></td><td class="end" data-label="Failed"><div>${failed}</div></td></tr>`,
     )}</tbody></table></div>`;
 }

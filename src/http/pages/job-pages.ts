@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import type { Domain } from "../../contracts/domain.ts";
 import type { JobId } from "../../contracts/ids.ts";
-import { JOB_STATES, type JobRecord, type JobState, type Result } from "../../contracts/job.ts";
+import { JOB_STATES, type JobProgress, type JobRecord, type JobState, type Result } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { CrawlResult, SourceResult } from "../../engine/crawl-request.ts";
 import { plural } from "../../lib/text.ts";
@@ -19,6 +19,7 @@ import {
   jobAddress,
   jobConsole,
   jobName,
+  jobNoun,
   jobOutcome,
   stateWords,
   tone,
@@ -86,8 +87,7 @@ const COLUMNS: readonly Column<JobRecord>[] = [
   {
     sort: "action",
     title: "What",
-    cell: (job) =>
-      html`${job.action.replaceAll("_", " ")}${job.dryRun ? html` <span class="quiet">dry run</span>` : ""}`,
+    cell: (job) => html`${jobNoun(job)}${job.dryRun ? html` <span class="quiet">dry run</span>` : ""}`,
   },
   { sort: "object", title: "About", cell: ({ object }) => shownId(object) },
   {
@@ -145,9 +145,9 @@ function filters({ state, router, object }: JobsQuery, domains: readonly Domain[
 export async function jobPage(app: App, json: Readonly<Record<string, unknown>>, frame: Frame): Promise<Awaited<Html>> {
   const job = readJobJson(json);
   return layout({
-    title: `${job.jobId} · lockstep`,
+    title: `${jobName(job)} · lockstep`,
     frame,
-    body: html`<div class="page-head"><h1>${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions" id="job-actions" data-refresh>${jobActions(job, frame)}</div></div>
+    body: html`<div class="page-head"><h1><bdi>${jobName(job)}</bdi> <span class="quiet">${job.jobId}</span></h1><div class="actions" id="job-actions" data-refresh>${jobActions(job, frame)}</div></div>
 <div id="job-stalled" data-refresh ${job.stalled ? "" : "hidden"}><p class="notice warn" role="alert"><span><strong>This job has stalled.</strong> It has sent no heartbeat since ${shownTime(job.lastModifiedAt)}; its process is probably gone. Force cancel ends it here and now.</span></p></div>
 ${await searchableNow(app, job)}
 ${jobConsole(await watchedJob(app, job.jobId), frame)}
@@ -202,22 +202,23 @@ ${job.result ? resultDetails("Result", job.result) : ""}
 
 /** Renders `/v2/jobs/results?format=html`: a job's result, in words first. */
 export function jobResultPage(job: JobRecord, result: Result, frame: Frame): Html {
+  const outcome = jobOutcome(job, frame.product.kinds);
   return layout({
-    title: `Result of ${job.jobId} · lockstep`,
+    title: `Result: ${jobName(job)} · lockstep`,
     frame,
-    body: html`<div class="page-head"><h1>Result of ${job.jobId} <span class="quiet"><bdi>${jobName(job)}</bdi></span></h1><div class="actions"><a class="button small" href="${jobAddress(job.jobId)}">Log and facts</a>${jobActions(job, frame)}</div></div>
+    body: html`<div class="page-head"><h1><bdi>${jobName(job)}</bdi> <span class="quiet">${job.jobId}</span></h1><div class="actions"><a class="button small" href="${jobAddress(job.jobId)}">Log and facts</a>${jobActions(job, frame)}</div></div>
 <section class="panel stack" aria-label="Outcome"><p><span class="pill ${tone(job)}">${stateWords(job)}</span></p>
-<p>${jobOutcome(job, frame.product.kinds) || "It has no summary."}</p></section>
-${resultDetails("Complete result as JSON", result)}`,
+${outcome ? html`<p>${outcome}</p>` : job.action === "verify" ? html`<p><a href="/v2/domains/certificates?domain_id=${encodeURIComponent(job.object)}&amp;format=html">What it found</a></p>` : ""}</section>
+${resultDetails("Everything it returned", result, { open: outcome === "" && job.action !== "verify" })}`,
   });
 }
 
-function resultDetails(title: string, result: Result): Html {
-  return html`<details class="panel" id="job-result"><summary>${title}</summary><div class="scroll-x" tabindex="0" role="group" aria-label="Result">${jsonTable(withoutPlan(result))}</div></details>`;
+function resultDetails(title: string, result: Result, { open } = { open: false }): Html {
+  return html`<details class="panel" id="job-result" ${open ? "open" : ""}><summary>${title}</summary><div class="scroll-x" tabindex="0" role="group" aria-label="Result">${jsonTable(withoutPlan(result).data)}</div></details>`;
 }
 
 /** Replaces the plan of a dry run, which has a page of its own, by the number of changes. */
-function withoutPlan(result: Result): unknown {
+function withoutPlan(result: Result): Result {
   const data = result.data as Partial<CrawlResult> | null;
   if (!Array.isArray(data?.sources)) return result;
   const sources = data.sources.map((source: SourceResult) =>
@@ -230,6 +231,7 @@ function withoutPlan(result: Result): unknown {
 function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
   const text = (name: string): string => String(json[name] ?? "");
   const result = (json["result"] ?? null) as Result | null;
+  const progress = json["progress"] as JobProgress | undefined;
   return {
     jobId: text("job_id") as JobId,
     endpoint: text("endpoint"),
@@ -243,5 +245,6 @@ function readJobJson(json: Readonly<Record<string, unknown>>): JobRecord {
     action: text("action"),
     object: text("object"),
     lastModifiedAt: text("last_modified_utc"),
+    ...(progress && { progress }),
   };
 }

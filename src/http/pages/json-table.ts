@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import { shownTime } from "./display.ts";
 import type { Html } from "./layout.ts";
 
-/** Renders JSON as nested tables: an object has rows of name and value, a list of objects has their names as columns. Times are times. */
+/** Renders JSON as nested tables: an object has rows of name and value, a list of objects has their names as columns. Names are in words, times are times. */
 export function jsonTable(value: unknown, name = ""): Html {
   if (Array.isArray(value)) return listTable(value);
   if (typeof value === "object" && value !== null) return objectTable(Object.entries(value));
@@ -12,10 +12,15 @@ export function jsonTable(value: unknown, name = ""): Html {
   return html`<bdi>${String(value)}</bdi>`;
 }
 
+/** Returns "last active" for `last_active_at`: what follows is a time anyway. */
+export function fieldWords(name: string): string {
+  return name.replace(/(?<=.)_(at|utc)$/, "").replaceAll("_", " ");
+}
+
 function objectTable(rows: readonly (readonly [string, unknown])[]): Html {
   if (rows.length === 0) return html`<span class="none">–</span>`;
   return html`<table class="nested"><tbody>${rows.map(
-    ([name, value]) => html`<tr><th scope="row">${name}</th><td>${jsonTable(value, name)}</td></tr>`,
+    ([name, value]) => html`<tr><th scope="row">${fieldWords(name)}</th><td>${jsonTable(value, name)}</td></tr>`,
   )}</tbody></table>`;
 }
 
@@ -25,7 +30,7 @@ function listTable(list: readonly unknown[]): Html {
   if (rows.length < list.length) return html`<ul>${list.map((value) => html`<li>${jsonTable(value)}</li>`)}</ul>`;
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   return html`<table class="nested"><thead><tr>${columns.map(
-    (column) => html`<th scope="col">${column}</th>`,
+    (column) => html`<th scope="col">${fieldWords(column)}</th>`,
   )}</tr></thead><tbody>${rows.map(
     (row) => html`<tr>${columns.map((column) => html`<td>${jsonTable(row[column], column)}</td>`)}</tr>`,
   )}</tbody></table>`;

@@ -107,10 +107,11 @@ ${principal.kind === "local" ? "" : whoIsHere(principal)}
 </header>`;
 }
 
-/** Returns the navigation entry that an address belongs to. */
-export function sectionOf(pathname: string): { readonly name: string; readonly address: string } {
-  const section = [...ENTRIES, ...ADMIN_ENTRIES].find((entry) => isInSection(entry, pathname));
-  return section ? { name: section.name, address: pageAddress(section) } : { name: "the overview", address: "/" };
+/** Returns the navigation entry that a page belongs to, of those that its user has. */
+export function sectionOf(frame: Frame): { readonly name: string; readonly address: string } {
+  const entries = mayChange(frame, "operate") ? [...ENTRIES, ...ADMIN_ENTRIES] : READER_ENTRIES;
+  const section = entries.find((entry) => isInSection(entry, frame.url.pathname));
+  return section ? { name: section.name, address: pageAddress(section) } : { name: "the start", address: "/" };
 }
 
 function isInSection({ path, section = path }: NavigationEntry, pathname: string): boolean {

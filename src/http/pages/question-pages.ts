@@ -91,7 +91,7 @@ function forms({ max_drop, min_lost }: QuestionsShown, domainId: string): Html {
 <label class="field"><span>Words of the answer</span><input name="words" placeholder="30 days"><small>Optional; several separated by semicolons</small></label>
 </div><div class="form-end"><button class="primary">Add</button></div></form></section>
 <details class="panel"><summary><h2>Make some from the documents</h2></summary>
-<form class="stack" action="${PATH}/make" method="get">${hidden}<p class="quiet">Takes a sentence of each of some documents, from everywhere in the domain, as long as its document is found by it now. Write them as your readers ask: remove those that nobody would.</p>
+<form class="stack" action="${PATH}/make" method="get">${hidden}<p class="quiet">Takes a sentence of each of some documents, from everywhere in the domain, as long as its document is found by it now. Write them as your readers ask: remove those that nobody would. Readers are shown none of these as examples, only questions that end with a question mark.</p>
 <div class="form-end">${[10, 50].map((count) => html`<button name="count" value="${count}">Make ${count}</button> `)}</div></form></details>
 <details class="panel"><summary><h2>When a crawl is held</h2></summary>
 <form class="stack" action="${PATH}/limits" method="get">${hidden}<div class="fields">

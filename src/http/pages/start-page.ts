@@ -16,6 +16,7 @@ export interface StartModel {
 }
 
 const EXAMPLES = 5;
+const LONGEST_EXAMPLE = 120;
 const RECENT = 8;
 
 /** Loads the start page of users with the role `read`. */
@@ -25,12 +26,20 @@ export async function gatherStart(app: App): Promise<StartModel> {
   const asked = await Promise.all(
     domains.map(async ({ domainId }) => {
       const { questions } = await app.questions.view(domainId).catch(() => ({ questions: [] }));
-      return questions.slice(0, EXAMPLES).map(({ question }) => ({ domainId, question }));
+      return questions.map(({ question }) => ({ domainId, question }));
     }),
   );
-  const titles = recent.map(({ domainId, title }) => ({ domainId, question: title }));
-  const examples = asked.some((some) => some.length > 0) ? asked.flat() : titles;
+  const told = recent
+    .filter(({ title, name }) => title !== name)
+    .map(({ domainId, title }) => ({ domainId, question: `What does “${title}” say?` }));
+  const written = asked.flat().filter(({ question }) => isAsked(question));
+  const examples = written.length > 0 ? written : told.filter(({ question }) => isAsked(question));
   return { domains, recent, examples: examples.slice(0, EXAMPLES) };
+}
+
+/** Questions that were made from documents are sentences or code of these: nobody asks so. */
+function isAsked(question: string): boolean {
+  return /\p{L}.*[?？؟]$/u.test(question) && question.length <= LONGEST_EXAMPLE;
 }
 
 /** Renders `/` for users with the role `read`: a large search box, example questions, and the latest changes. */

@@ -95,21 +95,27 @@ export function confirmPage(
   fields: readonly (readonly [name: string, value: string])[],
   frame: Frame,
 ): Html {
-  const shown = Object.fromEntries(fields.slice(0, -1));
-  const place = sectionOf(frame.url.pathname);
+  const given = fields.slice(0, -1).filter(([name]) => name !== "format");
+  const place = sectionOf(frame);
   return layout({
     frame,
     title: "Is this meant? · lockstep",
     body: html`<section class="panel answer stack">
 <h1>Is this meant?</h1>
 <div class="notice warn"><p>This address deletes or overwrites something, and a link can lead to it without saying so. Nothing has been changed yet.</p></div>
-<p>${description}</p>
-<p><strong>What it changes:</strong> ${changes}</p>
-<div class="scroll-x" tabindex="0" role="group" aria-label="The request">${jsonTable({ address: path, ...shown })}</div>
+<p>${asProse(description)}</p>
+<p><strong>What it changes:</strong> ${asProse(changes ?? "")}</p>
+${given.length > 0 ? html`<div class="scroll-x" tabindex="0" role="group" aria-label="The request">${jsonTable(Object.fromEntries(given))}</div>` : ""}
 <form class="stack" action="${path}" method="get" data-asks>
 ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="form-end"><a class="button" href="${place.address}">No, change nothing</a><button class="danger">Yes, do it</button></div>
 </form>
 </section>`,
   });
+}
+
+/** The documentation of an endpoint for people: what a program would write (`mode=with_files`, `domains/<domain_id>`) is set as such. */
+function asProse(text: string): Html {
+  const parts = text.split(/([\w/.-]*<\w+>[\w/.<>-]*|\b\w+=[\w-]+|\b[a-z]+(?:_[a-z]+)+\b)/);
+  return html`${parts.map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part))}`;
 }

@@ -2,10 +2,12 @@ import type { Context, Hono } from "hono";
 import { mayAct, type Principal } from "../../contracts/access.ts";
 import type { AuditLog } from "../../contracts/audit.ts";
 import { BadInputError } from "../../contracts/errors.ts";
+import type { JobId } from "../../contracts/ids.ts";
 import type { JobRunner } from "../../jobs/job-runner.ts";
 import type { JobStore } from "../../jobs/job-store.ts";
 import type { HttpEnv, ProductFacts } from "../http-env.ts";
 import { refuseCrossSite } from "../middleware/check-origin.ts";
+import { jobResultPage } from "../pages/job-pages.ts";
 import type { Frame } from "../pages/layout.ts";
 import { type AuditRecord, createRecord } from "./audit-request.ts";
 import { type Confirmations, confirmFirst, createConfirmations, takeConfirmation } from "./confirm-first.ts";
@@ -126,7 +128,9 @@ async function handleRequest(
   c.req.raw.signal.addEventListener("abort", () => gone.abort(), { once: true });
   if (c.req.raw.signal.aborted) gone.abort();
   refuseMethod(one, c.req.method);
-  const format = readFormat(one, url.searchParams);
+  const asked = readFormat(one, url.searchParams);
+  // One page for people is enough: where there is no simpler one, it is that of the user interface.
+  const format = asked === "html" && !one.html && one.ui ? "ui" : asked;
   const mayNeedConfirmation = one.changes !== null && c.req.method === "GET";
   if (one.changes !== null || one.asksNamedHost) refuseCrossSite(c.req.raw, { exceptSilent: mayNeedConfirmation });
   const principal = admit(one, c.get("principal"));
@@ -152,6 +156,7 @@ async function handleRequest(
     default: {
       const answer = await answerOf(accepted, parts);
       await record.write(answer);
+      if (format === "html" && one.job && !one.run && !one.html) return await showJob(c, answer, frame, parts);
       return respondAnswer(c, one, answer, args, { format, frame });
     }
   }
@@ -173,6 +178,12 @@ async function answerOf({ one, args, call }: Accepted, parts: MountOptions): Pro
   if (one.run) return one.run(args, call);
   if (one.job) return runToEnd(parts.runner, await one.job(args, call), call);
   throw new Error(`answer ${one.path}: it declares '${call.format}' but neither run nor job`);
+}
+
+/** A job that was waited for, as the page of its result. */
+async function showJob(c: Context, { data }: Answer<unknown>, frame: Frame, { jobs }: MountOptions): Promise<Response> {
+  const job = await jobs.get((data as { readonly job_id: JobId }).job_id);
+  return c.html(await jobResultPage(job, job.result ?? { ok: false, error: "It has no result.", data: {} }, frame));
 }
 
 async function stream(

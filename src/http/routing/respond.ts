@@ -17,7 +17,7 @@ export async function respondAnswer(
   const content = one.envelope.answer(result);
   return format === "json"
     ? c.json(content as object, result.later ? 202 : 200)
-    : c.html(await answerPage(one.path, content, frame));
+    : c.html(await answerPage(one.path, content, frame, { hasChanged: one.changes !== null }));
 }
 
 /** A format that is sent at once, and the frame of its page. */

@@ -1,11 +1,11 @@
-import { createHash } from "node:crypto";
 import { CancelledError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/registry.ts";
 import type { Tell, WebCookies, WebResponse, WebResult } from "../../contracts/web.ts";
+import { sha256Of } from "../../lib/hash.ts";
 import { parseRefresh } from "../../lib/html.ts";
 import { toInstant } from "../../lib/time.ts";
-import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
+import { endsInSlash, type Identity, identifyTwin, identifyUrl } from "../../plan/web/item-identity.ts";
 import { newItem } from "../../plan/web/item-state.ts";
 import { beginVisit, type VisitContext } from "../../plan/web/item-transitions.ts";
 import type { VisitorParts } from "./page-visitor.ts";
@@ -244,17 +244,21 @@ export interface ResolvedUrl {
   readonly context: VisitContext;
 }
 
-/** Looks up the registry record of a URL. The spelling that responded last time is requested, however it is spelt now. */
+/**
+ * Looks up the registry record of a URL. The spelling that responded last time is requested, however it is spelt now.
+ * `isTwin`: see `identifyTwin`; the slash at its end is requested as it is given.
+ */
 export async function resolveUrl(
   address: string,
   { registry, rules }: Pick<VisitorParts, "registry" | "rules">,
   now: Date,
-  { force = false } = {},
+  { force = false, isTwin = false } = {},
 ): Promise<ResolvedUrl> {
-  const identity = identifyUrl(address, rules);
+  const identity = isTwin ? identifyTwin(address, rules) : identifyUrl(address, rules);
   const registered = await registry.get(identity.id);
   const item = registered?.item ?? newItem(identity, now);
-  const url = item.foundSource;
+  const isRespelt = isTwin && endsInSlash(item.foundSource) !== endsInSlash(identity.foundSource);
+  const url = isRespelt ? identity.foundSource : item.foundSource;
   const otherUrl = url === identity.foundSource ? "" : identity.foundSource;
   return { id: identity.id, identity, url, otherUrl, registered, item, context: beginVisit(item, now, { force }) };
 }
@@ -377,10 +381,7 @@ const digests = new WeakMap<ReadonlySet<string>, string>();
 function digestOf(types: ReadonlySet<string>): string {
   const known = digests.get(types);
   if (known) return known;
-  const digest = createHash("sha256")
-    .update([...types].sort().join())
-    .digest("hex")
-    .slice(0, 8);
+  const digest = sha256Of([...types].sort().join()).slice(0, 8);
   digests.set(types, digest);
   return digest;
 }

@@ -9,8 +9,8 @@ import { type ChatMade, chunk, DONE, encodeChatEvent as encode, toChatUsage } fr
 import { eventStream } from "../wire/event-stream.ts";
 import { asArray, asBoolean, asNumber, asObject } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
-import type { ChatModel, FinishReason } from "./answerer.ts";
-import { CitedText, type UrlCitation, withoutSources } from "./cited-text.ts";
+import type { ChatModel, FinishReason, UrlCitation } from "./answerer.ts";
+import { CitedText, withoutSources } from "./cited-text.ts";
 import { fit, toParts } from "./extractive-answerer.ts";
 import { createInertStream } from "./inert-markdown.ts";
 import { questionsIn, readItems } from "./items.ts";
