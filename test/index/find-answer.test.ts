@@ -133,6 +133,7 @@ Read more about our shop`;
       "Das gilt z. B. Montags bis zum 31. März.",
       "Danach nicht mehr lange.",
     ]);
+    assert.deepEqual(textsOf("Nächste Sitzung: 12. Mai im Saal."), ["Nächste Sitzung: 12. Mai im Saal."]);
     assert.deepEqual(textsOf("It is in hall 3. The lifts are closed."), ["It is in hall 3.", "The lifts are closed."]);
   });
 
@@ -208,6 +209,18 @@ describe("what answers", () => {
       found.map(({ text }) => text),
       ["The kiln is fired on Fridays, and cleaned a day later."],
     );
+  });
+
+  test("half of the question is enough with the kind of answer that it asks for, and not without", () => {
+    const text = "The moorings lie behind the old boat yard.";
+    assert.deepEqual(answersTo("How often are moorings repainted?", text), []);
+    const annual = "The moorings are inspected every spring.";
+    assert.deepEqual(answersTo("How often are moorings repainted?", annual), [annual]);
+  });
+
+  test("a number of the question is no answer to how many, and no other number is an age", () => {
+    assert.deepEqual(answersTo("How many berths has pier 7?", "The crane on pier 7 is painted blue."), []);
+    assert.deepEqual(answersTo("How old is the harbour master?", "Ring the harbour master on 0441 33-20."), []);
   });
 
   test("words that only ask say nothing of what is asked about", () => {

@@ -27,6 +27,8 @@ const MAX_PASSAGES = 12;
 const MAX_SENTENCES = 3;
 /** A statement answers if it covers this share of the question's words, weighted by their rarity. */
 const ENOUGH = 0.53;
+/** The same if it has the kind of answer that is expected: half of the words, and a time where one is asked for. */
+const ENOUGH_OF_KIND = 0.49;
 /** The same when words of earlier questions are included: a follow-up question does not mean all of them. */
 const ENOUGH_TOGETHER = 0.45;
 /** The statement and its heading or lead-in alone must cover this share. */
@@ -139,6 +141,8 @@ interface QuestionWord {
 interface Question {
   readonly words: readonly QuestionWord[];
   readonly kinds: readonly Kind[];
+  /** "Station 2": no answer to how many. */
+  readonly numbers: ReadonlySet<string>;
 }
 
 /** Weight of words of earlier questions. Those that no text has are ignored. */
@@ -163,7 +167,11 @@ function readQuestion(text: string, earlier: readonly string[], weigh: Weigh): Q
       }
     }
   }
-  return { words: words.size > 0 ? [...words.values()] : empty, kinds: expectedKinds(text) };
+  return {
+    words: words.size > 0 ? [...words.values()] : empty,
+    kinds: expectedKinds(text),
+    numbers: new Set(text.match(/\d+/g)),
+  };
 }
 
 function isEmptyWord(raw: string): boolean {
@@ -244,6 +252,8 @@ interface Judged<P> {
   readonly score: number;
   /** It has the expected kind of answer, or none is expected. */
   readonly fits: boolean;
+  /** It has every name of the question. */
+  readonly isNamed: boolean;
 }
 
 function chooseFor<P extends AnswerPassage>(
@@ -256,7 +266,8 @@ function chooseFor<P extends AnswerPassage>(
     .filter((one) => one !== undefined)
     .sort((a, b) => b.score - a.score);
   const best = judged[0];
-  if (!best || best.cover < enough) return [];
+  const isOfKind = question.kinds.length > 0 && best?.fits && best.isNamed;
+  if (!best || best.cover < (isOfKind ? Math.min(enough, ENOUGH_OF_KIND) : enough)) return [];
   const chosen: Judged<P>[] = [];
   for (const one of judged) {
     if (chosen.length >= MAX_SENTENCES || one.score < best.score * WORTH_ADDING) break;
@@ -272,7 +283,8 @@ function chooseFor<P extends AnswerPassage>(
 }
 
 function judge<P extends AnswerPassage>(question: Question, candidate: Candidate<P>): Judged<P> | undefined {
-  const has = question.kinds.filter((kind) => kind.isIn(candidate.statement.text));
+  const said = candidate.statement.text.replaceAll(/\d+/g, (number) => (question.numbers.has(number) ? "" : number));
+  const has = question.kinds.filter((kind) => kind.isIn(said));
   const matches = question.words.map((asked) => matchOf(asked, candidate));
   // A number alone is no answer if no word of the question is near it.
   const isAbout = matches.length < 2 || matches.some(({ around }) => around > 0);
@@ -297,7 +309,7 @@ function judge<P extends AnswerPassage>(question: Question, candidate: Candidate
   const brevity = Math.sqrt(12 / length);
   const fitness = fits ? 1 : question.kinds.some(({ isSure }) => isSure) ? WITHOUT_SURE_KIND : WITHOUT_KIND;
   const score = cover * fitness * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
-  return { candidate, cover: cover * fitness, score, fits };
+  return { candidate, cover: cover * fitness, score, fits, isNamed: missing === 1 };
 }
 
 /** Weight of a word such as `cost` that the statement answers by its kind (a price) without repeating it. */

@@ -76,6 +76,7 @@ const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
     /\b(?:how long|how quickly|how soon|how fast|wie lange?|wie schnell|combien de temps|cuanto tiempo)\b/i,
     [DURATION, TIME, LENGTH],
   ],
+  [/\b(?:how old|wie alt|quel age|cuantos anos)\b/i, [DURATION, TIME]],
   [/\b(?:how often|how frequently|wie oft|wie haufig|how many times)\b/i, [DURATION, TIME, NUMBER]],
   [
     /\b(?:how many|how much|wie ?viele?r?|combien|cuant[oa]s?|number of|anzahl|maximum|minimum|maximal|mindestens|limit|at most|at least|hochstens)\b/i,

@@ -234,6 +234,9 @@ const ABBREVIATION =
 /** `am 31. März` */
 const ORDINAL = /(?:^|\s)(?:am|der|die|das|dem|den|des|vom|zum|bis|ab|im|seit|jede[nsmr]?|und) \d{1,2}\.$/iu;
 
+/** `Next meeting: 12. Mai` */
+const MONTH = /^\s*(?:jan|feb|mär|maer|mar|apr|mai|may|jun|jul|aug|sep|okt|oct|nov|dez|dec)\p{Ll}*/iu;
+
 /** If all lines look like `Phone: 123`, as in an address or opening hours, each line is a sentence. */
 function sentencesOf(lines: readonly string[]): string[] {
   const isListLike =
@@ -280,6 +283,7 @@ const MAX_PARENTHESIS = 200;
 /** Whether a sentence continues in `next`: after an abbreviation, a short word with a number (`ext. 4411`, `Fig. 3`), or in parentheses. */
 function goesOn(before: string, next: string): boolean {
   if (ABBREVIATION.test(before) || ORDINAL.test(before)) return true;
+  if (/(?:^|\P{N})\d{1,2}\.$/u.test(before) && MONTH.test(next)) return true;
   if (/(?:^|[^\p{L}])\p{L}{1,4}\.$/u.test(before) && /^[\p{Ll}\p{N}]/u.test(next)) return true;
   const opened = before.lastIndexOf("(");
   return opened > before.lastIndexOf(")") && before.length - opened < MAX_PARENTHESIS && /^[^(]*\)/u.test(next);
