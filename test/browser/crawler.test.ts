@@ -6,7 +6,7 @@ import { parseSourceId } from "../../src/contracts/ids.ts";
 import { summarizeCrawl } from "../../src/http/pages/crawl-summary.ts";
 import { DOMAIN } from "../engine/world.ts";
 import { BrowserStage } from "./browser-stage.ts";
-import { assertAccessible, assertForEverybody, leave } from "./visit.ts";
+import { assertAccessible, assertForEverybody, leave, unfold } from "./visit.ts";
 
 describe("the crawler page in a browser", () => {
   let stage: BrowserStage;
@@ -121,7 +121,7 @@ describe("the crawler page in a browser", () => {
     const { page } = visited;
     await page.locator("[data-part=go]").click();
     await page.waitForURL(/\/v2\/crawler\/crawl\?/);
-    const planId = /plan_[0-9a-f]{16}/.exec(await page.locator("main").innerText())?.[0];
+    const planId = /plan_[0-9a-f]{16}/.exec(await page.content())?.[0];
     await page.goto(`${stage.url}/v2/crawler/plans?format=ui`);
     await page
       .locator("tbody tr")
@@ -202,6 +202,7 @@ describe("the crawler page in a browser", () => {
     await inState(page, "completed");
     const lines = page.getByRole("log").locator("p:visible");
     const all = await lines.count();
+    await unfold(page.locator("#console"));
     await page.getByRole("searchbox", { name: "Find in the log" }).fill("Travel.docx");
     const found = await lines.allInnerTexts();
     assert.ok(found.length > 0 && found.length < all);
@@ -218,7 +219,7 @@ describe("the crawler page in a browser", () => {
     const { page } = visited;
     await page.getByRole("button", { name: "Process only" }).click();
     await page.waitForURL(/\/v2\/crawler\/process_data\?/);
-    assert.match(await page.locator("main").innerText(), /ok\s+true[\s\S]*state\s+completed/);
+    assert.match(await page.locator("main").innerText(), /^Processing of STORY, incremental jb_\d+[\s\S]*completed/);
     await leave(visited);
   });
 
