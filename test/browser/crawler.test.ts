@@ -199,10 +199,11 @@ describe("the crawler page in a browser", () => {
   it("finds in the log, and shows errors alone", async () => {
     const visited = await stage.visit("/v2/crawler?format=ui&job_id=jb_3");
     const { page } = visited;
+    await page.locator("#console [data-part=log] p").nth(1).waitFor({ state: "attached" });
     await inState(page, "completed");
+    await unfold(page.locator("#console"));
     const lines = page.getByRole("log").locator("p:visible");
     const all = await lines.count();
-    await unfold(page.locator("#console"));
     await page.getByRole("searchbox", { name: "Find in the log" }).fill("Travel.docx");
     const found = await lines.allInnerTexts();
     assert.ok(found.length > 0 && found.length < all);
