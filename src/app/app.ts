@@ -19,7 +19,7 @@ import type { DomainStatus } from "../engine/domain-status.ts";
 import type { Questions } from "../engine/edit-questions.ts";
 import type { EraseRequest, EraseResult } from "../engine/erase/erase.ts";
 import type { HoldRequest } from "../engine/erase/holds.ts";
-import type { DocumentExplanation, ExplainRequest } from "../engine/explain.ts";
+import type { DocumentExplanation, ExplainRequest } from "../engine/explain/explain.ts";
 import type { Failures } from "../engine/failures.ts";
 import type { Feedback } from "../engine/feedback.ts";
 import type { GenerationsView } from "../engine/generations.ts";
@@ -32,7 +32,7 @@ import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
 import type { SearchableDocuments } from "../engine/searchable-documents.ts";
 import type { Plans } from "../engine/stored-plans.ts";
-import type { Certificates } from "../engine/verify/kept-certificates.ts";
+import type { Certificates } from "../engine/verify/stored-certificates.ts";
 import type { VerifyRequest } from "../engine/verify/verification.ts";
 import type { VerifyResult } from "../engine/verify/verify-domain.ts";
 import type { Inventory } from "../inventory/inventory.ts";
@@ -49,7 +49,7 @@ import type { Schedule } from "./schedule.ts";
 /** The product without its interfaces: CLI, HTTP endpoints and pages call it. Built by compose. */
 import type { Uploads } from "./uploads.ts";
 
-export interface App {
+export interface App extends AsyncDisposable {
   readonly config: Config;
   readonly domains: DomainStore;
   readonly jobs: JobStore;

@@ -25,7 +25,7 @@ import type { EngineParts, RetentionRules } from "../engine/engine-parts.ts";
 import { blockedIn, withoutErased } from "../engine/erase/blocked-items.ts";
 import { erase } from "../engine/erase/erase.ts";
 import { allowErased, liftHold, setHold } from "../engine/erase/holds.ts";
-import { explainDocument } from "../engine/explain.ts";
+import { explainDocument } from "../engine/explain/explain.ts";
 import { createFailures } from "../engine/failures.ts";
 import { createFeedback, type Feedback } from "../engine/feedback.ts";
 import { difference, release, rollback, viewGenerations } from "../engine/generations.ts";
@@ -38,14 +38,15 @@ import { describeHits, type QueryAnswer, type QueryRequest, type QuerySource, qu
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
 import { createPlans } from "../engine/stored-plans.ts";
-import { createCertificates } from "../engine/verify/kept-certificates.ts";
 import { repairDomain } from "../engine/verify/repair-domain.ts";
+import { createCertificates } from "../engine/verify/stored-certificates.ts";
 import type { VerifyRequest } from "../engine/verify/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { type FoundFor, searchAnswer } from "../index/answers/find-answer.ts";
-import { pageOfSentence } from "../index/answers/page-of-sentence.ts";
+import { closestSentence, pageOfSentence } from "../index/answers/page-of-sentence.ts";
+import { statementsOf } from "../index/answers/statements-of.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createResponseLog } from "../inventory/response-log.ts";
 import { CANCELLED_BY_USER } from "../jobs/job-run.ts";
@@ -197,7 +198,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       query: (...asked) => app.query(...asked),
       writer: () => opened.writer()?.name ?? "",
       take: (...asked) => takeAnswer(app, ...asked),
-      write: (question, sources, signal) => writeWith(opened.writer(), { question, sources, signal }),
+      write: (question, sources, signal) => writeWith(opened.writer(), { question, sources, signal }, app),
     }),
     get ingest() {
       return ingest();
@@ -218,7 +219,10 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
       logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
-    questions: createQuestions(parts),
+    questions: createQuestions({
+      ...parts,
+      statementsIn: (markdown) => statementsOf(markdown).map(({ text }) => text),
+    }),
     uploads: createUploads(parts, () => app),
     certificates: createCertificates(parts),
     ...erasureVerbs(parts),
@@ -238,6 +242,7 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
       await responseLog.flush();
       for (const part of [app.access, sharepoint, web, opened, queue, ledgers]) await part.close();
     },
+    [Symbol.asyncDispose]: () => app.close(),
   };
   return app;
 }
@@ -352,6 +357,7 @@ async function otherPage(
 async function* writeWith(
   model: ReturnType<OpenedBackend["writer"]>,
   asked: { readonly question: string; readonly sources: readonly QuerySource[]; readonly signal: AbortSignal },
+  app: Pick<App, "searchableDocuments">,
 ): AsyncGenerator<AnswerSentence> {
   if (!model) return;
   const passages = asked.sources.map((source) => ({
@@ -359,7 +365,13 @@ async function* writeWith(
     fileId: source.fileId as FileId,
     filename: source.name,
   }));
-  yield* writeAnswer(asked.question, passages, model, asked.signal);
+  for await (const sentence of writeAnswer(asked.question, passages, model, asked.signal)) {
+    const [place = -1, ...others] = sentence.from;
+    const source = others.length === 0 ? asked.sources[place] : undefined;
+    // The model's words stand on no page: those that come closest do.
+    const said = source && closestSentence(sentence.text, source.text);
+    yield source && said ? { ...sentence, ...(await otherPage(said, source, app)) } : sentence;
+  }
 }
 
 /** Crawls of one source say nothing of the others. */

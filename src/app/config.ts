@@ -10,7 +10,9 @@ import { looksRandom } from "../security/looks-random.ts";
 import type { WithoutKeys } from "../security/open-access.ts";
 import { createSettingReader, type Environment, Secret, type SettingReader } from "./setting-reader.ts";
 import { readSharePointSettings, type SharePointSettings } from "./sharepoint-settings.ts";
-import type { GroupAccess } from "./storage-rights.ts";
+
+/** What the group of the storage folder may do in it; others have no access. */
+export type GroupAccess = "none" | "read" | "write";
 
 /** All settings, parsed and checked once at the start. Plain data; a value that must not be printed is a Secret. */
 export interface Config {

@@ -23,6 +23,7 @@ import type { AzureAccount } from "../lib/azure.ts";
 import { releaseNumber } from "../lib/release.ts";
 import { storageFolder } from "../mirror/layout.ts";
 import type { IdentityRules } from "../plan/web/item-identity.ts";
+import { isTwin } from "../plan/web/item-identity.ts";
 import type { CheckPolicy } from "../plan/web/item-state.ts";
 import { openAzureQueue } from "../queue/open-azure-queue.ts";
 import { openTaskQueue } from "../queue/open-task-queue.ts";
@@ -154,7 +155,9 @@ type LazyParts = Pick<
 function visitorOfItems(parts: Pick<OpenedWeb, "visitor" | "files">): ItemVisitor {
   return {
     visit: (item, options) =>
-      item.type === "file" ? parts.files.visit(item, options) : parts.visitor.visit(item.foundSource, options),
+      item.type === "file"
+        ? parts.files.visit(item, options)
+        : parts.visitor.visit(item.foundSource, { ...options, isTwin: isTwin(item) }),
     document: (item, signal) => (item.type === "file" ? parts.files : parts.visitor).document(item, signal),
   };
 }

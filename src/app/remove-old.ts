@@ -1,10 +1,11 @@
-import { opendir, readdir, rm, stat } from "node:fs/promises";
+import { opendir, rm, stat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import type { MaintenanceParts } from "../engine/maintain/maintain.ts";
-import { isErrno, isTemporary } from "../lib/atomic-file.ts";
+import { ifMissing, isTemporary } from "../lib/atomic-file.ts";
 import { PUT_ASIDE } from "../lib/put-aside.ts";
 import { type Repetition, repeat } from "../lib/repeat.ts";
 import { plural } from "../lib/text.ts";
+import { bytesBelow } from "../mirror/bytes-below.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "../mirror/layout.ts";
 import type { App } from "./app.ts";
 
@@ -80,29 +81,14 @@ interface OldFile {
 
 /** Yields temporary files whose writers were killed, and folders with migrated files of an earlier release. */
 async function* findOldFiles(folder: string, now: Date): AsyncGenerator<OldFile> {
-  for await (const entry of entriesOf(folder)) {
+  for await (const entry of await opendir(folder).catch(ifMissing([]))) {
     const path = join(folder, entry.name);
     const isAside = entry.isDirectory() && entry.name === PUT_ASIDE && basename(folder) === PRIVATE_FOLDER;
     if (entry.isDirectory() && !isAside && !OTHERS_NAMES.has(entry.name)) yield* findOldFiles(path, now);
     if (!isAside && !(entry.isFile() && isTemporary(entry.name))) continue;
     const facts = await stat(path).catch(() => undefined);
     if (!facts || now.getTime() - facts.mtimeMs <= (isAside ? ASIDE_MS : OLD_MS)) continue;
-    if (isAside) yield { kind: "earlier_files", path, bytes: await bytesIn(path) };
+    if (isAside) yield { kind: "earlier_files", path, bytes: await bytesBelow(path) };
     else yield { kind: "temporary_files", path, bytes: facts.size };
-  }
-}
-
-async function bytesIn(folder: string): Promise<number> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  const sizes = files.map(async ({ parentPath, name }) => (await stat(join(parentPath, name))).size);
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
-}
-
-async function* entriesOf(folder: string) {
-  try {
-    yield* await opendir(folder);
-  } catch (error) {
-    if (!isErrno(error, "ENOENT")) throw error;
   }
 }

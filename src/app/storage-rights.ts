@@ -5,10 +5,7 @@ import type { Finding } from "../contracts/finding.ts";
 import { isErrno } from "../lib/atomic-file.ts";
 import { errorCode } from "../lib/explain-network.ts";
 import { plural } from "../lib/text.ts";
-import type { Config } from "./config.ts";
-
-/** What the group of the storage folder may do in it; others have no access. */
-export type GroupAccess = "none" | "read" | "write";
+import type { Config, GroupAccess } from "./config.ts";
 
 interface Rights {
   readonly umask: number;

@@ -12,7 +12,7 @@ import { pathHash } from "../domains/erasure-store.ts";
 import { crawlRequest } from "../engine/crawl-request.ts";
 import type { EngineParts } from "../engine/engine-parts.ts";
 import type { JobWork } from "../jobs/job-runner.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import { ifMissing, isErrno } from "../lib/atomic-file.ts";
 import { removeEmptyFolders } from "../lib/file-system.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
 import { sayBytes } from "../lib/text.ts";
@@ -255,10 +255,7 @@ async function sweep(folder: string): Promise<void> {
 }
 
 async function listFiles(domainId: DomainId, { config, folder }: Holder, { ledgers }: Parts): Promise<UploadedFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  });
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(ifMissing([]));
   const paths = entries
     .filter((entry) => entry.isFile())
     .map((entry) =>

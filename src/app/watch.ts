@@ -161,17 +161,13 @@ async function watchUnderLease(
     onWait: (owner: string): void =>
       job.log(`${config.sourceId}: ${owner} watches this source already. This job stands by in case that ends.`),
   };
-  const lease = await app.leases
+  await using lease = await app.leases
     .acquire(domainId, sourceLease(config, "watch"), waiting)
     .catch((error: unknown): undefined => {
       if (!stopSignal.aborted) throw error;
     });
   if (!lease) return;
-  try {
-    await watchSource(describe(app, domainId, config, options), job, stopSignal, sum);
-  } finally {
-    await lease.release();
-  }
+  await watchSource(describe(app, domainId, config, options), job, stopSignal, sum);
 }
 
 function describe(app: Parts, domainId: DomainId, config: SourceConfig, options: WatchOptions): WatchedSource {

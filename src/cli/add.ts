@@ -37,7 +37,7 @@ export const addCommand: Command = {
       force: call.flag("force"),
       includeImages: call.flag("images"),
     };
-    const app = await openApp();
+    await using app = await openApp();
     const add = (text: string): Promise<Registered> => {
       if (isAddress(text) && !call.flag("blobs")) return app.ingest.add({ url: text, ...options });
       if (title !== "" || options.includeImages) throw new BadInputError("Files have neither a --title nor --images.");
@@ -59,12 +59,8 @@ export const addCommand: Command = {
       }
       return failed;
     };
-    try {
-      const outcome = (failed: number) => ({ ok: failed === 0, error: failed > 0 ? `${failed} not registered` : "" });
-      return (await audited(app.audit, register, outcome)) > 0 ? 2 : 0;
-    } finally {
-      await app.close();
-    }
+    const outcome = (failed: number) => ({ ok: failed === 0, error: failed > 0 ? `${failed} not registered` : "" });
+    return (await audited(app.audit, register, outcome)) > 0 ? 2 : 0;
   },
 };
 

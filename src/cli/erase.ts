@@ -62,14 +62,10 @@ export const eraseCommand: Command = {
 async function allow(domainId: ReturnType<typeof parseDomainId>, item: string, call: Call): Promise<number> {
   const others = ["document", "item", "search", "source"].filter((name) => call.text(name) !== undefined);
   if (others.length > 0) throw new BadInputError("--allow takes an item, and nothing else.");
-  const app = await openApp();
-  try {
-    const allowed = await audited(app.audit, () => app.allowErased(domainId, item));
-    process.stdout.write(`${plural(allowed, "item")} may be crawled again.\n`);
-    return 0;
-  } finally {
-    await app.close();
-  }
+  await using app = await openApp();
+  const allowed = await audited(app.audit, () => app.allowErased(domainId, item));
+  process.stdout.write(`${plural(allowed, "item")} may be crawled again.\n`);
+  return 0;
 }
 
 function sumUp(data: unknown): string {

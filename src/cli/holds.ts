@@ -26,19 +26,15 @@ export const holdsCommand: Command = {
   async run(call) {
     const domainId = parseDomainId(call.positionals[0] ?? "");
     if (call.flag("set") && call.flag("lift")) throw new BadInputError("Take --set or --lift, not both.");
-    const app = await openApp();
-    try {
-      if (call.flag("set")) await audited(app.audit, () => set(app, domainId, call), undefined, { unaudited: true });
-      if (call.flag("lift")) await audited(app.audit, () => lift(app, domainId, call));
-      const { holds } = await app.erasures(domainId);
-      const lines = holds.map((hold) => sayHold(hold, domainId));
-      process.stdout.write(
-        lines.length === 0 ? "Nothing is held.\n" : lines.map((line) => `${plainLine(line)}\n`).join(""),
-      );
-      return 0;
-    } finally {
-      await app.close();
-    }
+    await using app = await openApp();
+    if (call.flag("set")) await audited(app.audit, () => set(app, domainId, call), undefined, { unaudited: true });
+    if (call.flag("lift")) await audited(app.audit, () => lift(app, domainId, call));
+    const { holds } = await app.erasures(domainId);
+    const lines = holds.map((hold) => sayHold(hold, domainId));
+    process.stdout.write(
+      lines.length === 0 ? "Nothing is held.\n" : lines.map((line) => `${plainLine(line)}\n`).join(""),
+    );
+    return 0;
   },
 };
 

@@ -29,13 +29,9 @@ export const keysCommand: Command = {
         action === "list" ? "'keys list' takes no name." : `Say which key: lockstep keys ${action} NAME`,
       );
     }
-    const app = await openApp();
-    try {
-      await act(app, name ?? "", call);
-      return 0;
-    } finally {
-      await app.close();
-    }
+    await using app = await openApp();
+    await act(app, name ?? "", call);
+    return 0;
   },
 };
 

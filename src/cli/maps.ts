@@ -22,16 +22,12 @@ export const mapsCommand: Command = {
     const domainId = parseDomainId(domain);
     const sourceId = source === undefined ? undefined : parseSourceId(source);
     const folder = call.text("to") ?? ".";
-    const app = await openApp();
-    try {
-      const files = await app.mapFiles(domainId, sourceId);
-      await makeFolder(folder);
-      if (!call.flag("overwrite")) await refuseExisting(folder, files);
-      for (const file of files) process.stdout.write(`${await writeMap(folder, file)}\n`);
-      return 0;
-    } finally {
-      await app.close();
-    }
+    await using app = await openApp();
+    const files = await app.mapFiles(domainId, sourceId);
+    await makeFolder(folder);
+    if (!call.flag("overwrite")) await refuseExisting(folder, files);
+    for (const file of files) process.stdout.write(`${await writeMap(folder, file)}\n`);
+    return 0;
   },
 };
 

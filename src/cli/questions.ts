@@ -51,16 +51,12 @@ export const questionsCommand: Command = {
     for (const name of ["document", "source", "words"]) {
       if (call.text(name) !== undefined && actions[0] !== "add") throw new BadInputError(`--${name} belongs to --add.`);
     }
-    const app = await openApp();
-    try {
-      if (actions[0] === "ask")
-        return showAsked(await app.questions.ask(domain, new AbortController().signal), call.flag("json"));
-      if (actions[0] !== undefined) await audited(app.audit, () => change(app, domain, actions[0] as string, call));
-      show(await app.questions.view(domain), domain, call.flag("json"));
-      return 0;
-    } finally {
-      await app.close();
-    }
+    await using app = await openApp();
+    if (actions[0] === "ask")
+      return showAsked(await app.questions.ask(domain, new AbortController().signal), call.flag("json"));
+    if (actions[0] !== undefined) await audited(app.audit, () => change(app, domain, actions[0] as string, call));
+    show(await app.questions.view(domain), domain, call.flag("json"));
+    return 0;
   },
 };
 

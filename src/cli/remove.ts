@@ -21,7 +21,7 @@ export const removeCommand: Command = {
   async run(call) {
     const domain = call.text("domain");
     const dryRun = call.flag("dry-run");
-    const app = await openApp();
+    await using app = await openApp();
     const domainId = domain === undefined ? app.config.web.defaultDomain : parseDomainId(domain);
     const remove = async (): Promise<number> => {
       let failed = 0;
@@ -39,10 +39,6 @@ export const removeCommand: Command = {
       return failed;
     };
     const outcome = (failed: number) => ({ ok: failed === 0, error: failed > 0 ? `${failed} not taken out` : "" });
-    try {
-      return (dryRun ? await remove() : await audited(app.audit, remove, outcome)) > 0 ? 2 : 0;
-    } finally {
-      await app.close();
-    }
+    return (dryRun ? await remove() : await audited(app.audit, remove, outcome)) > 0 ? 2 : 0;
   },
 };

@@ -23,12 +23,8 @@ export interface CommandJob {
  * resolves.
  */
 export async function runJob(job: CommandJob): Promise<number> {
-  const app = await openApp();
-  try {
-    return await runIn(app, job);
-  } finally {
-    await app.close();
-  }
+  await using app = await openApp();
+  return await runIn(app, job);
 }
 
 async function runIn(

@@ -47,6 +47,8 @@ export class CancelledError extends Error {
 
 /** Returns one sentence for users: the message, then its causes, without stacks. */
 export function explain(error: unknown): string {
+  // Closing failed, too: what came first is the reason.
+  if (error instanceof SuppressedError) return explain(error.suppressed);
   const parts: string[] = [];
   for (let at: unknown = error; at !== undefined && parts.length < 4; at = at instanceof Error ? at.cause : undefined) {
     const text = at instanceof Error ? at.message || at.name : String(at);

@@ -14,7 +14,8 @@ export interface LeaseOptions {
   readonly pollMs?: number;
 }
 
-export interface Lease {
+/** `await using` releases it. */
+export interface Lease extends AsyncDisposable {
   /** Releases the lease; does nothing if it was lost or released before. */
   release(): Promise<void>;
   /** false once another process took it over, as happens after a suspension longer than `staleMs`. */

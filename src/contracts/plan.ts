@@ -11,16 +11,17 @@ export interface PlannedItem {
   readonly itemId: ItemId;
   /**
    * kept, held: it stays although it was not listed, or is not in the approved plan. returned: only its file is moved
-   * back in the mirror.
+   * back in the mirror. adopted: the index has its document already, only our row is behind.
    */
-  readonly change: Exclude<ChangeKind, "unchanged"> | "returned";
+  readonly change: Exclude<ChangeKind, "unchanged"> | "returned" | "adopted";
   /** For the log of the run. */
   readonly reason: string;
   /** Shown by a dry run; undefined: not shown. */
   readonly told?: PlannedWords | undefined;
   /** As listed; undefined if it was not listed. */
   readonly sighting?: Sighting | undefined;
-  readonly anomaly?: ListedChange["anomaly"];
+  /** forced: its document is made anew even if the index has its content. */
+  readonly anomaly?: ListedChange["anomaly"] | "forced";
   /** For removals: the source still has it, but it is no longer wanted. */
   readonly stillListed?: boolean | undefined;
   /** The misplaced file in the mirror that is moved back first. */
@@ -42,6 +43,8 @@ export interface PlannedWords {
 export interface Plan {
   /** In pages, in the order they were judged. */
   items(step: PlanStep, changes: readonly PlannedItem["change"][]): AsyncIterable<readonly PlannedItem[]>;
+  /** Counts the changes of a step. */
+  count(step: PlanStep): Promise<Readonly<Partial<Record<PlannedItem["change"], number>>>>;
   /** Returns the planned changes of these items in this step. */
   find(step: PlanStep, items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, PlannedItem>>;
   /**
@@ -60,6 +63,7 @@ export interface PlanDraft extends Plan {
   add(item: PlannedItem): void;
   /** Replaces an item that was judged again. */
   replace(item: PlannedItem): void;
+  /** Repeatable. A plan of a run is gone then. */
   close(): Promise<void>;
 }
 

@@ -513,15 +513,8 @@ export interface HeldDraft {
   readonly documents: number;
 }
 
-/** The part of one source in the draft of a crawl. */
-export interface SourceDraft extends Pick<IndexDraft, "put" | "relabel" | "remove"> {
-  /** Writes what was asked so far. Returns what failed of it; a later put of the item may still succeed. */
-  stage(signal: AbortSignal): Promise<readonly FailedRef[]>;
-  /** Returns what the newest generation has of these items: after the commit, whatever others did meanwhile. */
-  held(items: readonly ItemId[]): Promise<readonly HeldDocument[]>;
-  /** Takes the source out of the draft. */
-  discard(): Promise<void>;
-}
+/** The part of one source in the draft of a crawl, which makes it visible. `discard` takes the source out of that. */
+export type SourceDraft = Omit<IndexDraft, "commit">;
 
 export interface HeldDocument extends IndexedRef {
   readonly label: Omit<Label, "attributes">;
@@ -538,8 +531,15 @@ export interface IndexDraft {
   /** `mayReturn`: the item is hidden, and its text and vectors are retained until `retained.purge`, however many generations pass. */
   remove(itemId: ItemId, options?: { readonly mayReturn: boolean }): Promise<void>;
   /**
+   * Writes what was asked so far. Returns what failed of all of it; a later put of the item may still succeed. Where commits are gradual,
+   * readers see what was put; what is replaced goes then, what is removed with the commit.
+   */
+  stage(signal: AbortSignal, options?: { readonly allowEmpty: boolean }): Promise<readonly FailedRef[]>;
+  /** Returns what the index has of these items: after the commit, whatever others did meanwhile (unless commits are gradual). */
+  held(items: readonly ItemId[]): Promise<readonly HeldDocument[]>;
+  /**
    * Throws ConflictError, without any change for readers, if nothing of a domain that had documents would be left (unless
-   * `allowEmpty`).
+   * `allowEmpty`). `ready`: at least what was put since it was staged last.
    */
   commit(
     signal: AbortSignal,

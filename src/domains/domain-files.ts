@@ -1,12 +1,12 @@
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Domain } from "../contracts/domain.ts";
 import { ALL_DOMAINS } from "../contracts/domain-models.ts";
 import { BadInputError, explain, NotFoundError, UnreadableError } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import type { SourceKinds } from "../contracts/source-kind.ts";
-import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
 import { withFileLock } from "../lib/file-lease.ts";
+import { foldersIn } from "../lib/file-system.ts";
 import { parseJsonBytes, toJsonText } from "../lib/json-file.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { parseDomain } from "./domain-codec.ts";
@@ -81,13 +81,7 @@ export async function listDomains({ domainsFolder, kinds }: StoredDomains): Prom
 }
 
 export async function domainNames(domainsFolder: string): Promise<string[]> {
-  try {
-    const entries = await readdir(domainsFolder, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith(".")).map((entry) => entry.name);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  }
+  return (await foldersIn(domainsFolder)).filter((name) => !name.startsWith("."));
 }
 
 /**

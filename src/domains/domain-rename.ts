@@ -1,9 +1,9 @@
-import { readdir, rename as renameFolder, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError, ConflictError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
-import { isErrno, readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
-import { pathExists } from "../lib/file-system.ts";
+import { readFileIfExists, writeFileAtomic } from "../lib/atomic-file.ts";
+import { moveIfThere, namesIn, pathExists } from "../lib/file-system.ts";
 import { domainFile, domainNames, readDomainJson, refuseReservedId, withDomainLock } from "./domain-files.ts";
 import { type DomainFolders, finishRemoval } from "./domain-trash.ts";
 
@@ -18,16 +18,11 @@ const NOTE = /^([\w-]+)~([\w-]+)$/;
 
 /** Renames that are under way, or that a crash interrupted. */
 export async function unfinishedRenames(domainsFolder: string): Promise<DomainRename[]> {
-  try {
-    const names = await readdir(notesFolder(domainsFolder));
-    return names.flatMap((name) => {
-      const [, from, to] = NOTE.exec(name) ?? [];
-      return from && to ? [{ from: from as DomainId, to: to as DomainId }] : [];
-    });
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  }
+  const names = await namesIn(notesFolder(domainsFolder));
+  return names.flatMap((name) => {
+    const [, from, to] = NOTE.exec(name) ?? [];
+    return from && to ? [{ from: from as DomainId, to: to as DomainId }] : [];
+  });
 }
 
 /** Throws while a rename from or to this id is unfinished: neither id may be reused, and neither domain deleted. */
@@ -92,10 +87,8 @@ export async function moveDomain({ domainsFolder, crawlerFolder }: DomainFolders
 const MIRROR_MOVED = "mirror moved\n";
 
 /** A missing folder has moved already, or there was none. */
-async function moveFolder(folder: string, { from, to }: DomainRename): Promise<void> {
-  await renameFolder(join(folder, from), join(folder, to)).catch((error: unknown) => {
-    if (!isErrno(error, "ENOENT")) throw error;
-  });
+function moveFolder(folder: string, { from, to }: DomainRename): Promise<void> {
+  return moveIfThere(join(folder, from), join(folder, to));
 }
 
 function sayStuck({ from, to }: DomainRename): string {

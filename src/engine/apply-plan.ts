@@ -3,24 +3,12 @@ import { explain } from "../contracts/errors.ts";
 import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { Plan } from "../contracts/plan.ts";
 import { plural } from "../lib/text.ts";
-import type { StepCounts } from "./crawl-request.ts";
 import { fetchItems, placeRows, removeVacated } from "./fetch-items.ts";
 import type { DownloadPlan } from "./make-plan.ts";
-import { moveItems, takeFreedPaths } from "./move-items.ts";
+import { type ApplyStep, moveItems, takeFreedPaths } from "./move-items.ts";
 import { PathClaims } from "./path-claims.ts";
 import { FETCHED, listedChanges, removedItems } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
-
-/** The download step while its plan is carried out. */
-export interface ApplyStep extends DownloadStep {
-  readonly counts: StepCounts;
-  readonly claims: PathClaims;
-  /**
-   * Files whose items moved to another file. They are removed at the end: until then another item may be taking their
-   * path.
-   */
-  readonly vacated: string[];
-}
 
 /**
  * Carries out the plan on disk and in the ledger. A failing item never stops the others; `counts` has the number of
@@ -36,7 +24,9 @@ export async function applyPlan(
   const { ledger, mirror, source, request, counts, job } = download;
   const { isHinted = false, inStep } = plan.delta ?? {};
   const claims = isHinted || inStep ? PathClaims.onDisk(mirror, inStep?.marked) : await PathClaims.of(ledger, mirror);
-  const step: ApplyStep = { ...download, claims, vacated: [] };
+  // A hinted run did not scan the mirror.
+  const mayAdopt = isHinted || plan.disk.size > 0;
+  const step: ApplyStep = { ...download, claims, vacated: [], mayAdopt };
   // The table first: it no longer has the removed rows, and a run that is killed in between removes them again.
   const rows = source.table ? await gather(listedChanges(items, FETCHED, ledger), isRow) : [];
   const unplaced = await placeRows(rows, plan, step);
@@ -63,9 +53,7 @@ async function gather(
   pages: AsyncIterable<readonly ListedChange[]>,
   isWanted: (change: ListedChange) => boolean = () => true,
 ): Promise<ListedChange[]> {
-  const changes: ListedChange[] = [];
-  for await (const page of pages) for (const change of page) if (isWanted(change)) changes.push(change);
-  return changes;
+  return (await Array.fromAsync(pages)).flat().filter(isWanted);
 }
 
 /** Yields the items that are fetched one by one. Entries are read page by page: a first crawl fetches every item. */

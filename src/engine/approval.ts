@@ -10,9 +10,8 @@ import { plural } from "../lib/text.ts";
 import { judgeFile } from "../plan/judge.ts";
 import type { CrawlRequest, KeptToPlan, LeftChange, SourceResult, StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { PlanSize } from "./make-plan.ts";
 import { encodePlanRequest } from "./plan-file.ts";
-import { isTouched, TOUCHED } from "./planned-changes.ts";
+import { isTouched, type PlanSize, TOUCHED } from "./planned-changes.ts";
 import type { DomainCrawl } from "./run-context.ts";
 import { digestPolicy } from "./scan-source.ts";
 
@@ -179,7 +178,8 @@ export class Approval {
     const rowsOf = await this.#read(step, intents);
     for (const intent of intents) {
       const rows = rowsOf(intent);
-      if (step === "embed" && rows.later.some((row) => row.step === step)) this.#plannedDocuments += 1;
+      if (step === "embed" && rows.later.some((row) => row.step === step && isTouched(row)))
+        this.#plannedDocuments += 1;
       if (allows(step, intent, rows)) continue;
       left.add(intent.itemId);
       const { path, reason } = intent;
@@ -342,6 +342,6 @@ function leaveAlone({ change, anomaly, strayedTo }: PlannedItem, size: PlanSize,
   if (change === "removed" || change === "moved") size[change] -= 1;
   if (change === "added" || change === "changed") size.fetched -= 1;
   if (anomaly && (change === "added" || change === "changed")) size.healed = Math.max(0, size.healed - 1);
-  if (change !== "returned" && change !== "kept") counts[change] -= 1;
+  if (change !== "returned" && change !== "kept" && change !== "adopted") counts[change] -= 1;
   if (change !== "returned") counts.skipped += 1;
 }

@@ -136,19 +136,16 @@ async function whileNotEmbedding<T>(
   job: JobContext,
   work: (checkLeases: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
+  await using taken = new AsyncDisposableStack();
   const leases: Lease[] = [];
-  try {
-    for (const run of runs) {
-      leases.push(await waitForLease(parts, run.domainId, sourceLease(run.config, "embed"), job));
-    }
-    return await work(async () => {
-      for (const lease of leases) {
-        if (!(await lease.stillHeld())) throw new ConflictError("a crawl took a source over meanwhile; try again");
-      }
-    });
-  } finally {
-    for (const lease of leases) await lease.release();
+  for (const run of runs) {
+    leases.push(taken.use(await waitForLease(parts, run.domainId, sourceLease(run.config, "embed"), job)));
   }
+  return await work(async () => {
+    for (const lease of leases) {
+      if (!(await lease.stillHeld())) throw new ConflictError("a crawl took a source over meanwhile; try again");
+    }
+  });
 }
 
 async function gatherRules(

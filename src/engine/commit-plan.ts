@@ -1,11 +1,11 @@
-import { hash } from "node:crypto";
 import { stat } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import { isEmptyReason } from "../contracts/document.ts";
 import { CancelledError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
-import type { Indexed, Ledger, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { Indexed, LedgerEntry, Mirrored } from "../contracts/ledger.ts";
+import type { PlannedItem } from "../contracts/plan.ts";
 import type {
-  CrawlDraft,
   DocumentFile,
   FailedRef,
   HeldDocument,
@@ -17,133 +17,34 @@ import type {
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
-import { slicesOf } from "../lib/slices-of.ts";
 import { plural } from "../lib/text.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { withStoredText } from "./extract-texts.ts";
-import { type IndexPlan, isEmptyPlan } from "./plan-index.ts";
 import { MAX_READER_TRIES, readerTries, withReader, withTries } from "./reader-tries.ts";
 import type { EmbedStep } from "./run-context.ts";
 import { Progress } from "./tally.ts";
 
 /** The embedded index works on this machine; a remote one mostly waits for the network. */
 const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
-const PAGE = 500;
+/** After so many puts, what failed is asked, and the rest is forgotten. */
+const STAGED_AT_ONCE = 2000;
 /** As in a listing: one or two files without text are plausible, more are not. */
 const SUSPICIOUSLY_MANY = 3;
 
-/*
- * Two ways into the index:
- *
- *     the crawl has a draft   stagePlan ▶ (all sources) ▶ CrawlDraft.commit by crawl() ▶ StagedPlan.record
- *     each source by itself   commitPlan: commitDraft ▶ recordCommit
- *
- * Either way the ledger gets the facet `indexed` after the commit. In between, a killed run leaves documents without a row, which the
- * next one adopts.
- */
+/** What the embed step does to documents, in the order in which it is done. */
+const REMOVED = ["removed"] as const;
+const LABELLED = ["moved", "adopted"] as const;
+const PUT = ["added", "changed"] as const;
+type Applied = (typeof REMOVED | typeof LABELLED | typeof PUT)[number];
+export const ADDITIONS: readonly Applied[] = [...LABELLED, ...PUT];
+export const REMOVALS: readonly Applied[] = REMOVED;
+const EVERYTHING = [...REMOVALS, ...ADDITIONS];
 
 type CommitParts = Pick<EngineParts, "ledgers" | "extractor">;
-
-/** What became of the documents of a plan. */
-interface PlanOutcome {
-  readonly failed: readonly FailedRef[];
-  /** Those of them whose bytes may be wrong. */
-  readonly doubtful: ReadonlySet<ItemId>;
-}
-
-/** Commits the plan and records it. Documents that failed and may succeed are tried again at the end of the run. */
-export async function commitPlan(plan: IndexPlan, step: EmbedStep, parts: CommitParts): Promise<PlanOutcome> {
-  const doubtful = new Set<ItemId>();
-  if (isEmptyPlan(plan)) return { failed: [], doubtful };
-  const final = await reviveFailed(plan, step);
-  const lost = new Set(final.map(({ itemId }) => itemId));
-  let failed = await commitOnce(
-    onlyFor(plan, (itemId) => !lost.has(itemId)),
-    step,
-    doubtful,
-    parts,
-  );
-  for (let batch = 2; batch <= step.request.retryBatches; batch++) {
-    final.push(...failed.filter((failure) => !mayPass(failure)));
-    const again = new Set(failed.filter(mayPass).map(({ itemId }) => itemId));
-    failed = [];
-    if (again.size === 0) break;
-    step.job.log(`Trying ${plural(again.size, "failed document")} once more.`);
-    failed = await commitOnce(
-      onlyFor(plan, (itemId) => again.has(itemId)),
-      step,
-      doubtful,
-      parts,
-    );
-  }
-  return { failed: [...final, ...failed], doubtful };
-}
-
-/** A document that timed out or crashed its reader is not tried again in this run. */
-function mayPass({ permanent, byReader = false }: FailedRef): boolean {
-  return !permanent && !byReader;
-}
-
-/** A plan that is written into the draft of a crawl, and becomes visible with it. */
-export interface StagedPlan extends PlanOutcome {
-  /** The domain may become empty by it. */
-  readonly allowEmpty: boolean;
-  /**
-   * After the commit: records what the index has now, whatever others did meanwhile. `isHeld`: additions and changes were not committed.
-   */
-  record(step: EmbedStep, options: { readonly isHeld: boolean }): Promise<Recorded>;
-  /** Takes it out of the draft. */
-  discard(): Promise<void>;
-}
-
-/** Writes the plan into the draft of the crawl. Readers see nothing of it before that is committed. */
-export async function stagePlan(
-  plan: IndexPlan,
-  together: CrawlDraft,
-  step: EmbedStep,
-  parts: CommitParts,
-): Promise<StagedPlan | undefined> {
-  const { run, request, ledger, job } = step;
-  if (isEmptyPlan(plan)) return undefined;
-  const lost = await reviveFailed(plan, step);
-  const isLost = new Set(lost.map(({ itemId }) => itemId));
-  const staged = onlyFor(plan, (itemId) => !isLost.has(itemId));
-  const draft = await together.source(run.config.sourceId);
-  const versions: PutVersions = new Map();
-  try {
-    await fillDraft(staged, draft, step, versions, parts);
-    let failed = await draft.stage(job.signal);
-    for (let batch = 2; batch <= request.retryBatches; batch++) {
-      const again = new Set(failed.filter(mayPass).map(({ itemId }) => itemId));
-      if (again.size === 0) break;
-      job.log(`Trying ${plural(again.size, "failed document")} once more.`);
-      const some = onlyFor(staged, (itemId) => again.has(itemId));
-      await fillDraft(some, draft, step, versions, parts);
-      failed = await draft.stage(job.signal);
-    }
-    const doubtful = new Set<ItemId>();
-    for (const entry of await ledger.getMany(failed.map(({ itemId }) => itemId))) {
-      if (entry?.mirrored && isDoubtful(entry.mirrored, entry.indexed)) doubtful.add(entry.itemId);
-    }
-    // Only of failures: what was committed is read from the index. A crawl may put more documents than fit into memory.
-    const putVersions = new Map(failed.map(({ itemId }) => [itemId, versions.get(itemId) ?? ""]));
-    return {
-      failed: [...lost, ...failed],
-      doubtful,
-      allowEmpty: request.confirmDeletes || mayEmpty(plan),
-      record: (after, { isHeld }) => recordStaged({ plan: staged, draft, failed, putVersions, isHeld }, after, parts),
-      discard: () => draft.discard(),
-    };
-  } catch (error) {
-    // What was stored so far is reused by the next crawl, which sweeps the draft.
-    if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
-    await draft.discard();
-    throw error;
-  }
-}
+type Pages = AsyncIterable<readonly PlannedItem[]> | readonly (readonly PlannedItem[])[];
 
 export interface Recorded {
   /** The index has all of it. */
@@ -152,198 +53,297 @@ export interface Recorded {
   readonly held: readonly ("added" | "changed" | "moved" | "removed")[];
 }
 
-interface StagedOutcome extends Pick<CommitOutcome, "plan" | "failed" | "putVersions"> {
-  readonly draft: SourceDraft;
-  readonly isHeld: boolean;
+/**
+ * The way into the index: the planned changes of one source are written into a draft, which is committed with those of all sources by
+ * crawl(), or by itself; then the ledger gets what the index has. In between, a killed run leaves documents without a row, which the
+ * next one adopts. undefined: none of these changes are planned.
+ */
+export async function draftPlan(
+  step: EmbedStep,
+  parts: CommitParts,
+  changes: readonly Applied[] = EVERYTHING,
+): Promise<PlanInDraft | undefined> {
+  const { run, target, plan, job } = step;
+  const planned = await plan.count("embed");
+  const size = (kinds: readonly Applied[]): number =>
+    sum(kinds.map((kind) => (changes.includes(kind) ? (planned[kind] ?? 0) : 0)));
+  if (size(changes) === 0) return undefined;
+  const { sourceId } = run.config;
+  const { together, index } = target;
+  const draft = await (together ? together.source(sourceId) : index.draft(sourceId, target.crawl));
+  const inDraft = new PlanInDraft(draft, size, step, parts);
+  try {
+    await inDraft.fill();
+    return inDraft;
+  } catch (error) {
+    // What was stored so far is reused by the next crawl, which sweeps the draft.
+    if (!together || !job.signal.aborted) await draft.discard();
+    if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
+    throw error;
+  }
 }
 
-async function recordStaged(outcome: StagedOutcome, step: EmbedStep, parts: RecordParts): Promise<Recorded> {
-  const { plan, draft, isHeld } = outcome;
-  const { run, ledger, mirror, job } = step;
-  const kept = isHeld ? await keptThoughUnreadable(outcome, step) : [];
-  const failed = outcome.failed.filter((failure) => !kept.includes(failure));
-  const waiting: Recorded["held"][number][] = kept.flatMap(({ itemId, reason }) =>
-    isEmptyReason(reason) && plan.put.get(itemId) === "changed" ? ["removed"] : [],
-  );
-  const failedItems = new Set(outcome.failed.map(({ itemId }) => itemId));
-  const isMeant = (itemId: ItemId): boolean => !failedItems.has(itemId);
-  const relabelled = new Set(plan.relabel);
-  let isWhole = true;
-  const heldBy = async (items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, HeldDocument>> => {
-    return new Map((await draft.held(items)).map((held) => [held.itemId, held]));
-  };
-  for (const items of slicesOf(
-    [...plan.put.keys(), ...plan.adopt.keys(), ...plan.relabel].filter(isMeant),
-    ROWS_PER_FLUSH,
-  )) {
-    const held = await heldBy(items);
-    for (const entry of await ledger.getMany(items)) {
-      if (!entry?.mirrored) continue;
-      const document = held.get(entry.itemId);
-      const isSame = document && isHeldAs(document, documentOf(run, entry, mirror));
-      if (isSame) ledger.putEmbedded(entry, rowOf(entry, step, document));
-      else {
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** The planned changes of a source in a draft. Where commits are atomic, readers see nothing of them before the commit. */
+export class PlanInDraft {
+  /** The domain may become empty by it. Removals have passed the guard; if several files were put and the index is empty, none of them could be read. */
+  readonly allowEmpty: boolean;
+  readonly #draft: SourceDraft & Partial<Pick<IndexDraft, "commit">>;
+  readonly #size: (kinds: readonly Applied[]) => number;
+  readonly #step: EmbedStep;
+  readonly #parts: CommitParts;
+  /** Files that could not be taken out of `03_failed/`. */
+  readonly #lost: FailedRef[] = [];
+  #failed: readonly FailedRef[] = [];
+  /** What was put. Only failures need it. */
+  readonly #versions = new Map<ItemId, Mirrored>();
+  #put: ItemId[] = [];
+
+  constructor(
+    draft: SourceDraft & Partial<Pick<IndexDraft, "commit">>,
+    size: (kinds: readonly Applied[]) => number,
+    step: EmbedStep,
+    parts: CommitParts,
+  ) {
+    this.#draft = draft;
+    this.#size = size;
+    this.#step = step;
+    this.#parts = parts;
+    this.allowEmpty = step.request.confirmDeletes || size(PUT) < SUSPICIOUSLY_MANY;
+  }
+
+  get failed(): readonly FailedRef[] {
+    return [...this.#lost, ...this.#failed];
+  }
+
+  /** Documents that failed and may succeed are tried again. */
+  async fill(): Promise<void> {
+    const { request, plan, job } = this.#step;
+    await this.#write((kinds) => this.#planned(kinds), this.#size(PUT));
+    for (let batch = 2; batch <= request.retryBatches; batch++) {
+      const again = this.#failed.filter(mayPass).map(({ itemId }) => itemId);
+      if (again.length === 0) return;
+      job.log(`Trying ${plural(again.length, "failed document")} once more.`);
+      const items = [...(await plan.find("embed", again)).values()];
+      const rows = (kinds: readonly Applied[]) => [items.filter(({ change }) => isOneOf(kinds, change))];
+      await this.#write(rows, again.length);
+    }
+  }
+
+  /** Only for a draft that is not part of a crawl's. */
+  async commit(): Promise<void> {
+    const { job } = this.#step;
+    try {
+      const committed = await this.#draft.commit?.(job.signal, { allowEmpty: this.allowEmpty });
+      this.#failed = committed?.failed ?? this.#failed;
+    } catch (error) {
+      await this.discard();
+      if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
+      throw error;
+    }
+  }
+
+  async discard(): Promise<void> {
+    await this.#draft.discard();
+  }
+
+  /** Failed documents whose bytes may be wrong. */
+  async doubtful(): Promise<ReadonlySet<ItemId>> {
+    const entries = await this.#step.ledger.getMany(this.#failed.map(({ itemId }) => itemId));
+    return new Set(
+      entries.flatMap((entry) => (entry?.mirrored && isDoubtful(entry.mirrored, entry.indexed) ? [entry.itemId] : [])),
+    );
+  }
+
+  /**
+   * After the commit: records what the index has now, whatever others did meanwhile. `isHeld`: additions and changes were not committed.
+   */
+  async record(step: EmbedStep, { isHeld } = { isHeld: false }): Promise<Recorded> {
+    const { run, plan, ledger, mirror, job } = step;
+    const planned = await plan.find(
+      "embed",
+      this.#failed.map(({ itemId }) => itemId),
+    );
+    const kept = isHeld ? await this.#keptThoughUnreadable(step) : [];
+    const failures = this.#failed.filter((failure) => !kept.includes(failure));
+    const waiting: Recorded["held"][number][] = kept.flatMap(({ itemId, reason }) =>
+      isEmptyReason(reason) && planned.get(itemId)?.change === "changed" ? ["removed"] : [],
+    );
+    const left = new Set(this.failed.map(({ itemId }) => itemId));
+    let isWhole = true;
+    for await (const page of this.#planned([...PUT, ...LABELLED])) {
+      const changes = new Map(page.flatMap(({ itemId, change }) => (left.has(itemId) ? [] : [[itemId, change]])));
+      const held = await this.#held([...changes.keys()]);
+      for (const entry of await ledger.getMany([...changes.keys()])) {
+        if (!entry?.mirrored?.file) continue;
+        const document = held.get(entry.itemId);
+        const change = changes.get(entry.itemId);
+        if (document && isHeldAs(document, documentOf(run, entry, mirror))) {
+          ledger.putEmbedded(entry, rowOf(entry, step, document, change));
+          continue;
+        }
         isWhole = false;
-        const kind = plan.put.get(entry.itemId) ?? (relabelled.has(entry.itemId) ? "moved" : undefined);
-        if (isHeld && kind) waiting.push(kind);
         if (!isHeld) job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
+        else if (change === "added" || change === "changed" || change === "moved") waiting.push(change);
+      }
+      // Flush in between: a first crawl writes a row for every item.
+      await ledger.flush();
+    }
+    for await (const page of this.#planned(REMOVED)) {
+      const items = page.flatMap(({ itemId }) => (left.has(itemId) ? [] : [itemId]));
+      const held = await this.#held(items);
+      // A document that could not be removed keeps its row, so the next run tries again.
+      for (const itemId of items) {
+        if (held.has(itemId)) isWhole = false;
+        else ledger.put(itemId, { indexed: null });
+      }
+      await ledger.flush();
+    }
+    const put = new Set([...planned.values()].flatMap(({ itemId, change }) => (isOneOf(PUT, change) ? [itemId] : [])));
+    await recordFailures({ failed: failures, put, versions: this.#versions }, step, this.#parts);
+    await ledger.flush();
+    return { isWhole, held: waiting };
+  }
+
+  /** The planned changes of these kinds, as far as this draft takes them. */
+  #planned(kinds: readonly Applied[]): Pages {
+    const wanted = kinds.filter((kind) => this.#size([kind]) > 0);
+    return wanted.length === 0 ? [] : this.#step.plan.items("embed", wanted);
+  }
+
+  /** `puts`: how many documents are put. */
+  async #write(rows: (kinds: readonly Applied[]) => Pages, puts: number): Promise<void> {
+    const { run, target, mirror, job } = this.#step;
+    const draft = this.#draft;
+    for await (const page of rows(REMOVED)) {
+      for (const { itemId } of page) {
+        await job.checkpoint();
+        await draft.remove(itemId, { mayReturn: !run.config.kind.abilities.hasIds });
       }
     }
+    for await (const { entry } of this.#entriesOf(rows(LABELLED))) {
+      await job.checkpoint();
+      await draft.relabel(entry.itemId, labelOf(run, entry, mirror));
+    }
+    const progress = new Progress(job, puts);
+    const uploaded = target.swap && (await openUploads(run, target.swap.before, this.#parts));
+    const work = async ({ entry, isAnew }: PlannedEntry): Promise<void> => {
+      await job.checkpoint();
+      if (!(await this.#putOne(entry, isAnew, uploaded))) return;
+      progress.step(`Indexing '${mirror.relativePath(entry.mirrored.file)}'.`);
+      if (this.#put.length >= STAGED_AT_ONCE) await this.#stage();
+    };
+    await forEachConcurrent(this.#entriesOf(rows(PUT)), PUTS_AT_ONCE[target.index.commits], work);
+    await this.#stage();
+  }
+
+  /** Returns false for a file that cannot be taken out of `03_failed/`. */
+  async #putOne(planned: MirroredEntry, isAnew: boolean, uploaded: Uploads | undefined): Promise<boolean> {
+    const { run, request, mirror, job } = this.#step;
+    const entry = mirror.isFailed(planned.mirrored.file) ? await this.#revive(planned) : planned;
+    if (!entry) return false;
+    const { itemId } = entry;
+    this.#versions.set(itemId, entry.mirrored);
+    const document = { ...documentOf(run, entry, mirror), isAnew };
+    const file = isAnew ? document : withStoredText(document, run, mirror);
+    const knownFileId = isAnew ? undefined : await uploaded?.(file);
+    const isLastTry =
+      !request.retryFailed && readerTries(entry, this.#parts.extractor.revision) + 1 >= MAX_READER_TRIES;
+    await this.#draft.put({ ...file, ...(knownFileId && { knownFileId }), isLastTry }, job.signal);
+    this.#put.push(itemId);
+    return true;
+  }
+
+  async #stage(): Promise<void> {
+    const put = this.#put;
+    this.#put = [];
+    this.#failed = await this.#draft.stage(this.#step.job.signal, { allowEmpty: this.allowEmpty });
+    const failed = new Set(this.#failed.map(({ itemId }) => itemId));
+    for (const itemId of put) if (!failed.has(itemId)) this.#versions.delete(itemId);
+  }
+
+  /** Yields items with a file, with their entries as they are now: another step may have removed its file since this was planned. */
+  async *#entriesOf(pages: Pages): AsyncGenerator<PlannedEntry> {
+    const { ledger } = this.#step;
     await ledger.flush();
-  }
-  for (const items of slicesOf(plan.remove.filter(isMeant), ROWS_PER_FLUSH)) {
-    const held = await heldBy(items);
-    for (const itemId of items) {
-      if (held.has(itemId)) isWhole = false;
-      else ledger.put(itemId, { indexed: null });
+    for await (const page of pages) {
+      const entries = await ledger.getMany(page.map(({ itemId }) => itemId));
+      for (const [at, { anomaly }] of page.entries()) {
+        const entry = entries[at];
+        if (hasFile(entry)) yield { entry, isAnew: anomaly === "forced" };
+      }
     }
   }
-  await recordFailures({ ...outcome, failed, doubtful: new Set() }, step, parts);
-  await ledger.flush();
-  return { isWhole, held: waiting };
-}
 
-/** Failures of documents that stay as they were, because their removal is held. The next crawl tries again to read them. */
-async function keptThoughUnreadable(
-  { draft, failed }: StagedOutcome,
-  { ledger, job }: EmbedStep,
-): Promise<readonly FailedRef[]> {
-  const final = failed.filter(({ permanent }) => permanent);
-  const kept: FailedRef[] = [];
-  for (const items of slicesOf(
-    final.map(({ itemId }) => itemId),
-    ROWS_PER_FLUSH,
-  )) {
-    const held = new Set((await draft.held(items)).map(({ itemId }) => itemId));
-    const names = new Map((await ledger.getMany(items)).map((entry) => [entry?.itemId, entry?.mirrored?.file]));
-    for (const failure of final.filter(({ itemId }) => held.has(itemId))) {
-      job.log(
-        `WARNING: '${names.get(failure.itemId) ?? failure.itemId}' cannot be indexed any more: ${failure.reason} What readers have of it is held.`,
-      );
-      kept.push(failure);
-    }
-  }
-  return kept;
-}
-
-function isHeldAs(held: HeldDocument, { sha256, label }: DocumentFile): boolean {
-  const isSameLabel = (["name", "path", "url", "fileType", "modifiedAt"] as const).every(
-    (key) => held.label[key] === label[key],
-  );
-  return isSameLabel && (sha256 === "" || held.sha256 === sha256);
-}
-
-function onlyFor(plan: IndexPlan, isMeant: (itemId: ItemId) => boolean): IndexPlan {
-  return {
-    put: new Map([...plan.put].filter(([itemId]) => isMeant(itemId))),
-    anew: plan.anew,
-    revive: [],
-    relabel: plan.relabel.filter(isMeant),
-    adopt: new Map([...plan.adopt].filter(([itemId]) => isMeant(itemId))),
-    remove: plan.remove.filter(isMeant),
-  };
-}
-
-/** Moves failed files that are tried again back from `03_failed/`; returns those that cannot be moved. */
-async function reviveFailed({ revive }: IndexPlan, { ledger, mirror, job }: EmbedStep): Promise<FailedRef[]> {
-  const lost: FailedRef[] = [];
-  for (const itemId of revive) {
-    const mirrored = (await ledger.get(itemId))?.mirrored;
-    if (!mirrored) continue;
+  /** Moves the file of an item that is tried again back from `03_failed/`. */
+  async #revive({ itemId, seen, mirrored, indexed }: MirroredEntry): Promise<MirroredEntry | undefined> {
+    const { ledger, mirror, job } = this.#step;
     const file = mirror.embeddedFile(mirror.relativePath(mirrored.file));
     try {
       await mirror.moveOut(itemId, mirrored.file);
       ledger.put(itemId, { mirrored: { ...mirrored, file } });
       await ledger.flush();
       await mirror.moveIn(itemId, file);
+      return { itemId, seen, mirrored: { ...mirrored, file }, indexed };
     } catch (error) {
       stopWhenFull(error);
       job.log(`ERROR: '${mirrored.file}' cannot be tried again: ${explain(error)}`);
-      lost.push({ itemId, reason: explain(error), permanent: false });
+      this.#lost.push({ itemId, reason: explain(error), permanent: false });
+      return undefined;
     }
   }
-  return lost;
-}
 
-async function commitOnce(
-  plan: IndexPlan,
-  step: EmbedStep,
-  doubtful: Set<ItemId>,
-  parts: CommitParts,
-): Promise<readonly FailedRef[]> {
-  const putVersions: PutVersions = new Map();
-  const committed = await commitDraft(plan, step, putVersions, parts);
-  await recordCommit({ plan, putVersions, doubtful, ...committed }, step, parts);
-  return committed.failed;
-}
+  async #held(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, HeldDocument>> {
+    return new Map((await this.#draft.held(items)).map((held) => [held.itemId, held]));
+  }
 
-/**
- * Fills a draft and commits it. Searches see nothing before the commit; a draft that is not committed changes nothing
- * for them.
- */
-async function commitDraft(
-  plan: IndexPlan,
-  step: EmbedStep,
-  putVersions: PutVersions,
-  parts: CommitParts,
-): ReturnType<IndexDraft["commit"]> {
-  const { run, target, request, job } = step;
-  const draft = await target.index.draft(run.config.sourceId, target.crawl);
-  try {
-    await fillDraft(plan, draft, step, putVersions, parts);
-    return await draft.commit(job.signal, { allowEmpty: request.confirmDeletes || mayEmpty(plan) });
-  } catch (error) {
-    await draft.discard();
-    if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
-    throw error;
+  /** Failures of documents that stay as they were, because their removal is held. The next crawl tries again to read them. */
+  async #keptThoughUnreadable({ ledger, job }: EmbedStep): Promise<readonly FailedRef[]> {
+    const final = this.#failed.filter(({ permanent }) => permanent);
+    const items = final.map(({ itemId }) => itemId);
+    const held = await this.#held(items);
+    const names = new Map((await ledger.getMany(items)).map((entry) => [entry?.itemId, entry?.mirrored?.file]));
+    const kept = final.filter(({ itemId }) => held.has(itemId));
+    for (const { itemId, reason } of kept) {
+      job.log(
+        `WARNING: '${names.get(itemId) ?? itemId}' cannot be indexed any more: ${reason} What readers have of it is held.`,
+      );
+    }
+    return kept;
   }
 }
 
-/** Removals have passed the guard. If several files were put and the index is empty, none of them could be read. */
-function mayEmpty({ put }: IndexPlan): boolean {
-  return put.size < SUSPICIOUSLY_MANY;
+interface MirroredEntry extends LedgerEntry {
+  readonly mirrored: Mirrored;
 }
 
-async function fillDraft(
-  plan: IndexPlan,
-  draft: Pick<IndexDraft, "put" | "relabel" | "remove">,
-  { run, request, target, ledger, mirror, job }: EmbedStep,
-  putVersions: PutVersions,
-  parts: CommitParts,
-): Promise<void> {
-  const uploaded = target.swap && (await openUploads(run, target.swap.before, parts));
-  for (const itemId of plan.remove) {
-    await job.checkpoint();
-    await draft.remove(itemId, { mayReturn: !run.config.kind.abilities.hasIds });
-  }
-  for await (const entry of entriesOf([...plan.relabel, ...plan.adopt.keys()], ledger)) {
-    await job.checkpoint();
-    // Another step has removed its file since this was planned.
-    if (!entry.mirrored?.file) continue;
-    putVersions.set(entry.itemId, versionMark(entry.mirrored));
-    await draft.relabel(entry.itemId, labelOf(run, entry, mirror));
-  }
-  const progress = new Progress(job, plan.put.size);
-  const entries = entriesOf([...plan.put.keys()], ledger);
-  await forEachConcurrent(entries, PUTS_AT_ONCE[target.index.commits], async (entry) => {
-    await job.checkpoint();
-    if (!entry.mirrored?.file) return;
-    putVersions.set(entry.itemId, versionMark(entry.mirrored));
-    const isAnew = plan.anew.has(entry.itemId);
-    const document = { ...documentOf(run, entry, mirror), isAnew };
-    const file = isAnew ? document : withStoredText(document, run, mirror);
-    const knownFileId = isAnew ? undefined : await uploaded?.(file);
-    const isLastTry = !request.retryFailed && readerTries(entry, parts.extractor.revision) + 1 >= MAX_READER_TRIES;
-    await draft.put({ ...file, ...(knownFileId && { knownFileId }), isLastTry }, job.signal);
-    progress.step(`Indexing '${mirror.relativePath(entry.mirrored?.file ?? "")}'.`);
-  });
+interface PlannedEntry {
+  readonly entry: MirroredEntry;
+  readonly isAnew: boolean;
 }
 
-async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenerator<LedgerEntry> {
-  await ledger.flush();
-  for (const slice of slicesOf(items, PAGE)) {
-    for (const entry of await ledger.getMany(slice)) if (entry) yield entry;
-  }
+function hasFile(entry: LedgerEntry | undefined): entry is MirroredEntry {
+  return Boolean(entry?.mirrored?.file);
+}
+
+function isOneOf(kinds: readonly string[], change: PlannedItem["change"]): boolean {
+  return kinds.includes(change);
+}
+
+/** A document that timed out or crashed its reader is not tried again in this run. */
+function mayPass({ permanent, byReader = false }: FailedRef): boolean {
+  return !permanent && !byReader;
+}
+
+/** A document keeps its URL when the new one is unknown. */
+function isHeldAs(held: HeldDocument, { sha256, label }: DocumentFile): boolean {
+  const isSameLabel = (["name", "path", "url", "fileType", "modifiedAt"] as const).every(
+    (key) => held.label[key] === label[key] || (key === "url" && label.url === ""),
+  );
+  return isSameLabel && (sha256 === "" || held.sha256 === sha256);
 }
 
 /** Returns the backend's file id for the same bytes of this item. */
@@ -398,93 +398,17 @@ export function labelOf(run: SourceRun, entry: LedgerEntry, mirror: Mirror): Lab
   };
 }
 
-const ROWS_PER_FLUSH = 1000;
-
 type RecordStep = Pick<EmbedStep, "ledger" | "mirror" | "target" | "job">;
-type RecordParts = Pick<EngineParts, "extractor">;
 
-/** By item, the version that was put: see versionMark. */
-type PutVersions = Map<ItemId, string>;
-
-interface CommitOutcome {
-  readonly plan: IndexPlan;
-  readonly putVersions: PutVersions;
-  /** Collects the failed items whose bytes may be wrong. */
-  readonly doubtful: Set<ItemId>;
-  readonly ready: readonly IndexedRef[];
-  readonly failed: readonly FailedRef[];
-}
-
-/**
- * Records in the ledger what the index now holds. If the run is killed before, the next one finds documents without a
- * row, adopts them, and calls this again.
- */
-export async function recordCommit(outcome: CommitOutcome, step: RecordStep, parts: RecordParts): Promise<void> {
-  const { plan, failed } = outcome;
-  const { ledger } = step;
-  const failedItems = new Set(failed.map(({ itemId }) => itemId));
-  for (const slice of slicesOf(outcome.ready, ROWS_PER_FLUSH)) {
-    const refs = slice.filter(({ itemId }) => plan.put.has(itemId));
-    const entries = await entriesAsPut(
-      refs.map(({ itemId }) => itemId),
-      outcome,
-      step,
-    );
-    for (const ref of refs) {
-      const entry = entries.get(ref.itemId);
-      if (entry) ledger.putEmbedded(entry, rowOf(entry, step, ref));
-    }
-    // Flush in between: a first crawl writes a row for every item.
-    await ledger.flush();
-  }
-  const labelled = [...plan.adopt.keys(), ...plan.relabel].filter((itemId) => !failedItems.has(itemId));
-  for (const slice of slicesOf(labelled, ROWS_PER_FLUSH)) {
-    const entries = await entriesAsPut(slice, outcome, step);
-    for (const [itemId, entry] of entries) {
-      const held = plan.adopt.get(itemId);
-      if (held) ledger.putEmbedded(entry, rowOf(entry, step, held));
-      else if (entry.indexed) ledger.putEmbedded(entry, { ...entry.indexed, ...copiedFrom(entry.mirrored) });
-    }
-    await ledger.flush();
-  }
-  for (const itemId of plan.remove) {
-    // A document that could not be removed keeps its row, so the next run tries again.
-    if (!failedItems.has(itemId)) ledger.put(itemId, { indexed: null });
-  }
-  await recordFailures(outcome, step, parts);
-  await ledger.flush();
-}
-
-/** Returns a hash that changes with the file, its name or its path. */
-export function versionMark(mirrored: Mirrored): string {
-  return hash("sha256", JSON.stringify(mirrored), "base64");
-}
-
-/**
- * Returns the entries that are still as they were put. Entries that a concurrent download changed are left out: the
- * index does not have what the ledger now says.
- */
-async function entriesAsPut(
-  items: readonly ItemId[],
-  { putVersions }: Pick<CommitOutcome, "putVersions">,
-  { ledger, job }: RecordStep,
-): Promise<ReadonlyMap<ItemId, LedgerEntry>> {
-  const found = new Map<ItemId, LedgerEntry>();
-  for (const entry of await ledger.getMany(items)) {
-    if (!entry?.mirrored) continue;
-    if (putVersions.get(entry.itemId) === versionMark(entry.mirrored)) found.set(entry.itemId, entry);
-    else job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
-  }
-  return found;
-}
-
-function rowOf(entry: LedgerEntry, { target }: RecordStep, ref: IndexedRef): Indexed {
+/** What the index has of an item, as a row. A new label leaves the times of the document as they are. */
+function rowOf(entry: LedgerEntry, { target }: RecordStep, ref: IndexedRef, change?: PlannedItem["change"]): Indexed {
+  const { uploadedAt, embeddedAt } = change === "moved" && entry.indexed?.fileId === ref.fileId ? entry.indexed : ref;
   return {
     ...copiedFrom(entry.mirrored),
     fileId: ref.fileId,
     vectorStoreId: target.store,
-    uploadedAt: ref.uploadedAt,
-    embeddedAt: ref.embeddedAt,
+    uploadedAt,
+    embeddedAt,
     embeddingError: "",
     sha256: entry.mirrored?.observed?.sha256 ?? ref.sha256,
   };
@@ -508,21 +432,33 @@ function copiedFrom(
   };
 }
 
+interface Failures {
+  readonly failed: readonly FailedRef[];
+  /** Those of them that were put. */
+  readonly put: ReadonlySet<ItemId>;
+  /** The version that was put, by item. */
+  readonly versions: ReadonlyMap<ItemId, Mirrored>;
+}
+
 /**
  * Records failures. A file that will fail again goes to `03_failed/`; one that may succeed next time keeps its old
  * version and its path. First all files move out, then the ledger is flushed, then all move in: after a crash, the
  * ledger says where the files on the way belong.
  */
-async function recordFailures(
-  outcome: Omit<CommitOutcome, "ready">,
+export async function recordFailures(
+  { failed, put, versions }: Failures,
   step: RecordStep,
-  { extractor }: RecordParts,
+  { extractor }: Pick<EngineParts, "extractor">,
 ): Promise<void> {
-  const { plan, failed, doubtful } = outcome;
   const { ledger, target, job } = step;
   const reader = extractor.revision;
-  const put = failed.flatMap(({ itemId }) => (plan.put.has(itemId) ? [itemId] : []));
-  const entries = await entriesAsPut(put, outcome, step);
+  const entries = new Map<ItemId, LedgerEntry>();
+  for (const entry of await ledger.getMany(failed.flatMap(({ itemId }) => (put.has(itemId) ? [itemId] : [])))) {
+    if (!entry?.mirrored) continue;
+    // The failure does not apply to what a concurrent download put in its place.
+    if (isDeepStrictEqual(versions.get(entry.itemId), entry.mirrored)) entries.set(entry.itemId, entry);
+    else job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
+  }
   const leaving: { itemId: ItemId; file: string }[] = [];
   for (const failure of failed) {
     const entry = entries.get(failure.itemId);
@@ -532,7 +468,6 @@ async function recordFailures(
     if (!entry?.mirrored) continue;
     const { itemId } = entry;
     const mayBeBytes = isDoubtful(entry.mirrored, entry.indexed);
-    if (mayBeBytes) doubtful.add(itemId);
     if (await wasReplaced(entry.mirrored, step)) {
       job.log(`'${entry.mirrored.file}' was replaced meanwhile; the next run judges what is there now.`);
       continue;
@@ -557,7 +492,9 @@ async function recordFailures(
 function withoutPath(reason: string, file: string, { mirror }: RecordStep): string {
   if (!mirror.owns(file)) return reason;
   const path = mirror.absolute(file);
-  return reason.includes(path) && !mirror.find(file) ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
+  // A link that leads nowhere is found all the same.
+  const isMissing = reason.includes(path) && (/\bENOENT\b/.test(reason) || !mirror.find(file));
+  return isMissing ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
 }
 
 /** An item without text is no error, but a warning if it had text before. */

@@ -137,18 +137,12 @@ async function sweepUnlessHeld(
   { domain, job }: Pick<DomainCrawl, "domain" | "job">,
   parts: Pick<EngineParts, "ledgers">,
 ): Promise<number> {
-  const leases: Lease[] = [];
+  await using leases = new AsyncDisposableStack();
   const dead: string[] = [];
-  try {
-    for (const id of drafts) {
-      const lease = await leaseUnlessHeld(parts, domain.domainId, draftLease(id), job);
-      if (!lease) continue;
-      leases.push(lease);
-      dead.push(id);
-    }
-    if (dead.length > 0) await crawlDrafts.sweep(dead);
-    return dead.length;
-  } finally {
-    for (const lease of leases) await lease.release();
+  for (const id of drafts) {
+    const lease = await leaseUnlessHeld(parts, domain.domainId, draftLease(id), job);
+    if (leases.use(lease)) dead.push(id);
   }
+  if (dead.length > 0) await crawlDrafts.sweep(dead);
+  return dead.length;
 }

@@ -7,18 +7,17 @@ import type { Source } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { plural } from "../lib/text.ts";
 import { openRunPlan } from "./approval.ts";
-import type { StagedPlan } from "./commit-plan.ts";
+import type { PlanInDraft } from "./commit-plan.ts";
 import { countLeftOut, type SourceResult, type Step, type StepCounts } from "./crawl-request.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import { type Downloaded, download } from "./download.ts";
 import { type Embedded, embed, finishEmbed, isUnfinished } from "./embed.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { extractTexts } from "./extract-texts.ts";
 import { acknowledgedIn, countFailures, ITEM_PROBLEMS } from "./failures.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { findUnregistered, keepUnregistered, noteIndexed } from "./ingest/registered-addresses.ts";
 import { planResult } from "./planned-changes.ts";
-import { processOriginals } from "./process.ts";
+import { needsProcessing, process } from "./process.ts";
 import { purgeMissing } from "./purge-missing.ts";
 import type { DomainCrawl, EmbedStep, ListingResult, SourceCrawl } from "./run-context.ts";
 import { findShortfalls } from "./swap-store.ts";
@@ -33,13 +32,15 @@ type OpenSource = (ledger: Ledger) => Source;
 /** A source whose steps are done, as far as they can be before the other sources are in. */
 export interface CrawledSource {
   /** undefined: nothing of it becomes visible with the crawl. */
-  readonly staged?: StagedPlan | undefined;
+  readonly staged?: Pick<PlanInDraft, "allowEmpty" | "discard"> | undefined;
   /** Its embed step did not come to its end: what the index should have of it is not known. */
   readonly isUnknown?: boolean;
   /** Items that are there, but have nothing to be indexed by any more. */
   readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
   /** Call it when all sources are in, and what is staged is visible. */
   finish(commit?: CommitOfSource): Promise<SourceResult>;
+  /** Forgets its plan, if that has not been carried out. */
+  close(): Promise<void>;
 }
 
 /** What became of a staged source. */
@@ -77,14 +78,17 @@ export async function crawlSource(
       })
       .finally(() => ledgers.close());
     results.planned = await planResult(plan, job);
+    if (!embedded || !isUnfinished(embedded)) await plan.close();
     return {
       staged: embedded?.staged,
       isUnknown: target !== undefined && embedded === undefined,
       unreadable: [run.config.sourceId, unreadableOf(embedded)],
       finish: (commit = {}) => finishSource(crawl, { listing, embedded, results, commit }, parts),
+      close: () => plan.close(),
     };
-  } finally {
+  } catch (error) {
     await plan.close();
+    throw error;
   }
 }
 
@@ -134,15 +138,12 @@ async function runProcess(
   results: StepResults,
   parts: EngineParts,
 ): Promise<void> {
-  const { run, request, converter, ledgers, job } = crawl;
-  const { keepsTexts } = run.config.kind.abilities;
-  if (!request.steps.includes("process") || !(keepsTexts || converter)) return;
+  const { request, ledgers, job } = crawl;
+  if (!request.steps.includes("process") || !needsProcessing(crawl)) return;
   job.progress?.({ step: "process" });
-  const processed = await ledgers.withLedger({ step: "process" }, async (setting) => {
-    const step = { ...crawl, ...setting };
-    if (keepsTexts || !converter) return await extractTexts(step, listing, parts);
-    return await processOriginals({ ...step, converter });
-  });
+  const processed = await ledgers.withLedger({ step: "process" }, (setting) =>
+    process({ ...crawl, ...setting }, listing, parts),
+  );
   results.note("process", processed);
 }
 
@@ -225,9 +226,9 @@ async function finishSource(
     }
     const isHeld = commit.isHeld === true;
     const { waiting } = embedded;
-    if (waiting.length > 0) {
+    if (waiting > 0) {
       await job.checkpoint();
-      const documents = plural(waiting.length, "document");
+      const documents = plural(waiting, "document");
       job.log(`Source '${run.config.sourceId}': removing ${documents} from the index.`);
     }
     const { failed, held } = await withEmbedStep(crawl, target, listing, (step) =>
@@ -236,7 +237,7 @@ async function finishSource(
     // What a held crawl staged, except for removals, waits for a confirmation, or for a crawl that does better.
     for (const kind of held) results.counts.embed[kind] -= 1;
     results.counts.embed.held += held.length;
-    results.counts.embed.removed += waiting.length - failed.length;
+    results.counts.embed.removed += waiting - failed.length;
     results.counts.embed.failed += failed.length;
     if (failed.length > 0) {
       results.problems.push(

@@ -74,11 +74,16 @@ async function crawlAndCommit(
     throw error;
   };
   const crawled: CrawledSource[] = [];
+  await using plans = new AsyncDisposableStack();
+  const keep = (source: CrawledSource): void => {
+    plans.defer(() => source.close());
+    crawled.push(source);
+  };
   const crawlAll = async (): Promise<void> => {
-    for await (const source of crawlSources(crawl, parts)) crawled.push(source);
+    for await (const source of crawlSources(crawl, parts)) keep(source);
   };
   await crawlAll().catch(sayUnseen);
-  crawled.push(...(await retireLeftInStore(crawl, parts)));
+  for (const source of await retireLeftInStore(crawl, parts)) keep(source);
   if (target) job.progress?.({ step: "embed" });
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
   const answered = await askQuestions(crawl, unreadable, parts);
@@ -211,7 +216,8 @@ async function takeOver(
   for (const config of domain.sources) {
     await job.checkpoint();
     const run = { domainId: domain.domainId, config };
-    const { error } = await (await crawlSource(run, neverOpened, { request, job, target }, parts)).finish();
+    const source = await crawlSource(run, neverOpened, { request, job, target }, parts);
+    const { error } = await source.finish().finally(() => source.close());
     if (error) problems.push(`Source '${config.sourceId}' after the swap: ${error.replace(/\.$/, "")}.`);
     else await parts.ledgers.dropStore(run, store);
   }

@@ -50,26 +50,22 @@ export async function planDeletion(
       const refuseNow = (): Promise<void> => refuseWhileBusy(domainId, parts, except);
       await refuseNow();
       const owner = except ? `job ${except}` : "a deletion of the domain";
-      const leases = (await unlessDamaged(leaseSources(domainId, parts, owner))) ?? [];
-      try {
-        // Stores first: while the domain exists, a deletion that failed half-way can be repeated.
-        for (const [at, store] of stores.entries()) {
-          log(`[ ${at + 1} / ${stores.length + 1} ] Deleting vector store '${store}'...`);
-          await parts.backend.deleteVectorStore(store);
-        }
-        log(`[ ${stores.length + 1} / ${stores.length + 1} ] Deleting domain '${domainId}'...`);
-        // Check again: a crawl may have started while the stores were deleted.
-        return await parts.domains.remove(domainId, async () => {
-          await refuseNow();
-          await refuseHeldDomain(domainId, parts);
-          await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
-          await endRetentionOfTrees(domain, parts);
-          await unlessDamaged(parts.backend.forgetDomain?.(domainId));
-          await parts.ledgers.forgetDomain(domainId);
-        });
-      } finally {
-        for (const lease of leases) await lease.release();
+      await using _leases = await unlessDamaged(leaseSources(domainId, parts, owner));
+      // Stores first: while the domain exists, a deletion that failed half-way can be repeated.
+      for (const [at, store] of stores.entries()) {
+        log(`[ ${at + 1} / ${stores.length + 1} ] Deleting vector store '${store}'...`);
+        await parts.backend.deleteVectorStore(store);
       }
+      log(`[ ${stores.length + 1} / ${stores.length + 1} ] Deleting domain '${domainId}'...`);
+      // Check again: a crawl may have started while the stores were deleted.
+      return await parts.domains.remove(domainId, async () => {
+        await refuseNow();
+        await refuseHeldDomain(domainId, parts);
+        await forgetAddresses(domain, parts, (sentence) => log(`WARNING: ${sentence}`));
+        await endRetentionOfTrees(domain, parts);
+        await unlessDamaged(parts.backend.forgetDomain?.(domainId));
+        await parts.ledgers.forgetDomain(domainId);
+      });
     },
   };
 }

@@ -6,12 +6,11 @@ import type { Ledgers } from "../contracts/ledger.ts";
 import type { Index, IndexDraft, RetainedDocuments } from "../contracts/search-index.ts";
 import type { Sighting, Source } from "../contracts/source.ts";
 import { isInFile } from "../lib/mask-file.ts";
-import { withMembers } from "../lib/with-members.ts";
 import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { ForeseenBody, Mirror } from "../mirror/mirror.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { ItemRepository } from "./ingest/remove-items.ts";
+import type { ItemRepository } from "./ingest/item-records.ts";
 import { folderOfRun } from "./with-ledger.ts";
 
 /*
@@ -86,7 +85,9 @@ function dryLedgers(ledgers: Ledgers): Ledgers {
     feedback: withMembers(feedback, { put: nothing, remove: async (_domainId, ids) => ids.length }),
     plans: withMembers(plans, { discard: nothing }),
     stores: withMembers(stores, { put: nothing, remove: nothing }),
-    leases: { acquire: async () => ({ release: nothing, stillHeld: async () => true }) },
+    leases: {
+      acquire: async () => ({ release: nothing, [Symbol.asyncDispose]: nothing, stillHeld: async () => true }),
+    },
     exportManifest: nothing,
     forgetManifest: nothing,
     dropStore: nothing,
@@ -98,7 +99,7 @@ function dryLedgers(ledgers: Ledgers): Ledgers {
 }
 
 function dryBackend(backend: Backend): Backend {
-  const { kept, sweepUploads } = backend;
+  const { storage, sweepUploads } = backend;
   return withMembers(backend, {
     createVectorStore: async () => NO_STORE,
     deleteVectorStore: nothing,
@@ -111,8 +112,11 @@ function dryBackend(backend: Backend): Backend {
     },
     ...(sweepUploads && { sweepUploads: (sweep) => sweepUploads.call(backend, { ...sweep, dryRun: true }) }),
     ...(backend.eraseUploads && { eraseUploads: nothing }),
-    ...(kept && {
-      kept: withMembers(kept, { eraseAnswers: (quotes) => kept.eraseAnswers(quotes, DRY), eraseFile: nothing }),
+    ...(storage && {
+      storage: withMembers(storage, {
+        eraseAnswers: (quotes) => storage.eraseAnswers(quotes, DRY),
+        eraseFile: nothing,
+      }),
     }),
   });
 }
@@ -143,6 +147,8 @@ const DRY_DRAFT: IndexDraft = {
   put: nothing,
   relabel: nothing,
   remove: nothing,
+  stage: async () => [],
+  held: async () => [],
   commit: async () => ({ ready: [], failed: [] }),
   discard: nothing,
 };
@@ -220,4 +226,17 @@ export function silentIfDry(job: JobContext): JobContext {
 export function silent(job: JobContext): JobContext {
   const { jobId, dryRun, signal } = job;
   return { jobId, dryRun, signal, log: () => undefined, checkpoint: () => job.checkpoint() };
+}
+
+/** Returns the same object with other members, or without those that are given as undefined; the object itself stays as it is. */
+function withMembers<T extends object>(object: T, members: Partial<{ [K in keyof T]: T[K] | undefined }>): T {
+  return new Proxy(object, {
+    get(target, key) {
+      if (Object.hasOwn(members, key)) return Reflect.get(members, key);
+      const value: unknown = Reflect.get(target, key);
+      // Private fields are those of the object, not of its proxy.
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+    has: (target, key) => (Object.hasOwn(members, key) ? Reflect.get(members, key) !== undefined : key in target),
+  });
 }

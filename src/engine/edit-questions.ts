@@ -46,7 +46,11 @@ const READ = 20_000;
 /** Shorter questions are not realistic. */
 const FEWEST_WORDS = 3;
 
-type Parts = Pick<EngineParts, "domains" | "questions"> & { readonly backend: Pick<Backend, "openIndex"> };
+type Parts = Pick<EngineParts, "domains" | "questions"> & {
+  readonly backend: Pick<Backend, "openIndex">;
+  /** Returns what can be an answer: no heading, label, table, code or licence line. */
+  statementsIn(markdown: string): readonly string[];
+};
 
 export function createQuestions(parts: Parts): Questions {
   const { domains, questions } = parts;
@@ -84,7 +88,7 @@ export function createQuestions(parts: Parts): Questions {
     async make(domainId, count, signal) {
       const { domain, index } = await openAsked(domainId, parts);
       const known = (await questions.read(domainId)).questions;
-      const made = await makeQuestions(domain, index, { known, count, signal });
+      const made = await makeQuestions(domain, index, { known, count, signal }, parts);
       await questions.change(domainId, (set) => {
         const asked = new Set(set.questions.map(({ question }) => question.toLowerCase()));
         return {
@@ -149,7 +153,12 @@ interface Making {
   readonly signal: AbortSignal;
 }
 
-async function makeQuestions(domain: Domain, index: Index, { known, count, signal }: Making): Promise<Question[]> {
+async function makeQuestions(
+  domain: Domain,
+  index: Index,
+  { known, count, signal }: Making,
+  { statementsIn }: Pick<Parts, "statementsIn">,
+): Promise<Question[]> {
   const has = new Set(known.map(({ sourceId, itemId }) => `${sourceId} ${itemId}`));
   const made: Question[] = [];
   for (const { sourceId, ref } of spread(await documentsOf(domain, index), count)) {
@@ -157,7 +166,8 @@ async function makeQuestions(domain: Domain, index: Index, { known, count, signa
     signal.throwIfAborted();
     if (has.has(`${sourceId} ${ref.itemId}`)) continue;
     const part = await index.documents?.read(ref.fileId, { limit: READ });
-    const sentence = pickSentence(proseOf(part?.text ?? ""));
+    const statements = statementsIn(part?.text ?? "").filter((text) => !ROW.test(text));
+    const sentence = pickSentence(statements.join("\n"));
     if (sentence.split(" ").length < FEWEST_WORDS) continue;
     const document = ref.path || ref.url || ref.itemId;
     const question: Question = { question: sentence, document, sourceId, itemId: ref.itemId, words: [] };
@@ -195,9 +205,5 @@ function spread<T>(list: readonly T[], count: number): T[] {
   return [0, 1, 2].flatMap((first) => some.filter((_, at) => at % 3 === first));
 }
 
-/** Leaves out headings, tables, links and lists of short items: a sentence of the text says what the document is about. */
-function proseOf(markdown: string): string {
-  const lines = markdown.split("\n").filter((line) => !/^\s*(#|\||```|[-*]\s*\[)/.test(line));
-  const prose = lines.join("\n").replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1");
-  return prose.trim() === "" ? markdown : prose;
-}
+/** A row with the names of its columns: `City: Rome; Limit: 120`. */
+const ROW = /^[^:]{1,40}: [^;]*;/;

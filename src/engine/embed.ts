@@ -1,49 +1,48 @@
 import { isEmptyReason } from "../contracts/document.ts";
-import type { ItemId } from "../contracts/ids.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { FailedRef } from "../contracts/search-index.ts";
 import { plural } from "../lib/text.ts";
-import { commitPlan, type Recorded, type StagedPlan, stagePlan } from "./commit-plan.ts";
+import { ADDITIONS, draftPlan, type PlanInDraft, REMOVALS, type Recorded } from "./commit-plan.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import type { StepResult } from "./crawl-source.ts";
 import { silentIfDry } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { emptyPlan, type IndexPlan, type Planned, planIndex } from "./plan-index.ts";
+import { type Planned, planIndex } from "./plan-index.ts";
 import type { EmbedStep } from "./run-context.ts";
 import { sumUp } from "./tally.ts";
 
 export interface Embedded extends Omit<StepResult, "itemProblem"> {
   readonly failed: readonly FailedRef[];
   /** What becomes visible with the crawl. */
-  readonly staged: StagedPlan | undefined;
-  /** Documents to remove when all sources are indexed. */
-  readonly waiting: readonly ItemId[];
+  readonly staged: PlanInDraft | undefined;
+  /** How many documents are removed when all sources are indexed. */
+  readonly waiting: number;
   readonly upTo: Planned["upTo"];
 }
 
-/** mirror ▶ extract ▶ draft, for one source; ▶ commit ▶ index, unless it becomes visible with the crawl. */
+/** mirror ▶ judge ▶ plan ▶ extract ▶ draft, for one source; ▶ commit ▶ index, unless it becomes visible with the crawl. */
 export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedded> {
-  const { ledger, target, job, removalsWait } = step;
-  const { plan, counts, problems, upTo } = await planIndex(step, parts);
-  const waiting = removalsWait ? plan.remove.splice(0) : [];
-  counts.removed -= waiting.length;
-  const later = waiting.length > 0 ? `; ${plural(waiting.length, "removal")} when all sources are indexed` : "";
+  const { ledger, target, removalsWait, job } = step;
+  const { problems, ...planned } = await planIndex(step, parts);
+  const waiting = removalsWait ? planned.counts.removed : 0;
+  const counts = { ...planned.counts, removed: planned.counts.removed - waiting };
+  const later = waiting > 0 ? `; ${plural(waiting, "removal")} when all sources are indexed` : "";
   job.log(`Index: ${sumUp(counts)}${later}.`);
   for (const problem of problems) job.log(`WARNING: ${problem}`);
-  const { together } = target;
   const doing = { ...step, job: silentIfDry(job) };
-  const staged = together && (await stagePlan(plan, together, doing, parts));
-  const { failed, doubtful } = staged ?? (together ? NOTHING_FAILED : await commitPlan(plan, doing, parts));
-  countFailures(failed, plan, doubtful, counts);
-  const embedded = { counts, problems, waiting, upTo, failed, staged };
+  const draft = await draftPlan(doing, parts, removalsWait ? ADDITIONS : undefined);
+  if (!target.together) await draft?.commit();
+  const failed = draft?.failed ?? [];
+  await countFailures(failed, await draft?.doubtful(), counts, step);
+  const { isWhole = true } = (target.together ? undefined : await draft?.record(doing)) ?? {};
+  const upTo = isWhole ? planned.upTo : undefined;
+  const embedded = { counts, problems, waiting, upTo, failed, staged: target.together && draft };
   if (!isUnfinished(embedded)) noteUpTo(embedded, ledger);
   return embedded;
 }
 
-const NOTHING_FAILED = { failed: [], doubtful: new Set<ItemId>() };
-
 export function isUnfinished({ staged, waiting }: Embedded): boolean {
-  return staged !== undefined || waiting.length > 0;
+  return staged !== undefined || waiting > 0;
 }
 
 /** When all sources are in: records what the crawl has committed, and removes what waited. Returns what could not be removed, and what is held. */
@@ -54,9 +53,12 @@ export async function finishEmbed(
   { isHeld } = { isHeld: false },
 ): Promise<{ readonly failed: readonly FailedRef[]; readonly held: Recorded["held"] }> {
   const { staged, waiting } = embedded;
-  const { isWhole, held } = (await staged?.record(step, { isHeld })) ?? { isWhole: true, held: [] };
-  const { failed } = await commitPlan({ ...emptyPlan(), remove: [...waiting] }, step, parts);
-  if (isWhole && failed.length === 0) noteUpTo(embedded, step.ledger);
+  const { isWhole = true, held = [] } = (await staged?.record(step, { isHeld })) ?? {};
+  const removals = waiting > 0 ? await draftPlan(step, parts, REMOVALS) : undefined;
+  await removals?.commit();
+  const { isWhole: isGone = true } = (await removals?.record(step)) ?? {};
+  const failed = removals?.failed ?? [];
+  if (isWhole && isGone && failed.length === 0) noteUpTo(embedded, step.ledger);
   return { failed, held };
 }
 
@@ -66,19 +68,20 @@ function noteUpTo({ upTo, failed }: Embedded, ledger: Ledger): void {
 }
 
 /** Moves failures from the count they were planned under to "failed" or "empty". */
-function countFailures(
+async function countFailures(
   failed: readonly FailedRef[],
-  plan: IndexPlan,
-  doubtful: ReadonlySet<ItemId>,
+  doubtful: ReadonlySet<string> = new Set(),
   counts: StepCounts,
-): void {
-  const planned = new Map<ItemId, keyof StepCounts>();
-  for (const itemId of plan.remove) planned.set(itemId, "removed");
-  for (const itemId of plan.relabel) planned.set(itemId, "moved");
-  for (const itemId of plan.adopt.keys()) planned.set(itemId, "unchanged");
+  { plan }: Pick<EmbedStep, "plan">,
+): Promise<void> {
+  const planned = await plan.find(
+    "embed",
+    failed.map(({ itemId }) => itemId),
+  );
   for (const { itemId, reason } of failed) {
-    const kind = plan.put.get(itemId) ?? planned.get(itemId);
-    if (kind) counts[kind] -= 1;
+    const change = planned.get(itemId)?.change;
+    const kind = change === "adopted" ? "unchanged" : change;
+    if (kind && kind in counts) counts[kind as keyof StepCounts] -= 1;
     const isEmpty = isEmptyReason(reason) && !doubtful.has(itemId);
     counts[isEmpty ? "empty" : "failed"] += 1;
     // It had text before, so its document was removed from the index.

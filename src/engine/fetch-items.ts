@@ -9,10 +9,9 @@ import { hashFile } from "../lib/hash.ts";
 import { plural } from "../lib/text.ts";
 import { nowUtcMicros } from "../lib/time.ts";
 import type { Staged } from "../mirror/mirror.ts";
-import type { ApplyStep } from "./apply-plan.ts";
 import { stopWhenFull } from "./disk-full.ts";
 import type { DownloadPlan } from "./make-plan.ts";
-import { namesOf } from "./move-items.ts";
+import { type ApplyStep, namesOf } from "./move-items.ts";
 import { STAYING } from "./planned-changes.ts";
 import { Progress } from "./tally.ts";
 
@@ -54,7 +53,7 @@ function withItem({ sighting }: ListedChange, reason: string): string {
 async function fetchOne(change: ListedChange, step: ApplyStep): Promise<string> {
   const { source, ledger, mirror, claims, vacated, counts, job } = step;
   const { sighting, entry } = change;
-  if (await adoptFileOnDisk(change, step)) {
+  if (step.mayAdopt && (await adoptFileOnDisk(change, step))) {
     counts[change.kind] -= 1;
     counts.unchanged += 1;
     return `Found '${sighting.path}' in the mirror as it is at the source.`;

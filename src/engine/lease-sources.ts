@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { ConflictError } from "../contracts/errors.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
-import { type Lease, sourceLease } from "../contracts/lease.ts";
+import { sourceLease } from "../contracts/lease.ts";
 import type { LedgerSource } from "../contracts/ledger.ts";
 import { foldersIn } from "../lib/file-system.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -14,23 +14,18 @@ export async function leaseSources(
   domainId: DomainId,
   parts: Pick<EngineParts, "domains" | "crawlerFolder" | "ledgers">,
   owner: string,
-): Promise<Lease[]> {
-  const leases: Lease[] = [];
-  try {
-    for (const { root, config } of await sourceRoots(domainId, parts)) {
-      for (const work of ["download", "embed"] as const) {
-        const late = new AbortController();
-        const onWait = (holder: string): void =>
-          late.abort(new ConflictError(`crawler/${root} is in use by ${holder}. Try again when that is over.`));
-        const options = { owner, signal: late.signal, onWait };
-        leases.push(await parts.ledgers.leases.acquire(domainId, sourceLease(config, work), options));
-      }
+): Promise<AsyncDisposable> {
+  await using leases = new AsyncDisposableStack();
+  for (const { root, config } of await sourceRoots(domainId, parts)) {
+    for (const work of ["download", "embed"] as const) {
+      const late = new AbortController();
+      const onWait = (holder: string): void =>
+        late.abort(new ConflictError(`crawler/${root} is in use by ${holder}. Try again when that is over.`));
+      const options = { owner, signal: late.signal, onWait };
+      leases.use(await parts.ledgers.leases.acquire(domainId, sourceLease(config, work), options));
     }
-  } catch (error) {
-    for (const lease of leases) await lease.release();
-    throw error;
   }
-  return leases;
+  return leases.move();
 }
 
 /** A source and its folder, relative to `crawler/`. */

@@ -17,7 +17,7 @@ import type { StepCounts } from "./crawl-request.ts";
 import { logDone, logPlanned } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { findMisplaced, lostFile } from "./misplaced-files.ts";
-import { toItem } from "./planned-changes.ts";
+import { type PlanSize, toItem } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
 import { type FeedDelta, recallListing, type SourceScan } from "./scan-source.ts";
 
@@ -39,19 +39,6 @@ export interface DownloadPlan {
   readonly delta: FeedDelta | undefined;
   /** How many changes are left out because they are not in the approved plan; undefined: there is no such plan. */
   readonly left: number | undefined;
-}
-
-/** How many items a plan has of each kind. */
-export interface PlanSize {
-  removed: number;
-  moved: number;
-  fetched: number;
-  /** Left unchanged: not listed and yet not removed, or not approved. */
-  staying: number;
-  /** Their file is moved back to its path in the mirror, whatever else is done to it. */
-  strayed: number;
-  /** Fetched because our copy is missing or damaged. The rows of a list share one export, which counts once. */
-  healed: number;
 }
 
 /** Erased items that are named in the log, by their ids. */
@@ -76,7 +63,11 @@ export async function makePlan(
   let next = await changes.next();
   for (; !next.done; next = await changes.next()) {
     await job.checkpoint();
-    for (const judged of next.value) {
+    const { unchanged } = next.value;
+    counts.unchanged += unchanged;
+    sorted.held += unchanged;
+    found += unchanged;
+    for (const judged of next.value.changes) {
       const confirmed = confirmContent(judged, mirror);
       const change = originals.judge(confirmed instanceof Promise ? await confirmed : confirmed);
       sorted.add(change);
@@ -115,7 +106,7 @@ function isIdle({ size: { removed, moved, fetched, staying } }: SortedChanges): 
 
 /** Judges everything that is listed or, with a feed, what it reports and the suspects. */
 function judgeListing(
-  { listing, disk, delta }: SourceScan,
+  { listing, disk, delta, rotation }: SourceScan,
   { run, request, ledger, mirror }: DownloadStep,
   parts: EngineParts,
 ): ReturnType<typeof detectChanges> {
@@ -129,11 +120,16 @@ function judgeListing(
   };
   // Look again: another step may have moved a file since the scan.
   const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? mirror.find(file);
-  if (listing.by === "listing") return detectChanges(listing.pages, ledger, find, policy);
+  if (listing.by === "listing") {
+    // Those that are due are hashed, which takes their entries.
+    const mayOnlyCount = (item: ItemId): boolean => !isDue(item, rotation);
+    return detectChanges(listing.pages, ledger, find, { ...policy, mayOnlyCount });
+  }
   const { gone = [], suspects = [], expected = 0 } = delta ?? {};
   const pages = recallListing(listing.changes, suspects, ledger);
   const reported = {
     getMany: (items: readonly ItemId[]) => ledger.getMany(items),
+    unchangedFiles: async () => [],
     count: async () => ({ items: Number.NaN }),
     async *items(): AsyncGenerator<readonly ItemId[]> {
       yield [...gone, ...suspects, ...listing.changes.touched.map(({ itemId }) => itemId)];

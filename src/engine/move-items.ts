@@ -2,7 +2,22 @@ import type { ListedChange } from "../contracts/change.ts";
 import { explain } from "../contracts/errors.ts";
 import type { Mirrored } from "../contracts/ledger.ts";
 import type { Sighting } from "../contracts/source.ts";
-import type { ApplyStep } from "./apply-plan.ts";
+import type { StepCounts } from "./crawl-request.ts";
+import type { PathClaims } from "./path-claims.ts";
+import type { DownloadStep } from "./run-context.ts";
+
+/** The download step while its plan is carried out. */
+export interface ApplyStep extends DownloadStep {
+  readonly counts: StepCounts;
+  readonly claims: PathClaims;
+  /**
+   * Files whose items moved to another file. They are removed at the end: until then another item may be taking their
+   * path.
+   */
+  readonly vacated: string[];
+  /** The mirror had files when the run began, which items without a row may own. */
+  readonly mayAdopt: boolean;
+}
 
 interface Move {
   readonly change: ListedChange;

@@ -276,8 +276,9 @@ const CHANGES = [
   "held",
   "kept",
   "returned",
+  "adopted",
 ] as const satisfies readonly PlannedItem["change"][];
-const ANOMALIES = ["missing", "altered", "original"] as const satisfies readonly PlannedItem["anomaly"][];
+const ANOMALIES = ["missing", "altered", "original", "forced"] as const satisfies readonly PlannedItem["anomaly"][];
 
 function decodeItem(json: JsonObject): PlannedItem {
   const { shown, listed } = json;

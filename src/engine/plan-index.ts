@@ -2,7 +2,6 @@ import { stat } from "node:fs/promises";
 import { isEmptyReason } from "../contracts/document.ts";
 import { explain } from "../contracts/errors.ts";
 import type { ItemId } from "../contracts/ids.ts";
-import type { JobContext } from "../contracts/job.ts";
 import type { Indexed, ItemLabel, Ledger, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
 import type { PlannedItem, PlannedWords } from "../contracts/plan.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
@@ -15,7 +14,7 @@ import { TimeSlice } from "../lib/time-slice.ts";
 import { FAILED_FOLDER, ORIGINALS_FOLDER } from "../mirror/layout.ts";
 import { type IndexChange, type IndexState, judgeDocument } from "../plan/judge.ts";
 import { estimateFileTokens } from "../plan/plan-costs.ts";
-import { garbage, leave, type Removals } from "../plan/removals.ts";
+import { garbage, leave } from "../plan/removals.ts";
 import type { StepCounts } from "./crawl-request.ts";
 import { logPlanned } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -27,52 +26,24 @@ import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
 type IndexParts = Pick<EngineParts, "acceptedTypes" | "maxFileBytes" | "extractor" | "itemRepository">;
 
-/**
- * The changes that make the index match the mirror: the embed step's own plan, not the run's, which only names them. Holds ids only, because a first crawl puts every item; entries are
- * read when they are applied.
- */
-export interface IndexPlan {
-  /** Documents to write, and whether they are new to a search. */
-  readonly put: Map<ItemId, "added" | "changed">;
-  /** Those in `put` that are rebuilt even if the index has their content. */
-  readonly anew: Set<ItemId>;
-  /** Those in `put` whose file is in `03_failed/`. */
-  readonly revive: ItemId[];
-  readonly relabel: ItemId[];
-  readonly adopt: Map<ItemId, IndexedRef>;
-  readonly remove: ItemId[];
-}
-
 export interface Planned {
-  readonly plan: IndexPlan;
   readonly counts: StepCounts;
-  readonly problems: string[];
-  /** How many items are left out because their file is missing or they are not approved. */
-  left: number;
+  readonly problems: readonly string[];
   /** When the plan is done, the index is up to this ledger revision by these rules; undefined: that is not certain. */
   readonly upTo?: { readonly rules: string; readonly revision: number };
-}
-
-export function emptyPlan(): IndexPlan {
-  return { put: new Map(), anew: new Set(), revive: [], relabel: [], adopt: new Map(), remove: [] };
-}
-
-export function isEmptyPlan({ put, relabel, adopt, remove }: IndexPlan): boolean {
-  return put.size + relabel.length + adopt.size + remove.length === 0;
 }
 
 /** Raise it when the comparison changes: the first run after the upgrade then compares everything. */
 const COMPARISON = 4;
 
-/** Compares mirror and ledger with the index. Changes nothing. */
+/** Compares mirror and ledger with the index, and puts what differs into the plan of the run. */
 export async function planIndex(step: EmbedStep, parts: IndexParts): Promise<Planned> {
   const { target, listing, ledger } = step;
   const rules = `${COMPARISON} ${target.store} ${parts.extractor.revision}`;
   const { revision } = ledger;
   const changed = mayCompareChanges(step) ? await findChanged(ledger.indexedUpTo(rules), step) : undefined;
-  const planned = await compareAll(changed ?? (await readAllHoldings(step)), step, parts);
-  const left = planned.counts.held + planned.problems.length + planned.left;
-  const isAll = listing?.sawAll && target.isOwn && left === 0;
+  const { left, ...planned } = await compareAll(changed ?? (await readAllHoldings(step)), step, parts);
+  const isAll = listing?.sawAll && target.isOwn && planned.counts.held + planned.problems.length + left === 0;
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }
 
@@ -122,12 +93,10 @@ async function findChanged(
   const held = new Map<ItemId, IndexedRef>();
   let [holdings, known] = [0, 0];
   for await (const refs of target.index.holdings(sourceId)) {
-    const labels = new Map(
-      (await ledger.labels(refs.map(({ itemId }) => itemId))).map((label) => [label.itemId, label]),
-    );
+    const labels = await ledger.labels(refs.map(({ itemId }) => itemId));
     holdings += refs.length;
-    for (const ref of refs) {
-      const label = labels.get(ref.itemId);
+    for (const [at, ref] of refs.entries()) {
+      const label = labels[at];
       if (label?.fileId) known += 1;
       if (!label || !isIndexedAs(ref, label, { target, mirror })) items.add(ref.itemId);
       if (items.has(ref.itemId)) held.set(ref.itemId, ref);
@@ -165,36 +134,36 @@ async function compareAll(
   { held, items, holdings, unchanged }: Compared,
   step: EmbedStep,
   parts: IndexParts,
-): Promise<Planned> {
-  const { listing, ledger, mirror, job } = step;
+): Promise<Pick<Planned, "counts" | "problems"> & { readonly left: number }> {
+  const { listing, ledger, mirror, plan, job } = step;
   const counts = { ...noCounts(), unchanged };
-  const planned: Planned = { plan: emptyPlan(), counts, problems: [], left: 0 };
-  const notes = new PlannedEmbeddings(step);
   const timeSlice = new TimeSlice();
-  let [known, waiting, failed] = [0, 0, 0];
+  // `left`: how many items are left out because their file is missing or they are not approved.
+  let [known, files, waiting, failed, left] = [0, 0, 0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
     const judged = await judgePage(page, held, step, parts);
     const unapproved = await findUnapproved(judged, step);
-    for (const { entry, change, download, isMissing } of judged) {
+    for (const one of judged) {
+      const { entry, change, isMissing } = one;
       const file = entry.mirrored?.file ?? "";
       if (entry.indexed?.fileId) known += 1;
+      if (file !== "") files += 1;
       if (mirror.isOriginal(file)) waiting += 1;
       if (timeSlice.isOver()) await timeSlice.next();
       if (unapproved.has(entry.itemId)) {
-        planned.left += 1;
-        planned.counts.skipped += 1;
+        left += 1;
+        counts.skipped += 1;
         held.delete(entry.itemId);
         continue;
       }
-      if (isMissing) planned.left += 1;
-      notePlanned(entry, change, download, notes, job);
+      if (isMissing) left += 1;
+      addToPlan(one, step);
       const isLeft = !isMissing && change.kind === "none" && mirror.isFailed(file);
       const isEmptyFile = isLeft && isEmptyReason(entry.indexed?.embeddingError ?? "");
-      if (isEmptyFile) planned.counts.empty += 1;
-      else if (isMissing || isLeft) planned.counts.skipped += 1;
-      else addChange(planned, entry, change);
-      if (change.kind === "put" && mirror.isFailed(file)) planned.plan.revive.push(entry.itemId);
+      if (isEmptyFile) counts.empty += 1;
+      else if (isMissing || isLeft) counts.skipped += 1;
+      else if (change.kind === "none" && file !== "") counts.unchanged += 1;
       if (isLeft && !isEmptyFile) failed += 1;
       if (change.kind !== "none" || !isPutAside(entry, step, parts)) held.delete(entry.itemId);
     }
@@ -204,25 +173,32 @@ async function compareAll(
       `${plural(failed, "file waits", "files wait")} in 03_failed for a change; the list of what failed says why.`,
     );
   if (waiting > 0) {
-    planned.counts.skipped += waiting;
+    counts.skipped += waiting;
     job.log(
       `WARNING: ${plural(waiting, "item waits", "items wait")} for the process step; until then the index keeps what it has.`,
     );
   }
   // Documents without an item may belong to another source with the same id.
-  const isCertain = listing?.sawAll === true && !step.run.sharesId;
+  const isCertain = (listing ? listing.sawAll : knowsAll(step)) && !step.run.sharesId;
   if (!isCertain) held.clear();
   for (const itemId of await findUnapprovedLeftovers([...held.values()], step)) {
-    planned.left += 1;
-    planned.counts.skipped += 1;
+    left += 1;
+    counts.skipped += 1;
     held.delete(itemId);
   }
   if (!listing) await step.approval?.noteDoneDocuments(job);
-  const leftovers = [...held.keys()];
-  const because = decideRemovals(planned, { known, leftovers, holdings, isCertain }, step);
-  notes.concludeRemovals(listing ? "" : because);
-  notes.noteLeftovers(held.values(), because);
-  return planned;
+  const problems = await decideRemovals({ known, files, leftovers: [...held.values()], holdings, isCertain }, step);
+  const { added = 0, changed = 0, moved = 0, removed = 0, held: stay = 0, adopted = 0 } = await plan.count("embed");
+  const planned = { ...counts, added, changed, moved, removed, held: stay, unchanged: counts.unchanged + adopted };
+  return { counts: planned, problems, left };
+}
+
+/**
+ * Whether the ledger has every item of the source, as far as the last download knew. Another store is never part of a
+ * run that lists, so what it has of a source that was taken out and came back would stay for ever.
+ */
+function knowsAll({ target, ledger }: EmbedStep): boolean {
+  return !target.isOwn && (ledger.listing?.policy ?? "") !== "";
 }
 
 interface JudgedEntry {
@@ -280,17 +256,22 @@ export async function findUnapprovedLeftovers(
   return await approval.leaveOut("embed", intents, job);
 }
 
-/** Adds the change to the run's plan, for reports and dry runs; the embed step itself works from the IndexPlan. */
-function notePlanned(
-  entry: LedgerEntry,
-  change: IndexChange,
-  download: PlannedItem | undefined,
-  notes: PlannedEmbeddings,
-  job: JobContext,
-): void {
-  notes.note(entry, change, download);
-  if (change.kind === "none") return;
-  logPlanned(job, `  INDEX ${change.kind.toUpperCase()} '${entry.mirrored?.serverPath ?? entry.itemId}'`);
+/** Adds what is to be done with the document, or why nothing is. */
+function addToPlan({ entry, change, download }: JudgedEntry, step: EmbedStep): void {
+  const { job, mirror, plan } = step;
+  const { itemId, mirrored } = entry;
+  const add = (kind: PlannedItem["change"], told?: PlannedWords, more: Partial<PlannedItem> = {}): void => {
+    plan.add({ step: "embed", itemId, change: kind, reason: told?.reason ?? "", told, ...more });
+  };
+  const planned = describe(entry, change, download, step);
+  const forced = change.kind === "put" && change.isAnew ? ({ anomaly: "forced" } as const) : {};
+  if (planned) add(planned.change, planned.told, change.kind === "put" ? { ...sizeOf(mirrored), ...forced } : {});
+  else if (change.kind === "adopt") add("adopted");
+  else if (change.kind === "none" && mirror.isFailed(mirrored?.file ?? "")) {
+    add("skipped", { ...placeOf(entry, download, step), reason: whyFailed(entry) });
+  }
+  if (change.kind !== "none")
+    logPlanned(job, `  INDEX ${change.kind.toUpperCase()} '${mirrored?.serverPath ?? itemId}'`);
 }
 
 const PAGE = 1000;
@@ -386,70 +367,62 @@ function isPutAside({ seen, mirrored, indexed }: LedgerEntry, step: EmbedStep, p
 }
 
 /**
- * Returns why removals are held, or "". Most removals were decided when they left the mirror. Two kinds were not:
+ * Returns a problem for each kind of removal that is held. Most removals were decided when they left the mirror. Two kinds were not:
  * without a listing, everything that has no file leaves; with a complete listing, documents without an item (after a
  * kill, lost map files or a rollback) are garbage.
  */
-function decideRemovals(
-  { plan, counts, problems }: Planned,
+async function decideRemovals(
   {
     known,
+    files,
     leftovers,
     holdings,
     isCertain,
   }: {
     readonly known: number;
-    readonly leftovers: readonly ItemId[];
+    readonly files: number;
+    readonly leftovers: readonly IndexedRef[];
     readonly holdings: number;
     readonly isCertain: boolean;
   },
-  { run, request, listing }: EmbedStep,
-): string {
+  { run, request, listing, plan }: EmbedStep,
+): Promise<readonly string[]> {
   const policy = { limits: run.config.limits, confirmDeletes: request.confirmDeletes };
-  const leaving = plan.remove.splice(0);
-  counts.removed -= leaving.length;
-  // With a listing, the guard was already asked when the listing was judged.
-  const left = listing
-    ? { go: leaving, stay: [], heldBecause: "" }
-    : leave(leaving, { known, listed: known - leaving.length }, policy);
-  const guard = { known: holdings, listed: listing?.listed ?? 0, ...policy };
-  const swept = garbage(leftovers, { isCertain, guard });
-  plan.remove.push(...left.go, ...swept.go);
-  counts.removed += plan.remove.length;
-  const noteHeld = ({ stay, heldBecause }: Removals<ItemId>, one: string, many: string): void => {
-    if (heldBecause === "") return;
-    problems.push(`${plural(stay.length, one, many)}, held because ${heldBecause}. ${HOW_TO_CONFIRM}`);
-    counts.held += stay.length;
+  const problems: string[] = [];
+  const noteHeld = (count: number, heldBecause: string, one: string, many: string): void => {
+    problems.push(`${plural(count, one, many)}, held because ${heldBecause}. ${HOW_TO_CONFIRM}`);
   };
-  noteHeld(left, "document has no file any more", "documents have no file any more");
-  noteHeld(swept, "document in the index has no item any more", "documents in the index have no item any more");
-  return left.heldBecause || swept.heldBecause;
+  if (!listing) {
+    const { removed = 0 } = await plan.count("embed");
+    // Only how many there are decides: they are read page by page.
+    const { heldBecause } = leave(Array.from({ length: removed }), { known, listed: known - removed }, policy);
+    if (heldBecause !== "") {
+      noteHeld(removed, heldBecause, "document has no file any more", "documents have no file any more");
+      for await (const page of plan.items("embed", ["removed"])) {
+        for (const item of page) plan.replace(asHeld(item, heldBecause));
+      }
+    }
+  }
+  const { go, heldBecause } = garbage(leftovers, {
+    isCertain,
+    guard: { known: holdings, listed: listing?.listed ?? files, ...policy },
+  });
+  for (const ref of leftovers) {
+    const told = { ...heldPlace(ref), reason: LEFTOVER };
+    const item = { step: "embed", itemId: ref.itemId, change: "removed", reason: LEFTOVER, told } as const;
+    if (go.length > 0) plan.add(item);
+    else if (heldBecause !== "") plan.add(asHeld(item, heldBecause));
+  }
+  if (heldBecause !== "") {
+    const many = "documents in the index have no item any more";
+    noteHeld(leftovers.length, heldBecause, "document in the index has no item any more", many);
+  }
+  return problems;
 }
 
-function addChange({ plan, counts }: Planned, entry: LedgerEntry, change: IndexChange): void {
-  switch (change.kind) {
-    case "put": {
-      const kind = entry.indexed?.fileId ? "changed" : "added";
-      plan.put.set(entry.itemId, kind);
-      if (change.isAnew) plan.anew.add(entry.itemId);
-      counts[kind] += 1;
-      return;
-    }
-    case "relabel":
-      plan.relabel.push(entry.itemId);
-      counts.moved += 1;
-      return;
-    case "adopt":
-      plan.adopt.set(entry.itemId, change.held);
-      counts.unchanged += 1;
-      return;
-    case "remove":
-      plan.remove.push(entry.itemId);
-      counts.removed += 1;
-      return;
-    case "none":
-      if (entry.mirrored?.file) counts.unchanged += 1;
-  }
+function asHeld(item: PlannedItem, because: string): PlannedItem {
+  const reason = `held: ${because}`;
+  return { ...item, change: "held", reason, told: item.told && { ...item.told, reason } };
 }
 
 /**
@@ -482,52 +455,6 @@ async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep):
 }
 
 type DisplayPath = Omit<PlannedWords, "reason">;
-
-/**
- * Adds what is to be done in the index to the plan. Removals come last: whether they are held depends on how many there
- * are.
- */
-class PlannedEmbeddings {
-  readonly #step: EmbedStep;
-  readonly #removals: { readonly itemId: ItemId; readonly told: PlannedWords }[] = [];
-
-  constructor(step: EmbedStep) {
-    this.#step = step;
-  }
-
-  note(entry: LedgerEntry, change: IndexChange, download: PlannedItem | undefined): void {
-    const { itemId, mirrored } = entry;
-    const planned = describe(entry, change, download, this.#step);
-    if (planned?.change === "removed") this.#removals.push({ itemId, told: planned.told });
-    else if (planned) this.#add(itemId, planned.change, planned.told, change.kind === "put" ? sizeOf(mirrored) : {});
-    else if (change.kind === "none" && this.#step.mirror.isFailed(mirrored?.file ?? "")) {
-      this.#add(itemId, "skipped", { ...placeOf(entry, download, this.#step), reason: whyFailed(entry) });
-    }
-  }
-
-  /** `because`: why the removals are held, or "". */
-  concludeRemovals(because: string): void {
-    for (const { itemId, told } of this.#removals) this.#addRemoval(itemId, told, because);
-  }
-
-  noteLeftovers(refs: Iterable<IndexedRef>, because: string): void {
-    for (const ref of refs) this.#addRemoval(ref.itemId, { ...heldPlace(ref), reason: LEFTOVER }, because);
-  }
-
-  #addRemoval(itemId: ItemId, told: PlannedWords, because: string): void {
-    if (because) this.#add(itemId, "held", { ...told, reason: `held: ${because}` });
-    else this.#add(itemId, "removed", told);
-  }
-
-  #add(
-    itemId: ItemId,
-    change: PlannedItem["change"],
-    told: PlannedWords,
-    size: Pick<PlannedItem, "bytes" | "tokens"> = {},
-  ): void {
-    this.#step.plan.add({ step: "embed", itemId, change, reason: told.reason, told, ...size });
-  }
-}
 
 /** What is to be embedded. A document that is yet to be made of an original is taken to be as large. */
 function sizeOf(mirrored: Mirrored | null): Pick<PlannedItem, "bytes" | "tokens"> {

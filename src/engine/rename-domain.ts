@@ -76,18 +76,14 @@ export async function renameDomain(rename: DomainRename, parts: RenameParts, job
 
 async function renameAlone(rename: DomainRename, parts: RenameParts, job: JobContext): Promise<void> {
   const waiting = waitingJob(job);
-  const lease = await leaseRenames(parts, waiting);
-  try {
-    await finishAllRenames(parts, waiting);
-    await beginRename(parts, rename);
-    await moveWhenIdle(rename, parts, job);
-    await finishRename(rename, parts, waiting).catch((error: unknown) => {
-      job.log(`The domain is called '${rename.to}' already. The next crawl of it takes along what is missing.`);
-      throw error;
-    });
-  } finally {
-    await lease.release();
-  }
+  await using _lease = await leaseRenames(parts, waiting);
+  await finishAllRenames(parts, waiting);
+  await beginRename(parts, rename);
+  await moveWhenIdle(rename, parts, job);
+  await finishRename(rename, parts, waiting).catch((error: unknown) => {
+    job.log(`The domain is called '${rename.to}' already. The next crawl of it takes along what is missing.`);
+    throw error;
+  });
 }
 
 /**
@@ -95,10 +91,10 @@ async function renameAlone(rename: DomainRename, parts: RenameParts, job: JobCon
  * and one that began before is found here.
  */
 async function moveWhenIdle(rename: DomainRename, parts: RenameParts, job: JobContext): Promise<void> {
-  const leases: Lease[] = [];
+  await using leases = new AsyncDisposableStack();
   try {
     await refuseWhileBusy(rename, parts, job.jobId);
-    leases.push(...(await leaseSources(rename.from, parts, `job ${job.jobId}`)));
+    leases.use(await leaseSources(rename.from, parts, `job ${job.jobId}`));
     job.signal.throwIfAborted();
     job.log(`Renaming domain '${rename.from}' to '${rename.to}'...`);
     await parts.ledgers.release(rename.from);
@@ -107,8 +103,6 @@ async function moveWhenIdle(rename: DomainRename, parts: RenameParts, job: JobCo
     // Once the domain has its new name, only the note says what is still under the old one.
     if (!(await hasMoved(parts.domainsFolder, rename))) await endRename(parts.domainsFolder, rename);
     throw error;
-  } finally {
-    for (const lease of leases) await lease.release();
   }
 }
 
@@ -186,13 +180,9 @@ export async function finishRenames(parts: EngineParts, waiting: Waiting, about?
   const concerns = ({ from, to }: { from: DomainId; to: DomainId }): boolean =>
     about === undefined || from === about || to === about;
   if (!(await unfinishedRenames(parts.domainsFolder)).some(concerns)) return;
-  const lease = await leaseRenames(parts, waiting);
-  try {
-    const [stuck] = (await finishAllRenames(parts, waiting)).filter(({ rename }) => concerns(rename));
-    if (stuck) throw stuck.error;
-  } finally {
-    await lease.release();
-  }
+  await using _lease = await leaseRenames(parts, waiting);
+  const [stuck] = (await finishAllRenames(parts, waiting)).filter(({ rename }) => concerns(rename));
+  if (stuck) throw stuck.error;
 }
 
 /** A rename that cannot be completed now. */

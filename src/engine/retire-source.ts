@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { SourceConfig } from "../contracts/domain.ts";
 import { CancelledError, explain, NotFoundError } from "../contracts/errors.ts";
-import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { PlannedItem } from "../contracts/plan.ts";
 import type { IndexedRef } from "../contracts/search-index.ts";
@@ -11,7 +10,6 @@ import { plural } from "../lib/text.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { garbage } from "../plan/removals.ts";
 import { openRunPlan, sourcesInPlan } from "./approval.ts";
-import type { StagedPlan } from "./commit-plan.ts";
 import { type SourceResult, STEPS } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import { silentIfDry } from "./dry-run.ts";
@@ -29,8 +27,8 @@ import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 export async function retireSource(source: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<CrawledSource> {
   const run: SourceRun = { ...source, isRetired: true };
   crawl.job.log(`Source '${run.config.sourceId}' is no longer in the domain: removing its documents and files.`);
-  const { staged, finish } = await removeDocuments(run, crawl, parts);
-  return { staged, finish: async (commit) => finishRetired(run, await finish(commit), crawl, parts) };
+  const removed = await removeDocuments(run, crawl, parts);
+  return { ...removed, finish: async (commit) => finishRetired(run, await removed.finish(commit), crawl, parts) };
 }
 
 async function finishRetired(
@@ -95,11 +93,11 @@ async function removeDocuments(run: SourceRun, crawl: DomainCrawl, parts: Engine
     };
     try {
       job.progress?.({ step: "embed" });
-      const { staged, finish } = await removeFromStore(run, target, crawl, parts);
-      return { staged, finish: (commit) => finish(commit).catch(failed) };
+      const removed = await removeFromStore(run, target, crawl, parts);
+      return { ...removed, finish: (commit) => removed.finish(commit).catch(failed) };
     } catch (error) {
       const result = failed(error);
-      return { finish: async () => result };
+      return { finish: async () => result, close: async () => undefined };
     }
   }
   return await crawlSource(run, () => retiredSource(run.config), crawl, parts);
@@ -149,7 +147,8 @@ async function removeFromStore(
     };
   };
   return {
-    staged: staged.plan,
+    staged: staged.draft,
+    close: async () => undefined,
     finish: async ({ failure } = {}) => {
       if (failure !== undefined) throw failure;
       return await conclude(staged.failed);
@@ -157,9 +156,9 @@ async function removeFromStore(
   };
 }
 
-/** What was removed from the store; `plan`: it becomes visible with the crawl. */
+/** What was removed from the store; `draft`: it becomes visible with the crawl. */
 interface StagedRemovals {
-  readonly plan?: StagedPlan;
+  readonly draft?: NonNullable<CrawledSource["staged"]>;
   /** Why documents could not be removed, one sentence each. */
   readonly failed: readonly string[];
 }
@@ -174,12 +173,10 @@ function emptyResult({ sourceId, sourceType }: SourceConfig, error: string): Sou
 
 /** Returns the documents to remove. If a source of another kind has the same id, only those with a row of this one. */
 async function heldOf(run: SourceRun, { index, store, isOwn }: IndexTarget, parts: EngineParts): Promise<IndexedRef[]> {
-  const held: IndexedRef[] = [];
-  for await (const refs of index.holdings(run.config.sourceId)) held.push(...refs);
+  const held = (await Array.fromAsync(index.holdings(run.config.sourceId))).flat();
   if (!run.sharesId || held.length === 0) return held;
   const ledger = await parts.ledgers.open(run, { readOnly: true, vectorStoreId: isOwn ? undefined : store });
-  const named = new Set<ItemId>();
-  for await (const items of ledger.items()) for (const itemId of items) named.add(itemId);
+  const named = new Set((await Array.fromAsync(ledger.items())).flat());
   return held.filter(({ itemId }) => named.has(itemId));
 }
 
@@ -190,27 +187,19 @@ async function removeAll(
   job: JobContext,
 ): Promise<StagedRemovals> {
   if (held.length === 0) return NOTHING_STAGED;
-  if (together) {
-    const part = await together.source(config.sourceId);
-    for (const { itemId } of held) await part.remove(itemId);
-    await part.stage(job.signal);
-    job.log(`Index: ${held.length} removed.`);
-    // The source was removed on purpose, so the store may become empty.
-    const plan = {
-      failed: [],
-      doubtful: new Set<ItemId>(),
-      allowEmpty: true,
-      record: async () => ({ isWhole: true, held: [] }),
-    };
-    return { plan: { ...plan, discard: () => part.discard() }, failed: [] };
-  }
-  const draft = await index.draft(config.sourceId, crawl);
+  const own = together ? undefined : await index.draft(config.sourceId, crawl);
+  const draft = own ?? (await together?.source(config.sourceId));
+  if (!draft) return NOTHING_STAGED;
   try {
     for (const { itemId } of held) await draft.remove(itemId);
-    const { failed } = await draft.commit(job.signal, { allowEmpty: true });
+    // The source was removed on purpose, so the store may become empty.
+    const allowEmpty = true;
+    await draft.stage(job.signal, { allowEmpty });
+    const { failed } = (await own?.commit(job.signal, { allowEmpty })) ?? { failed: [] };
     job.log(`Index: ${held.length - failed.length} removed.`);
     for (const { itemId, reason } of failed) job.log(`ERROR: index '${itemId}': ${reason}`);
-    return { failed: failed.map(({ reason }) => reason) };
+    const staged = together && { draft: { allowEmpty, discard: () => draft.discard() } };
+    return { ...staged, failed: failed.map(({ reason }) => reason) };
   } catch (error) {
     await draft.discard();
     throw error;

@@ -45,18 +45,14 @@ export async function withLedger<T>(
   work: (setting: { readonly ledger: Ledger; readonly job: JobContext }) => Promise<T>,
 ): Promise<T> {
   const { step, vectorStoreId } = options;
-  const lease = await waitForLease(parts, run.domainId, sourceLease(run.config, LEASES[step]), job, {
+  await using lease = await waitForLease(parts, run.domainId, sourceLease(run.config, LEASES[step]), job, {
     ...(options.mustExist && { within: folderOfRun(run, parts) }),
   });
-  try {
-    const ledger = await openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job);
-    const logged = ledger.edits.length;
-    const result = await workAndClose(ledger, lease, () => work({ ledger, job: whileHeld(lease, job) }));
-    logEdits(ledger.edits.slice(logged), run, job);
-    return result;
-  } finally {
-    await lease.release();
-  }
+  const ledger = await openLedger(run, { step, vectorStoreId, readOnly: false }, parts, job);
+  const logged = ledger.edits.length;
+  const result = await workAndClose(ledger, lease, () => work({ ledger, job: whileHeld(lease, job) }));
+  logEdits(ledger.edits.slice(logged), run, job);
+  return result;
 }
 
 /** Opens the ledger for the steps of one source. Must be closed. */
@@ -134,7 +130,7 @@ async function workAndClose<T>(ledger: Ledger, lease: Lease, work: () => Promise
 }
 
 /** A job that also fails at a checkpoint when the lease is lost. */
-export function whileHeld(lease: Lease, job: JobContext): JobContext {
+function whileHeld(lease: Lease, job: JobContext): JobContext {
   let checkedAtMs = Date.now();
   return {
     jobId: job.jobId,
@@ -150,6 +146,22 @@ export function whileHeld(lease: Lease, job: JobContext): JobContext {
       checkedAtMs = Date.now();
     },
   };
+}
+
+/** Takes both leases of a source, so that no crawl works on it. The job that it returns fails at a checkpoint when one is lost. */
+export async function leaseSource(
+  { domainId, config }: Pick<SourceRun, "domainId" | "config">,
+  parts: { readonly ledgers: { readonly leases: Leases } },
+  job: JobContext,
+  take: typeof waitForLease = waitForLease,
+): Promise<AsyncDisposable & { readonly job: JobContext }> {
+  await using taken = new AsyncDisposableStack();
+  let held = job;
+  for (const step of ["download", "embed"] as const) {
+    held = whileHeld(taken.use(await take(parts, domainId, sourceLease(config, step), job)), held);
+  }
+  const leases = taken.move();
+  return { job: held, [Symbol.asyncDispose]: () => leases.disposeAsync() };
 }
 
 export async function waitForLease(

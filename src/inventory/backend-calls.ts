@@ -89,12 +89,6 @@ function withoutKeys(text: string): string {
   return line.length > 300 ? `${line.slice(0, 300)}…` : line;
 }
 
-/** Order by creation time, and the size of a page. */
-export interface PageQuery {
-  readonly order: "asc" | "desc";
-  readonly pageSize: number;
-}
-
 export interface ListCall<T> {
   /** `verb object`, for errors. */
   readonly what: string;

@@ -1,9 +1,20 @@
 import type OpenAI from "openai";
 import type { Principal } from "../contracts/access.ts";
 import type { JobContext, Result } from "../contracts/job.ts";
-import type { PageQuery } from "./backend-calls.ts";
-import type { ReplicateRequest } from "./replicate.ts";
 import type { LoggedResponse } from "./response-log.ts";
+
+export interface ReplicateRequest {
+  readonly sources: readonly string[];
+  readonly targets: readonly string[];
+  /** Removes files of a target that no source has, if everything else succeeded. */
+  readonly removeOthers: boolean;
+}
+
+/** Order by creation time, and the size of a page. */
+export interface PageQuery {
+  readonly order: "asc" | "desc";
+  readonly pageSize: number;
+}
 
 export type FileObject = OpenAI.FileObject;
 export type VectorStore = OpenAI.VectorStore;

@@ -14,7 +14,7 @@ import {
   unlessMissing,
 } from "./backend-calls.ts";
 import { type FileNames, storeFilePages } from "./files.ts";
-import type { Steps } from "./inventory.ts";
+import type { ReplicateRequest, Steps } from "./inventory.ts";
 
 /** What changes of many files work with. */
 export interface InventoryParts {
@@ -28,13 +28,6 @@ type StoreFileState = OpenAI.VectorStores.VectorStoreFile;
 
 /** The protocol takes 2000; fewer let a cancelled job stop sooner. */
 const BATCH = 200;
-
-export interface ReplicateRequest {
-  readonly sources: readonly string[];
-  readonly targets: readonly string[];
-  /** Removes files of a target that no source has, if everything else succeeded. */
-  readonly removeOthers: boolean;
-}
 
 /** What the sources hold together. */
 interface Collected {

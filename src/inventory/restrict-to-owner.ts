@@ -1,6 +1,7 @@
 import { type Asker, askerOf, maySee, mayWrite, NOT_YOURS_TO_ORDER } from "../contracts/access.ts";
 import type { Wire } from "../contracts/backend.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../lib/json-object.ts";
+import { readUpTo } from "../lib/text.ts";
 import type { LoggedResponse, ResponseLog } from "./response-log.ts";
 
 /** Large enough for a question with pictures. */
@@ -148,14 +149,9 @@ async function readFields(request: Request): Promise<JsonObject> {
   if (packed.toLowerCase() !== "identity") {
     throw new Refusal(415, `A body with Content-Encoding '${packed}' is not looked into here: send the JSON as it is.`);
   }
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of request.body ?? []) {
-    length += part.byteLength;
-    if (length > MAX_BYTES) throw new Refusal(413, `Request body is larger than ${MAX_BYTES} bytes.`);
-    parts.push(part);
-  }
-  const text = Buffer.concat(parts).toString("utf8");
+  const body = await readUpTo(request.body ?? [], MAX_BYTES);
+  if (!body) throw new Refusal(413, `Request body is larger than ${MAX_BYTES} bytes.`);
+  const text = body.toString("utf8");
   const value = text.trim() === "" ? {} : parseJsonObject(text);
   if (!value) throw new Refusal(400, "We could not parse the JSON body of your request.");
   return value;

@@ -90,27 +90,23 @@ function hasFollowed({ state }: JobRecord, action: ControlAction): boolean {
 }
 
 async function appendEnd(job: ReadJob, reason: string): Promise<void> {
-  const handle = await open(job.file.path, "r+").catch((error: unknown) => {
+  await using handle = await open(job.file.path, "r+").catch((error: unknown) => {
     if (!isErrno(error, "ENOENT")) throw error;
     throw new BadInputError(`Cannot cancel job '${job.record.jobId}' by force: it changed its state just now.`);
   });
-  try {
-    const { size } = await handle.stat();
-    // A crash may have left the beginning of an event. No reader was sent it, and it would swallow the end event.
-    const complete = await findCompleteSize(handle, size);
-    if (complete < size) await handle.truncate(complete);
-    const last = await findLastEvent(handle, complete, () => true, { onlyTheLast: true });
-    const end = encodeEnd(Number(last?.id ?? 0) + 1, {
-      ...job.facts,
-      state: "cancelled",
-      endedAt: nowUtcMicros(),
-      result: { ok: false, error: reason, data: {} },
-    });
-    await handle.write(end, complete);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  const { size } = await handle.stat();
+  // A crash may have left the beginning of an event. No reader was sent it, and it would swallow the end event.
+  const complete = await findCompleteSize(handle, size);
+  if (complete < size) await handle.truncate(complete);
+  const last = await findLastEvent(handle, complete, () => true, { onlyTheLast: true });
+  const end = encodeEnd(Number(last?.id ?? 0) + 1, {
+    ...job.facts,
+    state: "cancelled",
+    endedAt: nowUtcMicros(),
+    result: { ok: false, error: reason, data: {} },
+  });
+  await handle.write(end, complete);
+  await handle.sync();
 }
 
 export interface RequestWatch {

@@ -12,7 +12,8 @@ import {
   type Result,
 } from "../contracts/job.ts";
 import type { PlanStep } from "../contracts/plan.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import { ifMissing, isErrno } from "../lib/atomic-file.ts";
+import { openIfExists } from "../lib/file-system.ts";
 import { parseJsonObject } from "../lib/json-object.ts";
 import { isProcessGone, type ProcessIdentity } from "../lib/process-identity.ts";
 import { encodeSseEvent, parseSseEvents, type SseEvent } from "../lib/sse.ts";
@@ -112,12 +113,8 @@ function jobFileOver(
     touch: () => writer.queue(() => handle.utimes(new Date(), new Date())),
     isMine: () =>
       writer.queue(async () => {
-        try {
-          return (await stat(path)).ino === (await handle.stat()).ino;
-        } catch (error) {
-          if (isErrno(error, "ENOENT")) return false;
-          throw error;
-        }
+        const named = await stat(path).catch(ifMissing(undefined));
+        return named?.ino === (await handle.stat()).ino;
       }),
     async end(bytes, state) {
       try {
@@ -225,22 +222,18 @@ export interface ReadJob {
 
 /** Reads the first and the last event, not the log between them. Returns undefined if the file does not exist (any more). */
 export async function readJobFile(file: FoundJobFile): Promise<ReadJob | undefined> {
-  const handle = await openIfExists(file.path);
+  await using handle = await openIfExists(file.path);
   if (!handle) return undefined;
-  try {
-    const { size, mtimeMs } = await handle.stat();
-    const head = await readRange(handle, 0, Math.min(size, HEAD_BYTES));
-    const start = await readStart(handle, head, size);
-    const nameSaysOver = isOver(file.extension);
-    const isEnd = (event: SseEvent): boolean => event.event === "end_json";
-    const last = await findLastEvent(handle, size, nameSaysOver ? isEnd : () => true, { onlyTheLast: !nameSaysOver });
-    const end = last && isEnd(last) ? decodeFacts(last) : undefined;
-    const waiting = !start?.process && last?.event === "log" && last.data === WAITING;
-    const progress = end ? end.progress : decodeProgress(last?.comment);
-    return toReadJob(file, { start, end, waiting, progress }, mtimeMs);
-  } finally {
-    await handle.close();
-  }
+  const { size, mtimeMs } = await handle.stat();
+  const head = await readRange(handle, 0, Math.min(size, HEAD_BYTES));
+  const start = await readStart(handle, head, size);
+  const nameSaysOver = isOver(file.extension);
+  const isEnd = (event: SseEvent): boolean => event.event === "end_json";
+  const last = await findLastEvent(handle, size, nameSaysOver ? isEnd : () => true, { onlyTheLast: !nameSaysOver });
+  const end = last && isEnd(last) ? decodeFacts(last) : undefined;
+  const waiting = !start?.process && last?.event === "log" && last.data === WAITING;
+  const progress = end ? end.progress : decodeProgress(last?.comment);
+  return toReadJob(file, { start, end, waiting, progress }, mtimeMs);
 }
 
 /**
@@ -281,15 +274,6 @@ export async function readRange(handle: FileHandle, from: number, length: number
     filled += bytesRead;
   }
   return buffer.subarray(0, filled);
-}
-
-export async function openIfExists(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, "r");
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
 }
 
 /** `start_json` is longer than the head only if a very long URL started the job. */

@@ -3,7 +3,8 @@ import { rm, stat, unlink } from "node:fs/promises";
 import { BadInputError } from "../contracts/errors.ts";
 import type { JobId } from "../contracts/ids.ts";
 import type { ControlAction, JobRecord } from "../contracts/job.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import { ifMissing } from "../lib/atomic-file.ts";
+import { openIfExists } from "../lib/file-system.ts";
 import { forceCancel, requestControl } from "./job-control.ts";
 import {
   type FoundJobFile,
@@ -11,7 +12,6 @@ import {
   findJobFiles,
   findLastEvent,
   isJobState,
-  openIfExists,
   type ReadJob,
   retryRenamed,
 } from "./job-file.ts";
@@ -119,17 +119,11 @@ export function createJobStore(jobsFolder: string): JobStore {
 }
 
 async function readLastLog(file: FoundJobFile): Promise<string | undefined> {
-  const handle = await openIfExists(file.path);
+  await using handle = await openIfExists(file.path);
   if (!handle) return undefined;
-  try {
-    const { size } = await handle.stat();
-    const event = await findLastEvent(handle, size, ({ event }) => event === "log", {
-      onlyTheLast: false,
-    });
-    return event?.data ?? "";
-  } finally {
-    await handle.close();
-  }
+  const { size } = await handle.stat();
+  const event = await findLastEvent(handle, size, ({ event }) => event === "log", { onlyTheLast: false });
+  return event?.data ?? "";
 }
 
 /**
@@ -198,13 +192,8 @@ async function removeOldJobs(
 }
 
 /** Returns undefined for a file that does not exist. */
-async function factsOf(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
+function factsOf(path: string): Promise<Stats | undefined> {
+  return stat(path).catch(ifMissing(undefined));
 }
 
 async function removeLostRequests(jobsFolder: string): Promise<void> {

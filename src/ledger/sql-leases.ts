@@ -71,14 +71,16 @@ function hold(databases: LedgerDatabases, { domainId, name, nonce, staleMs }: He
   // A failed renewal is repeated by the next one; stillHeld() reports a loss.
   const renewal = setInterval(() => void renew().catch(() => undefined), staleMs / 4);
   renewal.unref();
+  const release = async (): Promise<void> => {
+    clearInterval(renewal);
+    // If it cannot be released, as on a full disk, it expires for other processes.
+    const give = async (): Promise<unknown> =>
+      (await databases.find(domainId))?.run(`DELETE FROM lease WHERE ${THIS} AND nonce = $3`, key);
+    await give().catch(() => left.add(nonce));
+  };
   return {
-    async release() {
-      clearInterval(renewal);
-      // If it cannot be released, as on a full disk, it expires for other processes.
-      const give = async (): Promise<unknown> =>
-        (await databases.find(domainId))?.run(`DELETE FROM lease WHERE ${THIS} AND nonce = $3`, key);
-      await give().catch(() => left.add(nonce));
-    },
+    release,
+    [Symbol.asyncDispose]: release,
     async stillHeld() {
       const db = await databases.find(domainId);
       return db !== undefined && (await findHolder(db, domainId, name))?.nonce === nonce;

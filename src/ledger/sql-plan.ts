@@ -181,6 +181,14 @@ export class SqlPlan implements PlanDraft {
     for await (const rows of readPages(PAGE, ({ seq }) => seq, read)) yield rows.map(toItem);
   }
 
+  async count(step: PlanStep): ReturnType<Plan["count"]> {
+    const { db, planNo } = (await this.#written()) ?? {};
+    if (!db || planNo === undefined) return {};
+    const text = "SELECT change, count(*) AS n FROM plan_item WHERE plan_no = $1 AND step = $2 GROUP BY change";
+    const rows = await db.all<{ change: PlannedItem["change"]; n: number }>(text, [planNo, step]);
+    return Object.fromEntries(rows.map(({ change, n }) => [change, Number(n)]));
+  }
+
   async find(step: PlanStep, items: readonly ItemId[]): ReturnType<Plan["find"]> {
     const found = new Map<ItemId, PlannedItem>();
     const { db, planNo } = (await this.#written()) ?? {};
@@ -222,7 +230,9 @@ export class SqlPlan implements PlanDraft {
   async close(): Promise<void> {
     if (!this.#isTemporary) return void (await this.#written());
     await this.#writing.catch(() => undefined);
-    await (await this.#place)?.db.close();
+    const place = this.#place;
+    this.#place = undefined;
+    await (await place)?.db.close();
   }
 
   #write(): void {
@@ -293,16 +303,17 @@ function folderOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
-/** In the order of a run; skipped items last. */
+/** In the order of a run; skipped items last. What the index loses depends on how much that is, so it is told after the rest. */
 function displayOrder({ step, change }: PlannedItem): number {
   if (change === "skipped") return 9;
-  if (step !== "download") return step === "process" ? 5 : 6;
+  if (step === "process") return 5;
+  if (step === "embed") return change === "removed" || change === "held" ? 7 : 6;
   return change === "held" ? 1 : change === "removed" ? 2 : change === "moved" ? 3 : 4;
 }
 
 function toItem(row: PlanRow): PlannedItem {
-  const { step, change, item_id: itemId, reason, name, path } = row;
-  return {
+  const { step, change, item_id: itemId, reason, name, path, sighting } = row;
+  const item = {
     step,
     change,
     itemId,
@@ -313,8 +324,13 @@ function toItem(row: PlanRow): PlannedItem {
     ...(row.strayed_to && { strayedTo: row.strayed_to }),
     ...(row.bytes > 0 && { bytes: row.bytes }),
     ...(row.tokens > 0 && { tokens: row.tokens }),
-    ...(row.sighting && { sighting: JSON.parse(row.sighting) as Sighting }),
   };
+  if (sighting === "") return item;
+  // Parsed when it is asked for: most readers only want to know what is done with the item.
+  return Object.defineProperty(item, "sighting", {
+    get: () => JSON.parse(sighting) as Sighting,
+    enumerable: true,
+  });
 }
 
 /** Field by field: sightings may compute some lazily. */

@@ -95,3 +95,11 @@ async function readWhole(path: string): Promise<Buffer> {
 export function isErrno(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }
+
+/** For the `catch` of a promise: gives `value` for a file or folder that does not exist, and throws any other error again. */
+export function ifMissing<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (isErrno(error, "ENOENT")) return value;
+    throw error;
+  };
+}

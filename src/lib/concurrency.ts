@@ -6,7 +6,7 @@ export async function forEachConcurrent<T>(
   limit: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  const iterator = toAsyncIterator(items);
+  const iterator = Symbol.iterator in items ? items[Symbol.iterator]() : inOrder(items);
   let failed = false;
   const worker = async (): Promise<void> => {
     while (!failed) {
@@ -25,7 +25,8 @@ export async function forEachConcurrent<T>(
   if (failure) throw failure.reason;
 }
 
-async function* toAsyncIterator<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T, void> {
+/** A generator answers one request after the other, as not every iterator does. */
+async function* inOrder<T>(items: AsyncIterable<T>): AsyncGenerator<T, void> {
   yield* items;
 }
 
@@ -87,12 +88,12 @@ export async function* runAhead<T>(
 }
 
 /** Runs work under a limit. A failure frees its slot, too. */
-export type Limiter = <T>(work: () => Promise<T>) => Promise<T>;
+export type Limiter = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
 /** At most `limit` pieces of work run at once; the others wait, first come first served. */
 export function createLimiter(limit: number): Limiter {
   const { run } = createKeyedLimiter({ atOnce: limit });
-  return (work) => run("", work);
+  return (work, signal) => run("", work, signal);
 }
 
 /** Work under the same key runs one after the other, in the order it was given; a failure does not stop the next. */

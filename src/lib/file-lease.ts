@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, rename, stat, utimes } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Lease, LeaseOptions } from "../contracts/lease.ts";
-import { isErrno } from "./atomic-file.ts";
+import { ifMissing, isErrno } from "./atomic-file.ts";
 import { createKeyedMutex } from "./concurrency.ts";
 import { parseJsonObject } from "./json-object.ts";
 import { claimNumber, highestClaim } from "./numbered-claim.ts";
@@ -17,7 +17,7 @@ import { sleep } from "./time.ts";
 export async function acquireLease(path: string, options: LeaseOptions): Promise<Lease> {
   const staleMs = options.staleMs ?? 60_000;
   const holder = { owner: options.owner, nonce: randomBytes(6).toString("hex"), ...thisProcess() };
-  const claim = { content: JSON.stringify(holder), kept: 0 };
+  const claim = { content: JSON.stringify(holder), retain: 0 };
   let waited = false;
   for (;;) {
     options.signal?.throwIfAborted();
@@ -42,12 +42,8 @@ export function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T
 }
 
 async function runLocked<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const lease = await acquireLease(path, { owner: `process ${process.pid}`, staleMs: 10_000, pollMs: 5 });
-  try {
-    return await work();
-  } finally {
-    await lease.release();
-  }
+  await using _lease = await acquireLease(path, { owner: `process ${process.pid}`, staleMs: 10_000, pollMs: 5 });
+  return await work();
 }
 
 function holdLease(path: string, number: number, staleMs: number): Lease {
@@ -58,15 +54,13 @@ function holdLease(path: string, number: number, staleMs: number): Lease {
     utimes(file, now, now).catch(() => undefined);
   }, staleMs / 4);
   renewal.unref();
+  const release = async (): Promise<void> => {
+    clearInterval(renewal);
+    await rename(file, `${file}.free`).catch(ifMissing(undefined));
+  };
   return {
-    async release() {
-      clearInterval(renewal);
-      try {
-        await rename(file, `${file}.free`);
-      } catch (error) {
-        if (!isErrno(error, "ENOENT")) throw error;
-      }
-    },
+    release,
+    [Symbol.asyncDispose]: release,
     async stillHeld() {
       const top = await highestClaim(path);
       return top?.number === number && !top.free;

@@ -1,35 +1,30 @@
-import { readdir, rename, rmdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
-import { isErrno } from "./atomic-file.ts";
+import { type FileHandle, open, readdir, rename, rmdir, stat } from "node:fs/promises";
+import { dirname, sep } from "node:path";
+import { ifMissing } from "./atomic-file.ts";
+
+/** Joins a normalised folder and a name, or a path with slashes, that leads nowhere else: `join` would look at every character, for each file several times. */
+export function below(folder: string, path: string): string {
+  return `${folder}${sep}${sep === "/" ? path : path.replaceAll("/", sep)}`;
+}
 
 /** Throws if it cannot be determined. */
 export async function pathExists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return false;
-    throw error;
-  }
+  return (await stat(path).catch(ifMissing(undefined))) !== undefined;
 }
 
 /** Lists a folder; empty if it does not exist. */
-export async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  }
+export function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch(ifMissing([]));
+}
+
+/** Opens a file for reading; undefined if it does not exist. */
+export function openIfExists(path: string): Promise<FileHandle | undefined> {
+  return open(path).catch(ifMissing(undefined));
 }
 
 /** Renames; does nothing if that was done before. */
-export async function moveIfThere(from: string, to: string): Promise<void> {
-  try {
-    await rename(from, to);
-  } catch (error) {
-    if (!isErrno(error, "ENOENT")) throw error;
-  }
+export function moveIfThere(from: string, to: string): Promise<void> {
+  return rename(from, to).catch(ifMissing(undefined));
 }
 
 /**
@@ -37,13 +32,8 @@ export async function moveIfThere(from: string, to: string): Promise<void> {
  * is none.
  */
 export async function fileStamp(path: string): Promise<string> {
-  try {
-    const { ino, mtimeMs, size } = await stat(path);
-    return `${ino}-${mtimeMs}-${size}`;
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return "";
-    throw error;
-  }
+  const found = await stat(path).catch(ifMissing(undefined));
+  return found ? `${found.ino}-${found.mtimeMs}-${found.size}` : "";
 }
 
 /** Removes a folder and those above it up to `top`, which stays, as long as nothing is in them. */
@@ -59,11 +49,6 @@ export async function removeEmptyFolders(from: string, top: string): Promise<voi
 
 /** Returns the names of the subfolders; none if the folder does not exist. */
 export async function foldersIn(path: string): Promise<string[]> {
-  try {
-    const entries = await readdir(path, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  }
+  const entries = await readdir(path, { withFileTypes: true }).catch(ifMissing([]));
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }

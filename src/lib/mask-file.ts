@@ -1,5 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { isErrno } from "./atomic-file.ts";
+import { openIfExists } from "./file-system.ts";
 import { logLine } from "./text.ts";
 
 const PIECE_BYTES = 1024 * 1024;
@@ -84,47 +85,34 @@ function spellingsOf(word: string): string[] {
  * stay. Returns how many places there were; a missing file has none.
  */
 export async function maskInFile(path: string, finder: WordFinder): Promise<number> {
-  let file: FileHandle;
-  try {
-    file = await open(path, "r+");
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "EISDIR")) return 0;
+  await using file = await open(path, "r+").catch((error: unknown) => {
+    if (isErrno(error, "ENOENT", "EISDIR")) return undefined;
     throw error;
-  }
-  try {
-    const { atime, mtime, size } = await file.stat();
-    let masked = 0;
-    for await (const { at, bytes } of piecesOf(file, size, finder)) {
-      for (const place of finder.places(bytes)) {
-        const mask = Buffer.alloc(place.length, MASK);
-        await file.write(mask, 0, mask.length, at + place.at);
-        masked += 1;
-      }
+  });
+  if (!file) return 0;
+  const { atime, mtime, size } = await file.stat();
+  let masked = 0;
+  for await (const { at, bytes } of piecesOf(file, size, finder)) {
+    for (const place of finder.places(bytes)) {
+      const mask = Buffer.alloc(place.length, MASK);
+      await file.write(mask, 0, mask.length, at + place.at);
+      masked += 1;
     }
-    if (masked > 0) {
-      await file.sync();
-      await file.utimes(atime, mtime);
-    }
-    return masked;
-  } finally {
-    await file.close();
   }
+  if (masked > 0) {
+    await file.sync();
+    await file.utimes(atime, mtime);
+  }
+  return masked;
 }
 
 /** Whether a file has one of the words. */
 export async function isInFile(path: string, finder: WordFinder): Promise<boolean> {
-  const file = await open(path, "r").catch((error: unknown) => {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  });
+  await using file = await openIfExists(path);
   if (!file) return false;
-  try {
-    const { size } = await file.stat();
-    for await (const { bytes } of piecesOf(file, size, finder)) if (finder.isIn(bytes)) return true;
-    return false;
-  } finally {
-    await file.close();
-  }
+  const { size } = await file.stat();
+  for await (const { bytes } of piecesOf(file, size, finder)) if (finder.isIn(bytes)) return true;
+  return false;
 }
 
 async function* piecesOf(

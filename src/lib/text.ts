@@ -45,6 +45,21 @@ export async function* limitBytes(body: AsyncIterable<Uint8Array>, maxBytes: num
   }
 }
 
+/** Returns the whole body; undefined if it has more than `maxBytes`, and then the rest is not read. */
+export async function readUpTo(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Buffer<ArrayBuffer> | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
 /** Compares by code units, which is the same everywhere: negative if `a` comes first. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;

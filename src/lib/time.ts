@@ -1,3 +1,5 @@
+import { setTimeout } from "node:timers/promises";
+
 /** Formats as ISO 8601 UTC with six fraction digits, as in all files of lockstep: `2024-01-15T10:30:00.000000Z`. */
 export function toUtcMicros(date: Date): string {
   return `${date.toISOString().slice(0, -1)}000Z`;
@@ -40,14 +42,5 @@ export function toFileStamp(date: Date): string {
 
 /** Resolves after the time or as soon as the signal aborts; never rejects, so callers decide what an abort means. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener("abort", done, { once: true });
-    function done(): void {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    }
-  });
+  return setTimeout(ms, undefined, signal && { signal }).catch(() => undefined);
 }

@@ -5,8 +5,8 @@ import type { ExtractedDocument } from "../contracts/document.ts";
 import { BadInputError } from "../contracts/errors.ts";
 import { type ItemId, isDocumentId } from "../contracts/ids.ts";
 import type { FileVersion } from "../contracts/manifest.ts";
-import { isErrno, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../lib/atomic-file.ts";
-import { namesIn } from "../lib/file-system.ts";
+import { ifMissing, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../lib/atomic-file.ts";
+import { below, namesIn } from "../lib/file-system.ts";
 import { hashFile, sha256Of } from "../lib/hash.ts";
 import { yieldIfDue } from "../lib/time-slice.ts";
 import { bytesBelow } from "./bytes-below.ts";
@@ -64,19 +64,19 @@ export class KnowledgeBase {
     const isFirst = !isThere(current);
     const before = isFirst ? undefined : readMetadata(current);
     const latest = before?.versionId ?? (isFirst ? undefined : (await earlierIn(current)).at(-1));
-    const kept = describeText({ docId, before, latest }, content, text);
+    const stored = describeText({ docId, before, latest }, content, text);
     try {
       mkdirSync(incoming, { recursive: true });
       // No fsync: a text damaged by a power failure fails its hash check, and is made again from the file.
-      if ("markdown" in text) await writeText(join(incoming, CONTENT_FILE), text.markdown);
-      writeFileSync(join(incoming, METADATA_FILE), encodeMetadata(kept));
+      if ("markdown" in text) await writeText(below(incoming, CONTENT_FILE), text.markdown);
+      writeFileSync(below(incoming, METADATA_FILE), encodeMetadata(stored));
       if (isFirst) takePlace(paths);
       else await exchange(paths);
     } catch (error) {
       await recoverExchange(paths).catch(() => undefined);
       throw error;
     }
-    return kept;
+    return stored;
   }
 
   /**
@@ -95,16 +95,16 @@ export class KnowledgeBase {
   async relocate(docId: ItemId, path: string): Promise<void> {
     await this.recover();
     const { current, incoming } = this.#paths(docId);
-    const kept = readMetadata(current);
-    if (!kept || kept.path === path || this.#isDry) return;
+    const stored = readMetadata(current);
+    if (!stored || stored.path === path || this.#isDry) return;
     const written = `${incoming}.${METADATA_FILE}`;
-    await writeFileAtomic(written, encodeMetadata({ ...kept, path }));
-    await rename(written, join(current, METADATA_FILE));
+    await writeFileAtomic(written, encodeMetadata({ ...stored, path }));
+    await rename(written, below(current, METADATA_FILE));
   }
 
   /** Returns the current version's metadata; undefined: nothing is stored. */
   current(docId: ItemId): Promise<StoredVersion | undefined> {
-    return this.#find(docId, async (_folder, kept) => kept);
+    return this.#find(docId, async (_folder, stored) => stored);
   }
 
   /** Returns the current text; undefined if there is none, or its hash is wrong. */
@@ -117,9 +117,9 @@ export class KnowledgeBase {
    */
   read(docId: ItemId, versionId?: string): Promise<(StoredVersion & ExtractedDocument) | undefined> {
     if (versionId !== undefined && !isVersionId(versionId)) return Promise.resolve(undefined);
-    return this.#find(docId, (folder, kept) => {
-      const isCurrent = versionId === undefined || kept.versionId === versionId;
-      return isCurrent ? readWhole(folder, kept) : readWhole(join(folder, VERSIONS_FOLDER, versionId));
+    return this.#find(docId, (folder, stored) => {
+      const isCurrent = versionId === undefined || stored.versionId === versionId;
+      return isCurrent ? readWhole(folder, stored) : readWhole(join(folder, VERSIONS_FOLDER, versionId));
     });
   }
 
@@ -132,8 +132,8 @@ export class KnowledgeBase {
       );
       return [...earlier, current];
     });
-    return (versions ?? []).flatMap((kept) =>
-      kept ? [{ versionId: kept.versionId, at: kept.at, hash: kept.hash }] : [],
+    return (versions ?? []).flatMap((stored) =>
+      stored ? [{ versionId: stored.versionId, at: stored.at, hash: stored.hash }] : [],
     );
   }
 
@@ -172,12 +172,8 @@ export class KnowledgeBase {
 
   /** Lists all documents, in no particular order. */
   async *list(): AsyncGenerator<ItemId> {
-    try {
-      for await (const entry of await opendir(this.#documents)) {
-        if (entry.isDirectory() && isDocumentId(entry.name)) yield entry.name;
-      }
-    } catch (error) {
-      if (!isErrno(error, "ENOENT")) throw error;
+    for await (const entry of await opendir(this.#documents).catch(ifMissing([]))) {
+      if (entry.isDirectory() && isDocumentId(entry.name)) yield entry.name;
     }
   }
 
@@ -192,7 +188,7 @@ export class KnowledgeBase {
   /** Calls `read` with the document's folder. If it finds nothing, the document may just be exchanged: tries again. */
   async #find<T>(
     docId: ItemId,
-    read: (folder: string, kept: StoredVersion) => Promise<T | undefined>,
+    read: (folder: string, stored: StoredVersion) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     const { current, outgoing, incoming } = this.#paths(docId);
     // A writer is alone, so there is only one path to read.
@@ -200,10 +196,10 @@ export class KnowledgeBase {
     await yieldIfDue();
     for (let i = 0; i < attempts; i++) {
       for (const folder of folders) {
-        const kept = readMetadata(folder);
-        const found = kept && (await read(folder, kept));
+        const stored = readMetadata(folder);
+        const found = stored && (await read(folder, stored));
         if (found !== undefined) return found;
-        if (kept && folder === current) break;
+        if (stored && folder === current) break;
       }
     }
     return undefined;
@@ -213,8 +209,8 @@ export class KnowledgeBase {
     if (!isDocumentId(docId)) {
       throw new BadInputError("A document id is 1 to 128 letters, digits, underscores or hyphens.");
     }
-    const incoming = join(this.#staging, docId);
-    return { current: join(this.#documents, docId), incoming, outgoing: `${incoming}.old` };
+    const incoming = below(this.#staging, docId);
+    return { current: below(this.#documents, docId), incoming, outgoing: `${incoming}.old` };
   }
 }
 
@@ -234,11 +230,11 @@ interface AdoptedVersion
 /** Copies a version. It has no extractor revision, so the next crawl makes the current text again. */
 async function adoptVersion(folder: string, docId: ItemId, version: AdoptedVersion): Promise<void> {
   const { textFile, ...metadata } = version;
-  const content = join(folder, CONTENT_FILE);
+  const content = below(folder, CONTENT_FILE);
   await mkdir(folder, { recursive: true });
   await copyFile(textFile, content);
   const made = { extractor: "", language: "", wordCount: 0, textHash: await hashFile(content), error: "" };
-  await writeFileAtomic(join(folder, METADATA_FILE), encodeMetadata({ ...metadata, ...made, docId }), {
+  await writeFileAtomic(below(folder, METADATA_FILE), encodeMetadata({ ...metadata, ...made, docId }), {
     flush: "later",
   });
 }
@@ -270,18 +266,18 @@ function describeText(
 /** Reads metadata and text; during an exchange they may be of two versions, which the hash reveals. */
 async function readWhole(
   folder: string,
-  kept = readMetadata(folder),
+  stored = readMetadata(folder),
 ): Promise<(StoredVersion & ExtractedDocument) | undefined> {
-  if (kept?.error !== "") return undefined;
-  const path = join(folder, CONTENT_FILE);
+  if (stored?.error !== "") return undefined;
+  const path = below(folder, CONTENT_FILE);
   const bytes = readSmallFile(path) ?? (await readFileIfExists(path));
-  if (!bytes || sha256Of(bytes) !== kept.textHash) return undefined;
-  return { ...kept, markdown: bytes.toString("utf8") };
+  if (!bytes || sha256Of(bytes) !== stored.textHash) return undefined;
+  return { ...stored, markdown: bytes.toString("utf8") };
 }
 
 /** Returns the ids of a document's earlier versions, oldest first. */
 async function earlierIn(folder: string): Promise<string[]> {
-  return (await namesIn(join(folder, VERSIONS_FOLDER))).filter(isVersionId).sort(byAge);
+  return (await namesIn(below(folder, VERSIONS_FOLDER))).filter(isVersionId).sort(byAge);
 }
 
 /** Never deleted by age: a clock that was wrong for one run would delete all. */
@@ -323,7 +319,7 @@ export function isThere(path: string): boolean {
 }
 
 function readMetadata(folder: string): StoredVersion | undefined {
-  const bytes = readSmallFile(join(folder, METADATA_FILE));
+  const bytes = readSmallFile(below(folder, METADATA_FILE));
   return bytes && decodeMetadata(bytes.toString("utf8"));
 }
 
@@ -345,7 +341,7 @@ async function recoverExchange(paths: VersionPaths): Promise<void> {
       finishExchange(paths);
     } else {
       // Only a damaged disk leads here with something outgoing.
-      moveIfThere(join(incoming, VERSIONS_FOLDER), join(outgoing, VERSIONS_FOLDER));
+      moveIfThere(below(incoming, VERSIONS_FOLDER), below(outgoing, VERSIONS_FOLDER));
       moveIfThere(outgoing, current);
     }
   }
@@ -356,8 +352,8 @@ async function recoverExchange(paths: VersionPaths): Promise<void> {
 /** Repeatable: each move may have been made before. */
 function finishExchange(paths: VersionPaths): void {
   const { incoming, outgoing } = paths;
-  const versions = join(incoming, VERSIONS_FOLDER);
-  moveIfThere(join(outgoing, VERSIONS_FOLDER), versions);
+  const versions = below(incoming, VERSIONS_FOLDER);
+  moveIfThere(below(outgoing, VERSIONS_FOLDER), versions);
   const before = isThere(outgoing) ? readMetadata(outgoing) : undefined;
   // A version made again replaces itself; one without text is not kept.
   if (before && before.error === "" && before.versionId !== readMetadata(incoming)?.versionId) {

@@ -1,6 +1,6 @@
 import { opendir } from "node:fs/promises";
 import { join } from "node:path";
-import { isErrno } from "../lib/atomic-file.ts";
+import { ifMissing } from "../lib/atomic-file.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER } from "./layout.ts";
 
 const PAGE = 1000;
@@ -20,11 +20,8 @@ export async function* listFiles(crawlerFolder: string, root: string): AsyncGene
 }
 
 async function* filesBelow(top: string, folder: string): AsyncGenerator<string> {
-  const entries = await opendir(join(top, folder)).catch((error: unknown) => {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  });
-  for await (const entry of entries ?? []) {
+  const entries = await opendir(join(top, folder)).catch(ifMissing([]));
+  for await (const entry of entries) {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) yield* filesBelow(top, path);
     else yield path;

@@ -1,11 +1,10 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
-import { isErrno } from "../lib/atomic-file.ts";
+import { ifMissing, isErrno } from "../lib/atomic-file.ts";
 import { moduleBeside } from "../lib/module-beside.ts";
 import type { TimeSlice } from "../lib/time-slice.ts";
 import { FilesOnDisk } from "./files-on-disk.ts";
-import type { ScannedFiles, ScanOrder } from "./scan-worker.ts";
 
 export interface FileOnDisk {
   readonly size: number;
@@ -15,13 +14,25 @@ export interface FileOnDisk {
   readonly placedAtMs: number;
 }
 
+/** The folders to scan, below `top`. */
+export interface ScanOrder {
+  readonly top: string;
+  readonly folders: readonly string[];
+}
+
+/** A page of files: paths separated by NUL, and three numbers each, as in FileOnDisk. */
+export interface ScannedFiles {
+  readonly paths: string;
+  readonly numbers: Float64Array;
+}
+
 /** `path` is relative to `top`, `/`-separated. */
 type OnFile = (path: string, file: FileOnDisk) => void;
 
 /** Visits every file below a folder of `top`; none if it does not exist. Yields to other work in between. */
 export async function visitFiles(top: string, folder: string, onFile: OnFile, timeSlice: TimeSlice): Promise<void> {
   // Asynchronous: storage that hangs usually does so here, and the rest of the process goes on.
-  const entries = await readdir(`${top}/${folder}`, { withFileTypes: true }).catch(noneIfGone);
+  const entries = await readdir(`${top}/${folder}`, { withFileTypes: true }).catch(noneIfMissing);
   for (const entry of entries) {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) {
@@ -66,14 +77,11 @@ function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    return noneIfGone(error);
+    return noneIfMissing(error);
   }
 }
 
-function noneIfGone(error: unknown): never[] {
-  if (isErrno(error, "ENOENT")) return [];
-  throw error;
-}
+const noneIfMissing = ifMissing<never[]>([]);
 
 /** It holds at most the names of the largest folder. */
 const MAX_HEAP_MB = 128;

@@ -1,17 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { visitFilesAtOnce } from "./scan-files.ts";
-
-/** The folders to scan, below `top`. */
-export interface ScanOrder {
-  readonly top: string;
-  readonly folders: readonly string[];
-}
-
-/** A page of files: paths separated by NUL, and three numbers each, as in FileOnDisk. */
-export interface ScannedFiles {
-  readonly paths: string;
-  readonly numbers: Float64Array;
-}
+import { type ScanOrder, visitFilesAtOnce } from "./scan-files.ts";
 
 const PAGE = 2000;
 const { top, folders } = workerData as ScanOrder;

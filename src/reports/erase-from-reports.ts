@@ -1,5 +1,6 @@
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { explain } from "../contracts/errors.ts";
 import type { ReportId } from "../contracts/report.ts";
 import { encodeCsvRow, readCsvPages } from "../lib/csv.ts";
@@ -113,9 +114,7 @@ async function maskedReport(
   { words }: ReportErasure,
   sizes: ReadonlyMap<string, number>,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of readZipEntry(path, entry)) chunks.push(chunk);
-  const text = new WordFinder(words).mask(Buffer.concat(chunks).toString("utf8"));
-  const json: unknown = JSON.parse(text);
-  return Buffer.from(isJsonObject(json) ? formatAgain(json, sizes) : text);
+  const masked = new WordFinder(words).mask(await text(readZipEntry(path, entry)));
+  const json: unknown = JSON.parse(masked);
+  return Buffer.from(isJsonObject(json) ? formatAgain(json, sizes) : masked);
 }

@@ -1,10 +1,11 @@
 import { createReadStream } from "node:fs";
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { BadInputError, explain, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import type { CrawlArchive, ReportId, ReportSummary } from "../contracts/report.ts";
-import { isErrno } from "../lib/atomic-file.ts";
+import { ifMissing } from "../lib/atomic-file.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { namesIn } from "../lib/file-system.ts";
 import { isJsonObject } from "../lib/json-object.ts";
@@ -168,9 +169,7 @@ async function readSummary(folder: string, id: ReportId): Promise<ReportSummary>
     const entry = (await listZip(path)).find(({ name }) => name === REPORT_JSON);
     if (!entry) throw new Error(`it has no ${REPORT_JSON}`);
     if (entry.size > MAX_REPORT_JSON_BYTES) throw new Error(`its ${REPORT_JSON} is too large`);
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of readZipEntry(path, entry)) chunks.push(chunk);
-    return parseReport(id, Buffer.concat(chunks).toString("utf8"));
+    return parseReport(id, await text(readZipEntry(path, entry)));
   } catch (error) {
     return unreadableReport(id, explain(error));
   }
@@ -193,10 +192,7 @@ async function* readWhole(path: string): AsyncGenerator<Uint8Array, void> {
 }
 
 async function sizeOf(folder: string, id: ReportId): Promise<number> {
-  try {
-    return (await stat(reportPath(folder, id))).size;
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) throw new NotFoundError(`Report '${id}' does not exist.`);
-    throw error;
-  }
+  const found = await stat(reportPath(folder, id)).catch(ifMissing(undefined));
+  if (!found) throw new NotFoundError(`Report '${id}' does not exist.`);
+  return found.size;
 }

@@ -1,9 +1,10 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import type { DomainId } from "../contracts/ids.ts";
 import type { ArchivedSource, CrawlArchive, ReportId } from "../contracts/report.ts";
 import { isErrno } from "../lib/atomic-file.ts";
-import { fileStamp, namesIn } from "../lib/file-system.ts";
+import { fileStamp, namesIn, openIfExists } from "../lib/file-system.ts";
 import { isJsonObject, type JsonObject } from "../lib/json-object.ts";
 import { toFileStamp, toUtcMicros } from "../lib/time.ts";
 import type { ZipEntry } from "../lib/zip-directory.ts";
@@ -98,28 +99,15 @@ async function addMapFile(
   path: string,
   earlier: Snapshot | undefined,
 ): Promise<ArchivedFile | undefined> {
-  const file = await openIfExists(path);
+  await using file = await openIfExists(path);
   if (!file) return undefined;
-  try {
-    const { mtime, size } = await file.stat();
-    if (earlier && earlier.entry.size === size && earlier.modifiedAt === toUtcMicros(mtime)) {
-      await zip.addPacked(name, mtime.getTime(), earlier.entry, readPackedEntry(earlier.archive, earlier.entry));
-      return { path: name, bytes: size, modifiedAt: earlier.modifiedAt };
-    }
-    const bytes = await zip.add(name, mtime.getTime(), file.createReadStream({ autoClose: false }));
-    return { path: name, bytes, modifiedAt: toUtcMicros(mtime) };
-  } finally {
-    await file.close();
+  const { mtime, size } = await file.stat();
+  if (earlier && earlier.entry.size === size && earlier.modifiedAt === toUtcMicros(mtime)) {
+    await zip.addPacked(name, mtime.getTime(), earlier.entry, readPackedEntry(earlier.archive, earlier.entry));
+    return { path: name, bytes: size, modifiedAt: earlier.modifiedAt };
   }
-}
-
-async function openIfExists(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path);
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
+  const bytes = await zip.add(name, mtime.getTime(), file.createReadStream({ autoClose: false }));
+  return { path: name, bytes, modifiedAt: toUtcMicros(mtime) };
 }
 
 async function sweepAbandoned(folder: string): Promise<void> {
@@ -197,9 +185,7 @@ async function readReport(reportsFolder: string, id: ReportId, domain: DomainId)
   const archive = join(reportsFolder, `${id}.zip`);
   const entries = await listZip(archive);
   const report = entries.find(({ name }) => name === REPORT_JSON);
-  const chunks: Uint8Array[] = [];
-  if (report) for await (const chunk of readZipEntry(archive, report)) chunks.push(chunk);
-  const json: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  const json: unknown = JSON.parse(report ? await text(readZipEntry(archive, report)) : "");
   return isJsonObject(json) && json["domain_id"] === domain ? { id, archive, entries, json } : undefined;
 }
 

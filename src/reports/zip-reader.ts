@@ -15,50 +15,7 @@ const MAX_DIRECTORY_BYTES = 8 * 1024 * 1024;
 
 /** Lists an archive; reads only its directory. Throws if it is none. */
 export async function listZip(path: string): Promise<ZipEntry[]> {
-  const file = await open(path);
-  try {
-    return await readDirectory(file);
-  } finally {
-    await file.close();
-  }
-}
-
-/**
- * Yields the content of one entry in chunks. Throws as soon as it is larger than the directory says, and at the end if it is shorter or its
- * checksum differs: a reader that got to the end without an error has all of it. The archive is open only while it is read.
- */
-export async function* readZipEntry(path: string, entry: ZipEntry): AsyncGenerator<Uint8Array, void> {
-  const file = await open(path);
-  try {
-    yield* readEntry(file, entry);
-  } finally {
-    await file.close();
-  }
-}
-
-/** The same without decompressing. Checks only that all of it is there. */
-export async function* readPackedEntry(path: string, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
-  const file = await open(path);
-  try {
-    const start = entry.offset + zipContentStart(await readAt(file, entry.offset, ZIP_LOCAL_HEADER_BYTES));
-    let bytes = 0;
-    for await (const chunk of file.createReadStream({
-      start,
-      end: start + entry.compressedSize - 1,
-      autoClose: false,
-      highWaterMark: 1 << 20,
-    })) {
-      const packed = chunk as Buffer<ArrayBuffer>;
-      bytes += packed.length;
-      yield packed;
-    }
-    if (bytes !== entry.compressedSize) throw new Error(`copy '${entry.name}': it ends too early`);
-  } finally {
-    await file.close();
-  }
-}
-
-async function readDirectory(file: FileHandle): Promise<ZipEntry[]> {
+  await using file = await open(path);
   const { size } = await file.stat();
   const tailBytes = Math.min(size, ZIP_TAIL_BYTES);
   const { offset, bytes, count } = findZipDirectory(await readAt(file, size - tailBytes, tailBytes));
@@ -66,7 +23,12 @@ async function readDirectory(file: FileHandle): Promise<ZipEntry[]> {
   return readZipEntries(await readAt(file, offset, bytes), count);
 }
 
-async function* readEntry(file: FileHandle, entry: ZipEntry): AsyncGenerator<Uint8Array, void> {
+/**
+ * Yields the content of one entry in chunks. Throws as soon as it is larger than the directory says, and at the end if it is shorter or its
+ * checksum differs: a reader that got to the end without an error has all of it. The archive is open only while it is read.
+ */
+export async function* readZipEntry(path: string, entry: ZipEntry): AsyncGenerator<Uint8Array, void> {
+  await using file = await open(path);
   if (entry.encrypted || (entry.method !== 0 && entry.method !== 8)) {
     throw new Error(`unpack '${entry.name}': it is packed in a way that is not read here`);
   }
@@ -81,6 +43,24 @@ async function* readEntry(file: FileHandle, entry: ZipEntry): AsyncGenerator<Uin
   if (size !== entry.size || crc !== entry.crc32) {
     throw new Error(`unpack '${entry.name}': it is damaged: its content is not what the directory says`);
   }
+}
+
+/** The same without decompressing. Checks only that all of it is there. */
+export async function* readPackedEntry(path: string, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>, void> {
+  await using file = await open(path);
+  const start = entry.offset + zipContentStart(await readAt(file, entry.offset, ZIP_LOCAL_HEADER_BYTES));
+  let bytes = 0;
+  for await (const chunk of file.createReadStream({
+    start,
+    end: start + entry.compressedSize - 1,
+    autoClose: false,
+    highWaterMark: 1 << 20,
+  })) {
+    const packed = chunk as Buffer<ArrayBuffer>;
+    bytes += packed.length;
+    yield packed;
+  }
+  if (bytes !== entry.compressedSize) throw new Error(`copy '${entry.name}': it ends too early`);
 }
 
 function unpack(file: FileHandle, start: number, entry: ZipEntry): AsyncIterable<Buffer> {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { finished } from "node:stream/promises";
 import { BadInputError } from "../contracts/errors.ts";
+import { readUpTo } from "../lib/text.ts";
 import { sleep } from "../lib/time.ts";
 import { type ClientCertificate, makeCertificate } from "./certificates.ts";
 import { answerControl, isControlPath } from "./control/answer-control.ts";
@@ -22,7 +23,7 @@ export interface SandboxOptions {
   /** A loopback address: the sandbox gives itself to whoever can reach it. */
   readonly host?: string;
   readonly seed?: SeedName;
-  /** The certificate the app signs in with; a new one when absent. */
+  /** The certificate the app signs in with. By default all sandboxes of a process share one: to make it takes longer than to start them. */
   readonly certificate?: ClientCertificate;
 }
 
@@ -56,7 +57,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   if (!LOOPBACK.includes(host)) {
     throw new BadInputError(`Start sandbox on '${host}': only ${LOOPBACK.join(", ")} are allowed.`);
   }
-  const [certificate, tokens] = await Promise.all([options.certificate ?? makeCertificate(), AccessTokens.create()]);
+  const [certificate, tokens] = await Promise.all([options.certificate ?? ownCertificate(), AccessTokens.create()]);
   const server = createServer();
   server.listen(port, host);
   await once(server, "listening");
@@ -81,6 +82,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       await closed;
     },
   };
+}
+
+let certificateOfProcess: Promise<ClientCertificate> | undefined;
+
+function ownCertificate(): Promise<ClientCertificate> {
+  certificateOfProcess ??= makeCertificate();
+  return certificateOfProcess;
 }
 
 /** The chosen host first, then every other spelling of this machine. */
@@ -185,13 +193,8 @@ function route(request: SandboxRequest, state: SandboxState): Reply {
 }
 
 async function readRequest(incoming: IncomingMessage, state: SandboxState): Promise<SandboxRequest> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of incoming as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > MAX_BODY_BYTES) throw new Error(`read request: the body is larger than ${MAX_BODY_BYTES} bytes`);
-    chunks.push(chunk);
-  }
+  const body = await readUpTo(incoming, MAX_BODY_BYTES);
+  if (!body) throw new Error(`read request: the body is larger than ${MAX_BODY_BYTES} bytes`);
   const url = incoming.url ?? "/";
   const cut = url.includes("?") ? url.indexOf("?") : url.length;
   const { origins } = state.signIn;
@@ -201,7 +204,7 @@ async function readRequest(incoming: IncomingMessage, state: SandboxState): Prom
     rawPath: url.slice(0, cut),
     rawQuery: url.slice(cut + 1),
     headers: incoming.headers,
-    body: Buffer.concat(chunks),
+    body,
     // A Host header of somebody else's making must not end up in links.
     origin: origins.includes(origin) ? origin : (origins[0] ?? origin),
   };

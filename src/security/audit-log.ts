@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ROLES } from "../contracts/access.ts";
 import type { AuditEntry, AuditLog, AuditRow } from "../contracts/audit.ts";
 import { isErrno } from "../lib/atomic-file.ts";
+import { namesIn } from "../lib/file-system.ts";
 import { isJsonObject, parseJsonObject } from "../lib/json-object.ts";
 import { linesFromEnd } from "../lib/lines-from-end.ts";
 import { secretIn } from "../lib/secret-parameters.ts";
@@ -68,16 +69,12 @@ function searchable({ at, who, from, action, what, ok, error, unfinished }: Audi
  * Written in one call, so that lines of several processes never mix; after a crash in the middle of a line, the next one begins a new line.
  */
 async function appendLine(path: string, line: string): Promise<void> {
-  const file = await open(path, "a+", 0o600);
-  try {
-    const bytes = Buffer.from((await endsInLine(file)) ? line : `\n${line}`);
-    const { bytesWritten } = await file.write(bytes);
-    if (bytesWritten !== bytes.length)
-      throw Object.assign(new Error(`write ${path}: the disk took only a part of the line`), { code: "ENOSPC" });
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
+  await using file = await open(path, "a+", 0o600);
+  const bytes = Buffer.from((await endsInLine(file)) ? line : `\n${line}`);
+  const { bytesWritten } = await file.write(bytes);
+  if (bytesWritten !== bytes.length)
+    throw Object.assign(new Error(`write ${path}: the disk took only a part of the line`), { code: "ENOSPC" });
+  await file.datasync();
 }
 
 async function endsInLine(file: FileHandle): Promise<boolean> {
@@ -95,12 +92,7 @@ async function removeOld(folder: string, month: string): Promise<void> {
 }
 
 async function monthFiles(folder: string): Promise<string[]> {
-  try {
-    return (await readdir(folder)).filter((name) => MONTH_FILE.test(name)).sort();
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  }
+  return (await namesIn(folder)).filter((name) => MONTH_FILE.test(name)).sort();
 }
 
 function newId(): string {

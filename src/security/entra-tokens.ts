@@ -5,7 +5,7 @@ import { RemoteError } from "../contracts/errors.ts";
 import { createLimiter } from "../lib/concurrency.ts";
 import { later } from "../lib/later.ts";
 import { createProxyAgent } from "../lib/proxy-agent.ts";
-import { logLine } from "../lib/text.ts";
+import { logLine, readUpTo } from "../lib/text.ts";
 import type { Identity } from "./access.ts";
 
 export interface EntraOptions {
@@ -112,14 +112,9 @@ function identify(payload: JWTPayload): Identity {
 
 async function fetchKeys(url: string, init: RequestInit): Promise<Response> {
   const response = await undici().fetch(url, init);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length;
-    if (length > MAX_KEYS_BYTES) throw new Error(`fetch the keys of Entra ID: more than ${MAX_KEYS_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return new Response(Buffer.concat(chunks), {
+  const keys = await readUpTo(response.body ?? [], MAX_KEYS_BYTES);
+  if (!keys) throw new Error(`fetch the keys of Entra ID: more than ${MAX_KEYS_BYTES} bytes`);
+  return new Response(keys, {
     status: response.status,
     headers: { "content-type": "application/json" },
   });

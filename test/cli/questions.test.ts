@@ -84,10 +84,9 @@ describe("lockstep questions", () => {
     assert.equal(crawled.code, 1);
     assert.match(crawled.err + crawled.out, /5 additions and changes are held; removals were made/);
     const shown = await run("questions", "FOLDERS");
-    assert.match(
-      shown.out,
-      /HELD since .*: 7 of 12 would be answered, 12 before; 5 additions and changes wait\.\n {2}lost: The mayor of Aalen .*\(Aalen\.md\)/,
-    );
+    assert.match(shown.out, /HELD since .*: 7 of 12 would be answered, 12 before; 5 additions and changes wait\.\n/);
+    // Questions are made in the order of the documents' ids, which are random.
+    assert.match(shown.out, /^ {2}lost: The mayor of Aalen .*\(Aalen\.md\)$/m);
     assert.match((await run("doctor", "FOLDERS")).out, /Questions: 5 additions and changes are held/);
     const how = /lockstep (embed FOLDERS --confirm-worse)/.exec(shown.out)?.[1]?.split(" ") ?? [];
     assert.equal((await run(...how)).code, 0);

@@ -84,6 +84,30 @@ export function indexSuite(name: string, openStore: () => Promise<StoreUnderTest
       assert.ok(hit && hit.score > 0 && hit.score <= 1);
     });
 
+    test("a draft is written in parts: the last word on an item counts, removals come with the commit, and it says what the index has then", async () => {
+      await change(LIBRARY, async (draft) => {
+        await draft.put(await makeFile("a", "The aurochs grazes."), never);
+        await draft.put(await makeFile("b", "The bison grazes."), never);
+      });
+      const draft = await index.draft(LIBRARY);
+      await draft.put(await makeFile("a", "The aurochs sleeps."), never);
+      assert.deepEqual(await draft.stage(never), []);
+      assert.deepEqual(await found("aurochs sleeps"), index.commits === "atomic" ? [] : ["a.md"]);
+      await draft.put(await makeFile("a", "The aurochs wakes."), never);
+      await draft.remove("b" as ItemId);
+      assert.deepEqual(await draft.stage(never), []);
+      assert.deepEqual(await found("bison grazes"), ["b.md"]);
+      assert.deepEqual((await draft.commit(never)).failed, []);
+      assert.deepEqual([await found("aurochs wakes"), await found("aurochs sleeps")], [["a.md"], []]);
+      assert.deepEqual([await found("aurochs grazes"), await found("bison grazes")], [[], []]);
+      const held = await draft.held(["a", "b", "c"] as ItemId[]);
+      const [ref] = await holdings();
+      assert.deepEqual(
+        held.map(({ itemId, fileId, label }) => [itemId, fileId, label.name]),
+        [["a", ref?.fileId, "a.md"]],
+      );
+    });
+
     test("documents are listed page by page, and their texts are read in parts", async () => {
       const documents = index.documents ?? assert.fail("documents cannot be read");
       assert.deepEqual(await documents.list({ limit: 10 }), { documents: [] });

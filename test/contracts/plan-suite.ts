@@ -77,6 +77,16 @@ export function planSuite(
       assert.deepEqual(await read(draft, "download", ["added"]), []);
       assert.equal((await draft.find("download", [idOf(1)])).size, 0);
       assert.deepEqual(await draft.told(5), { items: [], count: 0 });
+      assert.deepEqual(await draft.count("download"), {});
+      await draft.close();
+    });
+
+    test("counts the changes of a step", async () => {
+      const { draft } = await open();
+      for (let n = 0; n < 7; n++) draft.add(itemOf(n, { step: "embed", change: n < 4 ? "added" : "adopted" }));
+      draft.replace(itemOf(0, { step: "embed", change: "held" }));
+      draft.add(itemOf(1));
+      assert.deepEqual(await draft.count("embed"), { added: 3, adopted: 3, held: 1 });
       await draft.close();
     });
 

@@ -1,7 +1,8 @@
 // The explanation of a document says why a search finds it or does not.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { DocumentExplanation, ExplainedDocument, Stage } from "../../src/engine/explain.ts";
+import type { DocumentExplanation, ExplainedDocument } from "../../src/engine/explain/explain.ts";
+import type { Stage } from "../../src/engine/explain/stages.ts";
 import { openStage } from "../stories/stage.ts";
 import { DOMAIN, LIBRARY, World } from "./world.ts";
 

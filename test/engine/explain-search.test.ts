@@ -1,7 +1,7 @@
 // What explains a result has the numbers of the search: place and score are equal, whatever is asked for and however much is wanted.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { DocumentExplanation } from "../../src/engine/explain.ts";
+import type { DocumentExplanation } from "../../src/engine/explain/explain.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 
 const WORDS = [

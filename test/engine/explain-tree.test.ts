@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { symlink } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
-import type { ExplainedDocument } from "../../src/engine/explain.ts";
+import type { ExplainedDocument } from "../../src/engine/explain/explain.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 
 describe("why a file of a folder is, or is not, found", () => {

@@ -12,9 +12,8 @@ import type { JobContext } from "../../src/contracts/job.ts";
 import type { Mirrored } from "../../src/contracts/ledger.ts";
 import type { Index } from "../../src/contracts/search-index.ts";
 import type { SourceRun } from "../../src/contracts/source-kind.ts";
-import { recordCommit, versionMark } from "../../src/engine/commit-plan.ts";
+import { recordFailures } from "../../src/engine/commit-plan.ts";
 import type { EngineParts } from "../../src/engine/engine-parts.ts";
-import { emptyPlan } from "../../src/engine/plan-index.ts";
 import { noCounts } from "../../src/engine/tally.ts";
 import { verifyMirror } from "../../src/engine/verify-mirror.ts";
 import { withLedger } from "../../src/engine/with-ledger.ts";
@@ -122,17 +121,15 @@ async function refuse(mirror: Mirror, run: SourceRun, meanwhile: (file: string) 
   const entry = await ledger.get("a" as ItemId);
   assert.ok(entry?.mirrored);
   const outcome = {
-    plan: { ...emptyPlan(), put: new Map([[entry.itemId, "added" as const]]) },
-    putVersions: new Map([[entry.itemId, versionMark(entry.mirrored)]]),
-    doubtful: new Set<ItemId>(),
-    ready: [],
+    put: new Set([entry.itemId]),
+    versions: new Map([[entry.itemId, entry.mirrored]]),
     failed: [{ itemId: "a" as ItemId, reason: "broken", permanent: true }],
   };
   await meanwhile(mirror.absolute(file));
   const index = undefined as unknown as Index;
   const target = { index, store: "vs_1" as VectorStoreId, isOwn: true };
   const extractor = { revision: "1" } as EngineParts["extractor"];
-  await recordCommit(outcome, { ledger, mirror, target, job }, { extractor });
+  await recordFailures(outcome, { ledger, mirror, target, job }, { extractor });
   await ledger.close();
 }
 

@@ -1,11 +1,11 @@
-// The plan of a source is closed with it, not with the crawl.
+// The plan of a source is closed with it, or when its changes are recorded, not with the process.
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { parseSourceId } from "../../src/contracts/ids.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 
-test("of many sources one plan is open at a time; all are closed at the end, also where removals are deferred", async (t) => {
+test("of many sources that become visible one by one, one plan is open at a time; all are closed at the end, also where they become visible together", async (t) => {
   const stage = await FolderStage.open();
   const open = new Set<unknown>();
   let most = 0;

@@ -177,6 +177,22 @@ describe("the questions of a domain", () => {
     assert.deepEqual(places, [0, 1, 2]);
   });
 
+  test("are made of sentences, not of code, tables or headings", async () => {
+    const fence = "```";
+    await stage.write(
+      "code/report.md",
+      `# Quarterly report of the orchard accounts\n\n${fence}sql\nSELECT tree, sum(apples) FROM harvest WHERE orchard = 4 GROUP BY tree\n${fence}\n\n| Tree | Apples picked | Apples sold |\n| --- | --- | --- |\n| Old Boskoop by the pond | 40 | 38 |\n\nLadders are lent to neighbours.\n`,
+    );
+    await stage.write("code/query.txt", "SELECT pear, plum, quince FROM harvest WHERE orchard = 7 ORDER BY pear;\n");
+    await stage.tryCrawl({ confirmWorse: true });
+    await writeFile(fileOf("questions.json"), "{}");
+    const made = await stage.app.questions.make(FOLDERS, 200, new AbortController().signal);
+    const about = (path: string): string[] =>
+      made.filter(({ document }) => document === path).map(({ question }) => question);
+    assert.deepEqual(about("code/report.md"), ["Ladders are lent to neighbours"]);
+    assert.deepEqual(about("code/query.txt"), []);
+  });
+
   test("that cannot be read hold additions and changes, and say why", async () => {
     await writeFile(fileOf("questions.json"), '{"questions":[{"question":"Who?"}]}');
     await spoil();

@@ -11,7 +11,9 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   "one implementation of a contract, over the verbs of the product": ["app/domain-models.ts"],
   "a step or verb of the engine, with promises of its own": [
     "app/examine-with.ts",
+    "engine/apply-plan.ts",
     "engine/archive-crawl.ts",
+    "engine/convert-originals.ts",
     "engine/download.ts",
     "engine/embed.ts",
     "engine/erase/places.ts",
@@ -25,6 +27,11 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "engine/verify/verify-source.ts",
     "engine/verify/verify-strangers.ts",
   ],
+  "one stage of an explanation: what the source, mirror and index, or a search know of the document": [
+    "engine/explain/search-stage.ts",
+    "engine/explain/source-stage.ts",
+    "engine/explain/stored-stages.ts",
+  ],
   "a format, or the tables of a database: what is on disk or on the wire": [
     "backends/embedded/catalog-tables.ts",
     "extract/rtf.ts",
@@ -37,7 +44,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/sharepoint/pages/page-codec.ts",
   ],
   "one implementation of a contract that has others, or a test of its own": [
-    "backends/openai/audit-store.ts",
     "backends/openai/vector-store-draft.ts",
     "backends/openai/vector-store-index.ts",
     "index/audit-document.ts",
@@ -68,7 +74,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/web/open-registered-urls.ts",
   ],
   "an algorithm with a name": [
-    "engine/path-claims.ts",
     "extract/guess-encoding.ts",
     "extract/web/page-images.ts",
     "extract/web/survey-page.ts",
@@ -76,6 +81,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "index/answers/kinds-of-answers.ts",
     "index/embedding/dot-products.ts",
     "index/search/find-candidates.ts",
+    "inventory/replicate.ts",
     "ledger/registry/item-index.ts",
     "sources/folder/walk-folder.ts",
     "sources/sharepoint/pages/canvas-nodes.ts",
@@ -89,8 +95,9 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/web/http-transport.ts",
     "sources/web/robots.ts",
   ],
-  "a thread or process of its own, and what talks to it": ["extract/reader/reader-process.ts", "mirror/scan-worker.ts"],
+  "a thread or process of its own, and what talks to it": ["extract/reader/reader-process.ts"],
   "a resource, rule or layer of the HTTP interface": [
+    "http/endpoints/search-function.ts",
     "http/http-app.ts",
     "http/inventory/assistants.ts",
     "http/inventory/files.ts",

@@ -178,29 +178,59 @@ describe("answers with a model", () => {
   });
 });
 
-test("a sentence of a PDF is cited at its own page, wherever its passage begins", async (t) => {
-  const names = "Abel Borka Cirro Dunja Elvis Fabro Gitta Hovar Irmel Jolle Kasib Lumen Mirka Noldo Orval Pilar".split(
-    " ",
-  );
-  const blocks = names.flatMap((name, at): Block[] => [
+/** Cellars of these names, all over the pages of a PDF whose passages span pages. */
+const CELLARS = "Abel Borka Cirro Dunja Elvis Fabro Gitta Hovar Irmel Jolle Kasib Lumen Mirka Noldo Orval Pilar".split(
+  " ",
+);
+
+function writeCellars(): { readonly pdf: Buffer; pageOf(name: string): number } {
+  const blocks = CELLARS.flatMap((name, at): Block[] => [
     { kind: "paragraph", text: `${`Shelf ${at} is dusted and counted whenever somebody comes by. `.repeat(9 + at)}` },
     { kind: "paragraph", text: `The cellar of ${name} opens with the green key.` },
     { kind: "paragraph", text: `${`Crate ${at} stays closed until the harvest is over. `.repeat(14)}` },
   ]);
   const pdf = Buffer.from(writePdf(blocks, "Cellars"));
   const pages = pdf.toString("latin1").split("endstream");
+  return { pdf, pageOf: (name) => pages.findIndex((content) => content.includes(name)) + 1 };
+}
+
+async function assertCited(at: ChatStage, name: string, page: number): Promise<void> {
+  const { sentences } = await answerOf(at, `Which key opens the cellar of ${name}?`);
+  const { sources } = sentences.find(({ text }) => text.includes(name)) ?? assert.fail(name);
+  assert.equal(sources[0]?.title, `Cellars, page ${page}`);
+  const hash = new URL(sources[0]?.url ?? "").hash;
+  const read = await (await fetch(sources[0]?.url ?? "")).text();
+  const opensAt = /^#page-(\d+)$/.exec(hash)?.[1] ?? /data-page="(\d+)" hidden/.exec(read)?.[1];
+  assert.equal(Number(opensAt), page, `${name}: ${hash}`);
+}
+
+test("a sentence of a PDF is cited at its own page, wherever its passage begins", async (t) => {
+  const { pdf, pageOf: pageIn } = writeCellars();
   const at = await openChatStage({ HR });
   t.after(() => at.close());
   await writeFile(join(at.folder, "HR", "cellars.pdf"), pdf);
   await at.crawl("HR");
-  for (const name of names) {
-    const page = pages.findIndex((content) => content.includes(name)) + 1;
-    const { sentences } = await answerOf(at, `Which key opens the cellar of ${name}?`);
-    const { sources } = sentences.find(({ text }) => text.includes(name)) ?? assert.fail(name);
-    assert.equal(sources[0]?.title, `Cellars, page ${page}`);
-    const hash = new URL(sources[0]?.url ?? "").hash;
-    const read = await (await fetch(sources[0]?.url ?? "")).text();
-    const opensAt = /^#page-(\d+)$/.exec(hash)?.[1] ?? /data-page="(\d+)" hidden/.exec(read)?.[1];
-    assert.equal(Number(opensAt), page, `${name}: ${hash}`);
-  }
+  for (const name of CELLARS) await assertCited(at, name, pageIn(name));
+});
+
+test("so is what a model writes in words of its own", async (t) => {
+  const { pdf, pageOf: pageIn } = writeCellars();
+  const service = await startScriptedService();
+  t.after(() => service.close());
+  service.answer = async (incoming, outgoing) => {
+    const { messages } = (await json(incoming)) as { messages: { content: string }[] };
+    const name = /cellar of (\w+)\?/.exec(messages.at(-1)?.content ?? "")?.[1] ?? "";
+    const number = messages[1]?.content.split(/(?=<passage-\w+ number)/).findIndex((one) => one.includes(name)) ?? 0;
+    const content = `Green is the key to ${name}'s cellar 【${number + 1}】.`;
+    const choices = [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }];
+    outgoing.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ choices }));
+  };
+  const at = await openChatStage(
+    { HR },
+    { OPENAI_DEFAULT_MODEL_NAME: "servant", OPENAI_BASE_URL: `${service.url}/v1` },
+  );
+  t.after(() => at.close());
+  await writeFile(join(at.folder, "HR", "cellars.pdf"), pdf);
+  await at.crawl("HR");
+  for (const name of CELLARS) await assertCited(at, name, pageIn(name));
 });

@@ -111,6 +111,7 @@ describe("models that search domains, without a language model", () => {
     assert.deepEqual(annotationsIn(last?.delta), annotationsOf(whole));
     assert.ok((chunks.at(-1)?.usage?.completion_tokens ?? 0) > 10);
     assert.ok(chunks.every(({ model }) => model === "lockstep/HR"));
+    assert.ok(chunks.slice(0, -1).every(({ usage }) => usage === null));
   });
 
   test("a domain answers for itself alone; lockstep/all for every domain", async () => {
@@ -267,6 +268,9 @@ describe("models that search domains, without a language model", () => {
       [{ model: "lockstep/HR", messages: [] }, "messages"],
       [{ model: "lockstep/HR", messages, n: 2 }, "n"],
       [{ model: "lockstep/HR", messages, max_tokens: 0 }, "max_tokens"],
+      [{ model: "lockstep/HR", messages, stream: "yes" }, "stream"],
+      // Quotes are text, whatever a program would like to read.
+      [{ model: "lockstep/HR", messages, response_format: { type: "json_object" } }, "response_format"],
     ] as const) {
       const reply = await fetch(`${at.url}/openai/v1/chat/completions`, { method: "POST", body: JSON.stringify(body) });
       assert.equal(reply.status, 400);
@@ -502,6 +506,10 @@ for (const backend of ["embedded", "openai"] as const) {
       const tools = [{ type: "function" as const, function: { name: "book", parameters: {} } }];
       await at.client.chat.completions.create({ model: "lockstep/IT", messages, tools });
       assert.match(asked[0]?.messages[1]?.content ?? "", /^The search found no passages\.$/);
+      // A program that reads JSON cannot read our sentence.
+      saying([`{"days": null}`]);
+      const asJson = { model: "lockstep/IT", messages, response_format: { type: "json_object" as const } };
+      assert.equal(textOf(await at.client.chat.completions.create(asJson)), `{"days": null}`);
     });
   });
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { listPart, MAX_SCANNED_ROWS } from "../../src/http/inventory/list-part.ts";
 import type { Listing } from "../../src/http/routing/listing.ts";
-import type { PageQuery } from "../../src/inventory/backend-calls.ts";
+import type { PageQuery } from "../../src/inventory/inventory.ts";
 
 interface Row {
   readonly id: string;

@@ -71,6 +71,59 @@ Read more about our shop`;
     ]);
   });
 
+  test("a label in front of a paragraph or an item is its heading, also with a number in it", () => {
+    assert.deepEqual(textsOf("**Item 4 Bicycles.** The shed gets a roof in May."), ["The shed gets a roof in May."]);
+    assert.deepEqual(
+      answersTo("When does the bicycles' shed get a roof?", "**Item 4 Bicycles.** A roof comes in May."),
+      ["A roof comes in May."],
+    );
+    assert.deepEqual(textsOf("- **Rule 7.** Doors stay shut at night.\n- **Never** open a window, please."), [
+      "Doors stay shut at night.",
+      "Never open a window, please.",
+    ]);
+    assert.deepEqual(textsOf("**Weight:** 5 kg without the lid"), ["Weight: 5 kg without the lid"]);
+  });
+
+  test("a code above what it means is its heading", () => {
+    const text = "Codes of the display\n\nE7\n\nThe lid is open.\n\nE9\n\nThe filter is full.";
+    assert.deepEqual(textsOf(text), ["The lid is open.", "The filter is full."]);
+    assert.deepEqual(answersTo("What does E9 mean?", text), ["The filter is full."]);
+  });
+
+  test("a value stays with the sentence that it belongs to", () => {
+    assert.deepEqual(textsOf("- `burst` {number} Requests let through at once. **Default:** `40`."), [
+      "burst {number} Requests let through at once. Default: 40.",
+    ]);
+  });
+
+  test("the heads of mails are none, and neither is code that no fence marks", () => {
+    const mail =
+      "From: Ada Byron <ada@engine.example>\nSent: Monday\nSubject: The engine\n\nThe engine runs on Friday.";
+    assert.deepEqual(textsOf(mail), ["The engine runs on Friday."]);
+    assert.deepEqual(textsOf("From: Berlin\nTo: Prague"), ["From: Berlin", "To: Prague"], "a journey is no mail");
+    for (const code of [
+      "SELECT name, price FROM meals WHERE price > 4 ORDER BY price;",
+      "const total = meals.reduce((sum, meal) => sum + meal.price, 0);",
+      "import { meals } from './meals.js'",
+      "def price_of(meal):",
+      "$ npm run meals --price 4",
+      "at priceOf (/srv/meals/price.js:14:3)",
+      "INSERT INTO meals (name, price) VALUES ('soup', 4);",
+    ]) {
+      assert.deepEqual(textsOf(code), [], code);
+      assert.deepEqual(textsOf(`- ${code}`), [], code);
+    }
+    for (const prose of [
+      "Select a meal from the list, then press the button.",
+      "Update your card at the desk, where Ms Roth sets the limit.",
+      "Let us know by noon which meal you want (the soup is free).",
+      "public holidays: no meals are served",
+      "Die Suppe kostet 4 Euro, der Salat ist frei;",
+    ]) {
+      assert.equal(textsOf(`- ${prose}`).length, 1, prose);
+    }
+  });
+
   test("control characters are none of it", () => {
     assert.deepEqual(textsOf("The door is\u001b[31m red\u0007 today."), ["The door is [31m red today."]);
   });
@@ -115,11 +168,46 @@ describe("what answers", () => {
     assert.deepEqual(answersTo("How many employees are in the office in Rome?", text), [text]);
   });
 
+  test("a sentence that goes on about the one before answers what is asked of that", () => {
+    const text = "The ferry got its second tank in a yard near Leer. It holds 9,000 litres.";
+    assert.ok(answersTo("How large is the second tank of the ferry?", text).includes("It holds 9,000 litres."));
+  });
+
+  test("words that only ask are none in French either, nor is what an apostrophe cuts off", () => {
+    const text = "Une caution de 35 € est due à la remise de la clé.";
+    assert.deepEqual(answersTo("À combien s'élève la caution qu'on paye à la remise d'une clé ?", text), [text]);
+  });
+
+  test("a price, a phone number or a weight is asked for: what has none does not answer", () => {
+    const text = "Charge the Orbit lamp for two hours before you use it.";
+    assert.deepEqual(answersTo("What is the price of the Orbit lamp?", text), []);
+    assert.deepEqual(answersTo("Under which number can I reach the garage?", "The garage is reached by lift 3."), []);
+    const call = "You can ring the garage at 0911 4433-20.";
+    assert.deepEqual(answersTo("Under which number can I reach the garage?", call), [call]);
+  });
+
+  test("a day of the month is a time", () => {
+    const text = "Rent is debited on the 3rd. Rent was raised twice.";
+    assert.deepEqual(answersTo("When is the rent debited?", text), ["Rent is debited on the 3rd."]);
+  });
+
   test("a status is no phone number", () => {
     assert.deepEqual(answersTo("Who invented the telephone?", "Items of the inventory are 404 without a key."), []);
     assert.deepEqual(answersTo("What is the phone number of the desk?", "The desk has ext. 4411."), [
       "The desk has ext. 4411.",
     ]);
+  });
+
+  test("a question that says nothing by itself asks for what the one before did", () => {
+    const passages = [
+      { text: "After that, it is cold.", score: 0.8 },
+      { text: "The kiln is fired on Fridays, and cleaned a day later.", score: 0.7 },
+    ];
+    const found = findAnswer(["And after that?", "When is the kiln fired?"], passages);
+    assert.deepEqual(
+      found.map(({ text }) => text),
+      ["The kiln is fired on Fridays, and cleaned a day later."],
+    );
   });
 
   test("words that only ask say nothing of what is asked about", () => {

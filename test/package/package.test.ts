@@ -1,6 +1,6 @@
 // The packed tarball installs into an empty folder, and its commands run.
 import assert from "node:assert/strict";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, globSync, readFileSync } from "node:fs";
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -170,7 +170,7 @@ async function install([tarball = "", ...more]: readonly string[]): Promise<void
   for (const [path, { dev }] of Object.entries(lock.packages)) {
     if (path === "" || dev || carried.includes(path) || !existsSync(join(ROOT, path))) continue;
     // Those inside of it come by themselves, and in any order.
-    await cp(join(ROOT, path), join(home, path), { recursive: true });
+    cpSync(join(ROOT, path), join(home, path), { recursive: true });
   }
   await mkdir(join(home, "node_modules/.bin"));
   await symlink("../lockstep/bin/lockstep.mjs", join(home, "node_modules/.bin/lockstep"));

@@ -182,8 +182,8 @@ describe("a branch of a repository as a tree", { skip: WITHOUT_GIT }, () => {
     await world.git("init", "--quiet", "--bare", "--object-format=sha256", "-b", "main", bare);
     await rm(world.work, { recursive: true });
     await world.git("init", "--quiet", "--object-format=sha256", "-b", "main", world.work);
-    await world.inWork("remote", "add", "origin", bare);
     await world.publish({ "a.md": "One" });
+    await world.inWork("push", "--quiet", bare, "HEAD");
     const tree = world.tree({ repository: bare });
     await allOf(tree.walk(NEVER));
     assert.equal(await readText(tree, "a.md"), "One");

@@ -6,6 +6,7 @@ import { type Dispatcher, request as send } from "undici";
 import { RemoteError } from "../../contracts/errors.ts";
 import { parseJsonObject } from "../../lib/json-object.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
+import { readUpTo } from "../../lib/text.ts";
 import { type OpenAiOptions, readAzureEndpoint } from "./connection.ts";
 
 /** Reverse proxy: streams requests to the service, and its responses back. */
@@ -406,7 +407,7 @@ async function withDeployment(
   if (!named) return { path: request.path };
   const [, deployment = "", path = ""] = named;
   if (!request.body || !/json/i.test(request.contentType)) return { path };
-  const body = await readBounded(request.body);
+  const body = await readUpTo(request.body, MAX_BYTES);
   if (!body) return TOO_LARGE;
   return { path, body: withModel(body, decodeURIComponent(deployment)) };
 }
@@ -421,22 +422,11 @@ async function findDeployment(
   { path, body, contentType }: ProxyRequest,
   fallback: string,
 ): Promise<Routed | Unroutable> {
-  const bytes = body ? await readBounded(body) : Buffer.alloc(0);
+  const bytes = body ? await readUpTo(body, MAX_BYTES) : Buffer.alloc(0);
   if (!bytes) return TOO_LARGE;
   const model = (await modelIn(bytes, contentType)) || fallback;
   if (!model) return { status: 400, message: "Missing required parameter: 'model'.", param: "model" };
   return { path: `/deployments/${encodeURIComponent(model)}${path}`, body: bytes };
-}
-
-async function readBounded(body: Readable): Promise<Buffer | undefined> {
-  const blocks: Buffer[] = [];
-  let length = 0;
-  for await (const block of body as AsyncIterable<Uint8Array>) {
-    length += block.byteLength;
-    if (length > MAX_BYTES) return undefined;
-    blocks.push(Buffer.from(block));
-  }
-  return Buffer.concat(blocks);
 }
 
 async function modelIn(body: Buffer, contentType: string): Promise<string> {

@@ -1,9 +1,17 @@
 import { CancelledError, ConflictError, explain, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts";
-import type { DocumentFile, FailedRef, IndexDraft, IndexedRef, Label } from "../../contracts/search-index.ts";
+import type {
+  DocumentFile,
+  FailedRef,
+  HeldDocument,
+  IndexDraft,
+  IndexedRef,
+  Label,
+} from "../../contracts/search-index.ts";
 import type { UploadJournal } from "../../contracts/uploads.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { nowUtcMicros } from "../../lib/time.ts";
+import { refOf } from "./audit-store.ts";
 import { throwIfCancelled } from "./connection.ts";
 import type { Attachment } from "./embed-files.ts";
 import { type Embedded, embedFiles } from "./embed-files.ts";
@@ -36,9 +44,11 @@ type Intent =
   | { readonly kind: "remove" };
 
 const AT_ONCE = 4;
+/** Of a document that is neither put nor named anew. */
+const NO_LABEL: Label = { name: "", path: "", url: "", fileType: "", modifiedAt: "", attributes: {} };
 
 /**
- * Uploads while it is open, unseen by readers; attaches and detaches only in commit. A crash leaves uploads that are in the
+ * Uploads while it is open, unseen by readers; attaches, and detaches what that replaces, in slices (stage); removes in commit. A crash leaves uploads that are in the
  * journal, or files with our attributes beside those they were to replace. The next draft of the source reuses the former
  * and keeps the newest of the latter.
  */
@@ -50,7 +60,9 @@ export class VectorStoreDraft implements IndexDraft {
   readonly #superseded: Put[] = [];
   readonly #claimed = new Map<FileId, ItemId>();
   readonly #stop = new AbortController();
-  #commit: DraftCommit | undefined;
+  readonly #commit: DraftCommit;
+  readonly #staged = new Set<Put>();
+  #staging: Promise<unknown> = Promise.resolve();
   #ended = false;
 
   constructor(parts: DraftParts, reusable: ReusableUploads) {
@@ -58,6 +70,7 @@ export class VectorStoreDraft implements IndexDraft {
     const { store, journal } = parts;
     const claim = (fileId: FileId, itemId: ItemId) => this.#claim(fileId, itemId);
     this.#scope = { store, journal, reusable, claim, consecutiveFailures: 0, fatal: undefined };
+    this.#commit = new DraftCommit(parts);
   }
 
   /** Returns when the bytes are uploaded. Rejects with errors that would hit every other file too: a used-up quota, a rejected key. */
@@ -86,21 +99,43 @@ export class VectorStoreDraft implements IndexDraft {
    */
   async commit(
     signal: AbortSignal,
-    options?: { readonly allowEmpty: boolean },
+    options = { allowEmpty: false },
   ): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
+    await this.stage(signal, options);
+    const result = await this.#commit.finish(this.#changes(options), signal);
+    this.#ended = true;
+    return result;
+  }
+
+  /** One after the other: a slice knows what the slices before it did. */
+  async stage(signal: AbortSignal, options = { allowEmpty: false }): Promise<readonly FailedRef[]> {
     this.#assertOpen();
-    const puts = await this.#uploadedPuts(signal);
+    const mine = this.#staging.then(async () => {
+      const puts = await this.#uploadedPuts(signal);
+      return await this.#commit.add(puts, this.#changes(options), signal);
+    });
+    this.#staging = mine.catch(() => undefined);
+    return await mine;
+  }
+
+  /** From memory: the service takes a while to list a store. */
+  async held(items: readonly ItemId[]): Promise<readonly HeldDocument[]> {
+    return items.flatMap((itemId) => {
+      const ref = this.#commit.held(itemId);
+      const intent = this.#intents.get(itemId);
+      const label = intent?.kind === "put" ? intent.put.label : intent?.kind === "relabel" ? intent.label : NO_LABEL;
+      return ref ? [{ ...ref, label }] : [];
+    });
+  }
+
+  #changes({ allowEmpty }: { readonly allowEmpty: boolean }): OtherChanges {
     const relabels = new Map<ItemId, Label>();
     const removals = new Set<ItemId>();
     for (const [itemId, intent] of this.#intents) {
       if (intent.kind === "relabel") relabels.set(itemId, intent.label);
       if (intent.kind === "remove") removals.add(itemId);
     }
-    const changes = { relabels, removals, allowEmpty: options?.allowEmpty ?? false };
-    this.#commit = new DraftCommit(this.#parts, puts, changes);
-    const result = await this.#commit.run(signal);
-    this.#ended = true;
-    return result;
+    return { relabels, removals, allowEmpty };
   }
 
   /**
@@ -114,7 +149,7 @@ export class VectorStoreDraft implements IndexDraft {
     await Promise.allSettled(this.#puts().map(({ outcome }) => outcome));
     const { store } = this.#parts;
     try {
-      await forEachConcurrent(this.#commit?.inFlight ?? [], AT_ONCE, (fileId) => detachFile(store, fileId));
+      await forEachConcurrent(this.#commit.inFlight, AT_ONCE, (fileId) => detachFile(store, fileId));
     } catch (error) {
       // What is left has our attributes, and the next draft of the source detaches it.
       if (!(error instanceof RemoteError)) throw error;
@@ -131,8 +166,9 @@ export class VectorStoreDraft implements IndexDraft {
     if (this.#scope.fatal) throw this.#scope.fatal;
     const puts = new Map<ItemId, UploadedPut>();
     for (const [itemId, intent] of this.#intents) {
-      if (intent.kind !== "put") continue;
+      if (intent.kind !== "put" || this.#staged.has(intent.put)) continue;
       const { file, label, outcome } = intent.put;
+      this.#staged.add(intent.put);
       puts.set(itemId, { file, label, outcome: await outcome });
     }
     return puts;
@@ -197,47 +233,68 @@ const LARGEST_SLICE = 500;
 /** Limit of older stores, and of those of Azure. The service does not tell the limit of a store. */
 const SMALLEST_LIMIT = 10_000;
 
-/** Applies a draft to a store: adds, waits until the files are found, detaches the old ones, slice by slice; removals last. */
+/** Applies a draft to a store: adds, waits until the files are found, detaches the old ones, slice by slice; removals last, unless the store is nearly full. */
 class DraftCommit {
   /** Attached files whose predecessors are still attached. */
   readonly inFlight = new Set<FileId>();
   readonly #parts: DraftParts;
-  readonly #puts: ReadonlyMap<ItemId, UploadedPut>;
-  readonly #changes: OtherChanges;
-  readonly #ready: IndexedRef[] = [];
-  readonly #failed: FailedRef[] = [];
+  #changes: OtherChanges = { relabels: new Map(), removals: new Set(), allowEmpty: false };
+  readonly #ready = new Map<ItemId, IndexedRef>();
+  readonly #failed = new Map<ItemId, FailedRef>();
   /** Items whose new version failed permanently. The old one is removed too, because nothing outdated is served. */
   readonly #failedForGood = new Set<ItemId>();
   readonly #detached = new Set<FileId>();
   #filesInStore: number;
 
-  constructor(parts: DraftParts, puts: ReadonlyMap<ItemId, UploadedPut>, changes: OtherChanges) {
+  constructor(parts: DraftParts) {
     this.#parts = parts;
-    this.#puts = puts;
-    this.#changes = changes;
     this.#filesInStore = parts.snapshot.files.size;
   }
 
-  async run(signal: AbortSignal): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
+  /** Returns what failed so far. */
+  async add(
+    puts: ReadonlyMap<ItemId, UploadedPut>,
+    changes: OtherChanges,
+    signal: AbortSignal,
+  ): Promise<readonly FailedRef[]> {
+    this.#changes = changes;
     const additions: Addition[] = [];
-    for (const { file, label, outcome } of this.#puts.values()) {
+    for (const { file, label, outcome } of puts.values()) {
+      this.#failed.delete(file.itemId);
+      this.#failedForGood.delete(file.itemId);
       if (outcome.status === "uploaded") additions.push({ file, label, uploaded: outcome.uploaded });
       else this.#fail(outcome.failure);
     }
-    this.#assertNotEmptied(additions.length);
     await this.#each(this.#parts.snapshot.items.keys(), (itemId) =>
-      this.#detachAll(this.#held(itemId)?.strays, signal),
+      this.#detachAll(this.#parts.snapshot.items.get(itemId)?.strays, signal),
     );
     const isTight = this.#filesInStore + additions.length > SMALLEST_LIMIT;
-    if (isTight) await this.#removeAll(signal);
+    if (isTight) {
+      this.#assertNotEmptied(this.#ready.size + additions.length);
+      await this.#removeAll(signal);
+    }
     await this.#addAll(additions, signal);
-    this.#assertNotEmptied(this.#ready.length);
+    return [...this.#failed.values()];
+  }
+
+  async finish(changes: OtherChanges, signal: AbortSignal): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
+    this.#changes = changes;
+    this.#assertNotEmptied(this.#ready.size);
     await this.#each(this.#changes.relabels.keys(), (itemId) => this.#relabel(itemId, signal));
-    if (!isTight) await this.#removeAll(signal);
+    await this.#removeAll(signal);
     await this.#each(this.#failedForGood, (itemId) => this.#detachOld(itemId, undefined, signal));
     await this.#deleteUnusedUploads(signal);
-    const failedItems = new Set(this.#failed.map(({ itemId }) => itemId));
-    return { ready: this.#ready.filter(({ itemId }) => !failedItems.has(itemId)), failed: this.#failed };
+    const ready = [...this.#ready.values()].filter(({ itemId, fileId }) => {
+      return !this.#failed.has(itemId) && !this.#detached.has(fileId);
+    });
+    return { ready, failed: [...this.#failed.values()] };
+  }
+
+  /** What the store has of an item now, as far as this draft knows. */
+  held(itemId: ItemId): IndexedRef | undefined {
+    const current = this.#parts.snapshot.items.get(itemId)?.current;
+    const before = current && refOf(itemId, current);
+    return [this.#ready.get(itemId), before].find((ref) => ref && !this.#detached.has(ref.fileId));
   }
 
   /** Called before anything is detached: a domain that had documents keeps one, unless the caller allows it to become empty. */
@@ -327,12 +384,13 @@ class DraftCommit {
     await this.#detachOld(file.itemId, uploaded.fileId, signal);
     const { itemId, sha256 } = file;
     const { fileId, uploadedAt } = uploaded;
-    this.#ready.push({ itemId, fileId, sha256, uploadedAt, embeddedAt: nowUtcMicros() });
+    this.#ready.set(itemId, { itemId, fileId, sha256, uploadedAt, embeddedAt: nowUtcMicros() });
   }
 
   async #detachOld(itemId: ItemId, except: FileId | undefined, signal: AbortSignal): Promise<void> {
-    const held = this.#held(itemId);
-    const old = [...(held?.current ? [held.current] : []), ...(held?.ghosts ?? [])];
+    const held = this.#parts.snapshot.items.get(itemId);
+    const before = this.#ready.get(itemId);
+    const old = [...(held?.current ? [held.current] : []), ...(held?.ghosts ?? []), ...(before ? [before] : [])];
     await this.#detachAll(
       old.filter(({ fileId }) => fileId !== except),
       signal,
@@ -341,7 +399,7 @@ class DraftCommit {
 
   async #relabel(itemId: ItemId, signal: AbortSignal): Promise<void> {
     const label = this.#changes.relabels.get(itemId);
-    const current = this.#held(itemId)?.current;
+    const current = this.#parts.snapshot.items.get(itemId)?.current;
     if (!label) return;
     if (!current) throw new RemoteError(`relabel '${label.name}': the vector store holds no document of it`);
     const attributes = this.#attributes(itemId, readContentHash(current), label);
@@ -379,11 +437,11 @@ class DraftCommit {
   }
 
   #fail(failure: FailedRef): void {
-    this.#failed.push(failure);
+    this.#failed.set(failure.itemId, failure);
     if (failure.permanent) this.#failedForGood.add(failure.itemId);
   }
 
-  async #detachAll(files: readonly StoreFile[] | undefined, signal: AbortSignal): Promise<void> {
+  async #detachAll(files: readonly Pick<StoreFile, "fileId">[] | undefined, signal: AbortSignal): Promise<void> {
     for (const { fileId } of files ?? []) {
       if (this.#detached.has(fileId)) continue;
       await recordDetached(this.#parts.store.connection.records.folder, [fileId]);
@@ -391,10 +449,6 @@ class DraftCommit {
       this.#detached.add(fileId);
       this.#filesInStore -= 1;
     }
-  }
-
-  #held(itemId: ItemId) {
-    return this.#parts.snapshot.items.get(itemId);
   }
 
   #attributes(itemId: ItemId, sha256: string, label: Label): WireAttributes {

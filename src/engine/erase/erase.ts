@@ -4,7 +4,6 @@ import type { ErasedItem } from "../../contracts/erasure.ts";
 import { BadInputError, ConflictError, explain } from "../../contracts/errors.ts";
 import type { DomainId, FileId, ItemId, SourceId, VectorStoreId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
-import { type Lease, sourceLease } from "../../contracts/lease.ts";
 import type { Index } from "../../contracts/search-index.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import { refuseWhileRenamed } from "../../domains/domain-rename.ts";
@@ -18,7 +17,7 @@ import { partsFor } from "../dry-run.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
 import { hashCertificate } from "../verify/certificate.ts";
-import { waitForLease, whileHeld } from "../with-ledger.ts";
+import { leaseSource } from "../with-ledger.ts";
 import { checkWanted, type FoundItem, findItems, runOf, sourceRuns, type WantedItems } from "./find-items.ts";
 import { refuseHeld } from "./holds.ts";
 import {
@@ -127,7 +126,7 @@ export async function erase(request: EraseRequest, all: EngineParts, job: JobCon
   );
   const copiesLeft = withCopies ? [] : copies.told;
   const attached = withCopies ? copies.attached : [];
-  for (const { fileId } of attached) await parts.backend.kept?.eraseFile(fileId);
+  for (const { fileId } of attached) await parts.backend.storage?.eraseFile(fileId);
   const done: Finished[] = [];
   for (const { context, items: own } of groups) {
     const all = own.map((item) => withAttached(item, attached));
@@ -498,22 +497,11 @@ async function whileLeased<T>(
   context: DomainContext,
   work: (leased: DomainContext) => Promise<T>,
 ): Promise<T> {
-  const { parts, domain } = context;
-  const leases: Lease[] = [];
-  try {
-    const sources = new Map(items.map(({ run }) => [`${run.config.sourceType}/${run.config.sourceId}`, run]));
-    let job = context.job;
-    for (const { config } of sources.values()) {
-      for (const step of ["download", "embed"] as const) {
-        const lease = await waitForLease(parts, domain.domainId, sourceLease(config, step), context.job);
-        leases.push(lease);
-        job = whileHeld(lease, job);
-      }
-    }
-    return await work({ ...context, job });
-  } finally {
-    for (const lease of leases) await lease.release();
-  }
+  await using leases = new AsyncDisposableStack();
+  const sources = new Map(items.map(({ run }) => [`${run.config.sourceType}/${run.config.sourceId}`, run]));
+  let job = context.job;
+  for (const run of sources.values()) job = leases.use(await leaseSource(run, context.parts, job)).job;
+  return await work({ ...context, job });
 }
 
 /** Does the places one after the other, then signs what was done. */

@@ -123,14 +123,10 @@ async function listAgain(domainId: DomainId, items: readonly ErasedItem[], parts
         new ConflictError(`Source '${run.config.sourceId}' is in use by ${holder}. Try again when that is over.`),
       );
     const options = { owner: "allowing an erased item", signal: late.signal, onWait };
-    const lease = await parts.ledgers.leases.acquire(domainId, sourceLease(run.config, "download"), options);
-    try {
-      const ledger = await parts.ledgers.open(run, { readOnly: false });
-      if (ledger.listing) ledger.noteListing({ ...ledger.listing, mark: "" });
-      await ledger.close();
-    } finally {
-      await lease.release();
-    }
+    await using _lease = await parts.ledgers.leases.acquire(domainId, sourceLease(run.config, "download"), options);
+    const ledger = await parts.ledgers.open(run, { readOnly: false });
+    if (ledger.listing) ledger.noteListing({ ...ledger.listing, mark: "" });
+    await ledger.close();
   }
 }
 

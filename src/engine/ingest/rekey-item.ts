@@ -5,12 +5,11 @@ import type { IngestItem } from "../../contracts/registry.ts";
 import type { WebDocuments } from "../../contracts/web.ts";
 import { findAddressSecret, withoutAddressSecrets } from "../../lib/secret-parameters.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { type Identity, type IdentityRules, identifyUrl } from "../../plan/web/item-identity.ts";
+import { type Identity, type IdentityRules, identifyTwin, identifyUrl, isTwin } from "../../plan/web/item-identity.ts";
 import { hasDocument, newItem, newMember } from "../../plan/web/item-state.ts";
 import { withEvent, withWatchOf } from "../../plan/web/item-transitions.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
-import { changeItem } from "./item-records.ts";
-import type { ItemRecords } from "./remove-items.ts";
+import { changeItem, type ItemRecords } from "./item-records.ts";
 
 export interface RekeyParts extends ItemRecords {
   readonly documents: Pick<WebDocuments, "get" | "put">;
@@ -39,9 +38,10 @@ export async function rekeyItem(item: IngestItem, parts: RekeyParts): Promise<It
   return identity.id;
 }
 
-function identityNow({ type, foundSource }: IngestItem, rules: IdentityRules): Identity | undefined {
+function identityNow(item: IngestItem, rules: IdentityRules): Identity | undefined {
   try {
-    return type === "url" ? identifyUrl(foundSource, rules) : undefined;
+    if (item.type !== "url") return undefined;
+    return isTwin(item) ? identifyTwin(item.foundSource, rules) : identifyUrl(item.foundSource, rules);
   } catch (error) {
     if (error instanceof BadInputError) return undefined;
     throw error;

@@ -1,9 +1,8 @@
-import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import { type FileStatus, MANIFEST_FILE, MANIFEST_LAYOUT } from "../../contracts/manifest.ts";
-import { isErrno, readFileIfExists } from "../../lib/atomic-file.ts";
-import { foldersIn, namesIn, pathExists } from "../../lib/file-system.ts";
+import { readFileIfExists } from "../../lib/atomic-file.ts";
+import { foldersIn, namesIn, openIfExists, pathExists } from "../../lib/file-system.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import { toInstant } from "../../lib/time.ts";
 import { byAge, isVersionId } from "../../mirror/stored-version.ts";
@@ -79,18 +78,10 @@ export async function layoutOf(path: string): Promise<"none" | "earlier" | "curr
 }
 
 async function readHead(path: string): Promise<string | undefined> {
-  try {
-    const file = await open(path);
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(100), 0, 100, 0);
-      return buffer.toString("utf8", 0, bytesRead);
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
+  await using file = await openIfExists(path);
+  if (!file) return undefined;
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(100), 0, 100, 0);
+  return buffer.toString("utf8", 0, bytesRead);
 }
 
 /** BadInputError if it is not a manifest. */

@@ -1,5 +1,6 @@
 import { copyFile, mkdir, readFile, realpath, rename, rm } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { SourceConfig } from "../../contracts/domain.ts";
 import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import { type DomainId, type ItemId, isDocumentId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
@@ -23,7 +24,11 @@ import {
   readEarlierStore,
   STORE_FOLDERS,
 } from "./earlier-store.ts";
-import type { EarlierFolder } from "./migrate.ts";
+
+/** A source of the one kind that earlier releases followed by manifests of their own. */
+export interface EarlierFolder extends SourceConfig {
+  readonly root: string;
+}
 
 const SHOWN = 20;
 

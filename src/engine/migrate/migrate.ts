@@ -2,13 +2,12 @@ import type { Domain, SourceConfig } from "../../contracts/domain.ts";
 import { CancelledError, explain } from "../../contracts/errors.ts";
 import type { DomainId, SourceId } from "../../contracts/ids.ts";
 import type { JobContext } from "../../contracts/job.ts";
-import { type Lease, sourceLease } from "../../contracts/lease.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { readDomain } from "../read-domain.ts";
 import { finishRenames, waitingJob } from "../rename-domain.ts";
-import { folderOfRun, waitForLease, whileHeld } from "../with-ledger.ts";
-import { type MigratedSource, migrateSource, undoMigration } from "./migrate-source.ts";
+import { folderOfRun, leaseSource } from "../with-ledger.ts";
+import { type EarlierFolder, type MigratedSource, migrateSource, undoMigration } from "./migrate-source.ts";
 
 export interface MigrateRequest {
   /** undefined: all of them. */
@@ -114,21 +113,8 @@ async function withLeases<T>(
   const folder = folderOfRun(run, parts);
   const { domainId, config } = run;
   if (job.dryRun) return await work({ domainId, config, folder, parts, job });
-  const leases: Lease[] = [];
-  try {
-    for (const work of ["download", "embed"] as const) {
-      leases.push(await waitForLease(parts, run.domainId, sourceLease(config, work), job));
-    }
-    const held = leases.reduce((inner, lease) => whileHeld(lease, inner), job);
-    return await work({ domainId, config, folder, parts, job: held });
-  } finally {
-    for (const lease of leases) await lease.release();
-  }
-}
-
-/** A source of the one kind that earlier releases followed by manifests of their own. */
-export interface EarlierFolder extends SourceConfig {
-  readonly root: string;
+  await using leased = await leaseSource(run, parts, job);
+  return await work({ domainId, config, folder, parts, job: leased.job });
 }
 
 /** Named here, since what is looked for is storage of that kind alone, whatever others can do today. */

@@ -3,7 +3,7 @@ import { CancelledError, ConflictError, explain } from "../../contracts/errors.t
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { IndexDifference } from "../../contracts/index-audit.ts";
 import type { JobContext } from "../../contracts/job.ts";
-import { type Lease, sourceLease } from "../../contracts/lease.ts";
+import type { Lease, Leases } from "../../contracts/lease.ts";
 import type { Ledger, LedgerEntry } from "../../contracts/ledger.ts";
 import type { IndexedRef } from "../../contracts/search-index.ts";
 import type { Sighting } from "../../contracts/source.ts";
@@ -18,7 +18,7 @@ import { sourceFolder } from "../../mirror/layout.ts";
 import { Mirror } from "../../mirror/mirror.ts";
 import { documentOf } from "../commit-plan.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { waitForLease, whileHeld } from "../with-ledger.ts";
+import { leaseSource, waitForLease } from "../with-ledger.ts";
 import type { ItemProof, SourceVerification, VerifyRequest } from "./verification.ts";
 import { Findings } from "./verify-findings.ts";
 import { compareHeld, type IndexToVerify, VerifiedIndex } from "./verify-index.ts";
@@ -70,25 +70,19 @@ export async function verifySource(
   job: JobContext,
 ): Promise<VerifiedSource> {
   const take = request.mayWait === false ? leaseAtOnce : waitForLease;
-  const leases = [await take(parts, run.domainId, sourceLease(run.config, "download"), job)];
+  await using leased = await leaseSource(run, parts, job, take);
+  const ledger = await parts.ledgers.open(run, { readOnly: true, isSnapshot: true });
+  const db = openTemporary({ sql: VERIFY_TABLES });
   try {
-    leases.push(await take(parts, run.domainId, sourceLease(run.config, "embed"), job));
-    const held = leases.reduce((inner, lease) => whileHeld(lease, inner), job);
-    const ledger = await parts.ledgers.open(run, { readOnly: true, isSnapshot: true });
-    const db = openTemporary({ sql: VERIFY_TABLES });
-    try {
-      return await new Verification(run, request, target, parts, held, ledger, db).verify();
-    } finally {
-      await db.close();
-      await ledger.close();
-    }
+    return await new Verification(run, request, target, parts, leased.job, ledger, db).verify();
   } finally {
-    for (const lease of leases) await lease.release();
+    await db.close();
+    await ledger.close();
   }
 }
 
 async function leaseAtOnce(
-  parts: EngineParts,
+  { ledgers }: { readonly ledgers: { readonly leases: Leases } },
   domainId: DomainId,
   name: string,
   { jobId, signal }: JobContext,
@@ -96,7 +90,7 @@ async function leaseAtOnce(
   const tooLate = new AbortController();
   let owner = "";
   try {
-    return await parts.ledgers.leases.acquire(domainId, name, {
+    return await ledgers.leases.acquire(domainId, name, {
       owner: `job ${jobId}`,
       signal: AbortSignal.any([signal, tooLate.signal]),
       onWait(other) {

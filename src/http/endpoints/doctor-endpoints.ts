@@ -26,8 +26,7 @@ function checkDomain(app: App): Endpoint {
     query: { domain_id: required(domainId, "The domain.") },
     examples: ["?domain_id=DEMO", "?domain_id=DEMO&format=html"],
     async run({ domain_id }, { signal }) {
-      const findings: PlacedFinding[] = [];
-      for await (const finding of app.examine(domain_id, signal)) findings.push(finding);
+      const findings = await Array.fromAsync(app.examine(domain_id, signal));
       const error = sayProblems(findings);
       return { ok: error === "", error, data: { domain_id, findings: findings.map(formatFinding) } };
     },

@@ -1,5 +1,5 @@
 import type { App } from "../../app/app.ts";
-import type { DocumentExplanation, ExplainedDocument } from "../../engine/explain.ts";
+import type { DocumentExplanation, ExplainedDocument } from "../../engine/explain/explain.ts";
 import { explainPage } from "../pages/explain-page.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { required, withDefault } from "../routing/parameters.ts";

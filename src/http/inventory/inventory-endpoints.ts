@@ -1,8 +1,7 @@
 import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import { explain } from "../../contracts/errors.ts";
-import type { PageQuery } from "../../inventory/backend-calls.ts";
-import type { Pages } from "../../inventory/inventory.ts";
+import type { PageQuery, Pages } from "../../inventory/inventory.ts";
 import { type Frame, type Html, layout } from "../pages/layout.ts";
 import { type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
 import { assistants } from "./assistants.ts";

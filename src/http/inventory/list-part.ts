@@ -1,5 +1,4 @@
-import type { PageQuery } from "../../inventory/backend-calls.ts";
-import type { Pages } from "../../inventory/inventory.ts";
+import type { PageQuery, Pages } from "../../inventory/inventory.ts";
 import type { Answer } from "../routing/endpoint.ts";
 import { type Listing, takePart } from "../routing/listing.ts";
 

@@ -89,23 +89,28 @@ export function createDocumentChanges(
     }
   }
 
-  function lookSoon(): Promise<void> {
+  function pollNext(): Promise<void> {
     polling = polling.then(poll).catch((error: unknown) => logError("look for changed documents", error));
     return polling;
   }
 
-  function lookAgain(): void {
-    timer = setTimeout(() => void lookSoon().then(() => timer && lookAgain()), everyMs);
-    timer.unref();
+  /** Polls again and again, until `timer` is another one. */
+  function keepPolling(): void {
+    const mine = setTimeout(async () => {
+      await pollNext();
+      if (timer === mine) keepPolling();
+    }, everyMs);
+    mine.unref();
+    timer = mine;
   }
 
   return {
-    catchUp: lookSoon,
+    catchUp: pollNext,
     async listen(uris) {
       const who = Symbol("listener");
       listening.set(who, uris);
-      if (timer === undefined) lookAgain();
-      await lookSoon();
+      if (timer === undefined) keepPolling();
+      await pollNext();
       return {
         stop() {
           listening.delete(who);

@@ -159,24 +159,20 @@ function ownerIn(line: string): number | undefined {
 }
 
 async function lineIn(table: string, wanted: string): Promise<string | undefined> {
-  const file = await open(table).catch(() => undefined);
+  await using file = await open(table).catch(() => undefined);
   if (!file) return undefined;
-  try {
-    const chunk = Buffer.alloc(CHUNK_BYTES);
-    let rest = "";
-    for (let total = 0; total < MAX_TABLE_BYTES; ) {
-      const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, null);
-      if (bytesRead === 0) return undefined;
-      total += bytesRead;
-      const lines = (rest + chunk.toString("latin1", 0, bytesRead)).split("\n");
-      rest = lines.pop() ?? "";
-      const found = lines.find((line) => line.includes(wanted));
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  } finally {
-    await file.close();
+  const chunk = Buffer.alloc(CHUNK_BYTES);
+  let rest = "";
+  for (let total = 0; total < MAX_TABLE_BYTES; ) {
+    const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, null);
+    if (bytesRead === 0) return undefined;
+    total += bytesRead;
+    const lines = (rest + chunk.toString("latin1", 0, bytesRead)).split("\n");
+    rest = lines.pop() ?? "";
+    const found = lines.find((line) => line.includes(wanted));
+    if (found !== undefined) return found;
   }
+  return undefined;
 }
 
 async function knowsAllAccounts(): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { BadInputError } from "../../contracts/errors.ts";
+import { readUpTo } from "../../lib/text.ts";
 import { RefusedError } from "./failure.ts";
 
 const BODY_LIMIT_BYTES = 1024 * 1024;
@@ -34,14 +35,9 @@ async function readFields(
 
 async function readLimited(request: Request): Promise<Uint8Array<ArrayBuffer>> {
   if (Number(request.headers.get("content-length") ?? 0) > BODY_LIMIT_BYTES) throw tooLarge();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of bodyOf(request)) {
-    length += chunk.length;
-    if (length > BODY_LIMIT_BYTES) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return new Uint8Array(Buffer.concat(chunks));
+  const body = await readUpTo(bodyOf(request), BODY_LIMIT_BYTES);
+  if (!body) throw tooLarge();
+  return new Uint8Array(body);
 }
 
 function tooLarge(): RefusedError {

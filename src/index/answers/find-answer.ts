@@ -49,12 +49,20 @@ export function findAnswer<P extends AnswerPassage>(
   const candidates = passages.slice(0, MAX_PASSAGES).flatMap((passage) => candidatesOf(passage));
   const weigh = createWeights(candidates, counts);
   const [question = "", ...earlier] = questions.map(withoutMiddle);
-  for (let count = 0; count <= earlier.length; count += 1) {
+  // "And after that?" asks nothing by itself.
+  const first = earlier.length > 0 && !saysSomething(question) ? 1 : 0;
+  for (let count = first; count <= earlier.length; count += 1) {
     const asked = readQuestion(question, earlier.slice(0, count), weigh);
     const found = chooseFor(asked, candidates, count === 0 ? ENOUGH : ENOUGH_TOGETHER);
     if (found.length > 0) return found;
   }
   return [];
+}
+
+function saysSomething(question: string): boolean {
+  return [...runsOf(question)].some(
+    ({ start, end }) => !isEmptyWord(fold(question.slice(start, end)).replace(ELIDED, "")),
+  );
 }
 
 /** Shortens a long question to its beginning and end: with a pasted text, the question is before or after it. */
@@ -102,12 +110,18 @@ function candidatesOf<P extends AnswerPassage>(passage: P): Candidate<P>[] {
     statement,
     passage,
     own: wordSet(statement.text),
-    about: wordSet([...statement.about, path.at(-1) ?? ""].join(" \n ")),
+    // "It now has 400 GB": the sentence before says what.
+    about: wordSet(
+      [...statement.about, path.at(-1) ?? "", REFERS.test(statement.text) ? statement.before : ""].join(" \n "),
+    ),
     before: wordSet(statement.before),
     above,
     passageWords,
   }));
 }
+
+/** A sentence that begins so goes on with what the one before is about. */
+const REFERS = /^(?:it|they|he|she|er|ils|elles?)\s/i;
 
 /** Weight of a matching word by where it occurs: in the statement, or around it. */
 const PLACES = { own: 1, about: 0.9, above: 0.75, before: 0.6, passageWords: 0.35 } as const;
@@ -135,9 +149,10 @@ function readQuestion(text: string, earlier: readonly string[], weigh: Weigh): Q
   const empty: QuestionWord[] = [];
   for (const [at, asked] of [text, ...earlier].entries()) {
     for (const { start, end, tokens } of runsOf(asked)) {
-      const raw = fold(asked.slice(start, end));
-      const isEmpty = STOP_WORDS.has(raw) || GENERAL.has(raw);
+      const raw = fold(asked.slice(start, end)).replace(ELIDED, "");
+      const isEmpty = isEmptyWord(raw);
       for (const word of tokens) {
+        if (SINGLE_LETTER.test(word) && tokens.length > 1) continue;
         const { weight, isKnown } = weigh(word);
         // An identifier that occurs nowhere may still do so in parts.
         if (!isKnown && (at > 0 || (word.includes("_") && tokens.length > 1))) continue;
@@ -150,6 +165,14 @@ function readQuestion(text: string, earlier: readonly string[], weigh: Weigh): Q
   }
   return { words: words.size > 0 ? [...words.values()] : empty, kinds: expectedKinds(text) };
 }
+
+function isEmptyWord(raw: string): boolean {
+  return STOP_WORDS.has(raw) || GENERAL.has(raw);
+}
+
+/** `s'élève`, `qu'on`, `what's`: a word and what is left of another. */
+const ELIDED = /^(?:\p{L}|qu|jusqu|lorsqu|puisqu)['’]|['’]s$/u;
+const SINGLE_LETTER = /^\p{Script=Latin}$/u;
 
 /** Yields the words of a question with their search tokens: an identifier has one for the whole and one per part. */
 function* runsOf(text: string): Generator<{ readonly start: number; readonly end: number; readonly tokens: string[] }> {
@@ -168,7 +191,7 @@ function isName(question: string, start: number): boolean {
   return start > 1 && /\p{Lu}/u.test(question[start] ?? "") && !GERMAN.test(question);
 }
 
-/** Question words that say nothing about the subject. They count only if the question has no others. */
+/** Question words that say nothing about the subject, in English, German, French and Spanish. They count only if the question has no others. */
 const GENERAL: ReadonlySet<string> = new Set(
   (
     "until off per once now today later soon each every all any above below under between during without within since other others another own really ever just only also still yet already many much long often far does did has have get gets got getting give gives given take takes need needs needed want use used using make makes made happen happens happened " +
@@ -177,8 +200,8 @@ const GENERAL: ReadonlySet<string> = new Set(
     "wann wer wie wo was ab pro ins ans ums aufs beim einmal heute jetzt gleich je jede jeder jedes alle alles schon noch nur auch immer eigene eigenen lang viel viele vielen vieles lange oft weit wieviel wieviele welche welcher welches welchen welchem muss mussen musst darf durfen soll sollte sollen konnen konnte will wollen mochte brauche braucht brauchen " +
     "bekomme bekommt bekommen kriege kriegt erhalte erhalt erhalten gibt geben gilt gelten heisst passiert mache macht machen tun tue tut man jemand etwas bitte dafur davon dazu wofur wozu womit wodurch wessen wem wen wohin woher warum wieso weshalb " +
     "moglich erlaubt genau eigentlich gerade dort hier werden wurde wurden worden habe haben hatten bin seit geht gehen kommt kommen finde findet finden wissen weiss nennt genannt mein meine meinen meiner meinem " +
-    "combien quel quelle quels quelles quand comment pourquoi faut peut dois doit avoir etre fait faire a-t est-ce y-a-t-il " +
-    "cuanto cuanta cuantos cuantas cual cuales cuando donde quien hay tiene tengo puede puedo debe hacer"
+    "combien quel quelle quels quelles quand comment pourquoi quoi faut peut peux peuvent puis puis-je pouvez dois doit doivent avoir ai as avez ont etre est-ce suis sont fait faire faites meme temps fois chaque tout toute tous toutes lors apres entre depuis jusqu jusque aupres chez si y cela ceci celui celle mon ma mes votre vos notre nos leurs lui me te on se quelque trouve appelle eleve existe aussi tres plus moins " +
+    "cuanto cuanta cuantos cuantas cual cuales cuando donde quien quienes hay tiene tienen tengo puede puedo pueden debe debo hacer hago esta estan desde hasta mi mis tu tus me te cada mismo vez tambien muy todo toda todos todas"
   )
     .split(" ")
     .map(fold),
@@ -212,6 +235,8 @@ const UNSPACED = new RegExp(`^[${UNSPACED_SCRIPTS}]`, "u");
 const WITHOUT_NAME = 0.75;
 /** Factor if the statement is not of the expected kind: "how many" expects a number. */
 const WITHOUT_KIND = 0.75;
+/** The same for kinds that no answer lacks: what costs something has a price. */
+const WITHOUT_SURE_KIND = 0.55;
 
 interface Judged<P> {
   readonly candidate: Candidate<P>;
@@ -270,8 +295,9 @@ function judge<P extends AnswerPassage>(question: Question, candidate: Candidate
   const fits = question.kinds.length === 0 || has.length > 0;
   const length = Math.max(12, candidate.own.size);
   const brevity = Math.sqrt(12 / length);
-  const score = cover * (fits ? 1 : WITHOUT_KIND) * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
-  return { candidate, cover: fits ? cover : cover * WITHOUT_KIND, score, fits };
+  const fitness = fits ? 1 : question.kinds.some(({ isSure }) => isSure) ? WITHOUT_SURE_KIND : WITHOUT_KIND;
+  const score = cover * fitness * (0.85 + 0.15 * candidate.passage.score) * (0.85 + 0.15 * brevity);
+  return { candidate, cover: cover * fitness, score, fits };
 }
 
 /** Weight of a word such as `cost` that the statement answers by its kind (a price) without repeating it. */

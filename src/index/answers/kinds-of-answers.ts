@@ -3,13 +3,17 @@ import { fold } from "../analyzer.ts";
 /** A kind of answer that a question asks for, and how a text shows that it has one. */
 export interface Kind {
   isIn(text: string): boolean;
+  /** Every answer of this kind shows it: a price has a currency. People and places are called in too many ways. */
+  readonly isSure?: boolean;
 }
 
 const NUMBER_WORDS =
   "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|dozen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|half|once|twice|none|no|every|each|daily|weekly|monthly|yearly|annually|quarterly|" +
-  "eine?[nrms]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|dreizehn|vierzehn|fünfzehn|sechzehn|siebzehn|achtzehn|neunzehn|dutzend|zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig|hundert|tausend|halbe?[nrs]?|einmal|zweimal|dreimal|kein\\w*|jede[nrsm]?|täglich|wöchentlich|monatlich|jährlich|vierteljährlich";
+  "eine?[nrms]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|dreizehn|vierzehn|fünfzehn|sechzehn|siebzehn|achtzehn|neunzehn|dutzend|zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig|hundert|tausend|halbe?[nrs]?|einmal|zweimal|dreimal|kein\\w*|jede[nrsm]?|täglich|wöchentlich|monatlich|jährlich|vierteljährlich|" +
+  "une?|deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|quarante|cinquante|soixante|cent|mille|demie?|aucune?|chaque|" +
+  "un[ao]s?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|quince|veinte|treinta|cuarenta|cincuenta|cien|mil|medi[ao]|ningun[ao]?|cada";
 const UNIT_OF_TIME =
-  "seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?|working days?|sekunden?|minuten?|stunden?|tag(?:e[ns]?)?|werktag\\w*|arbeitstag\\w*|wochen?|monat(?:e[ns]?)?|jahr(?:e[ns]?)?|ms|min|h|jours?|semaines?|mois|ans?|heures?|días?|semanas?|meses|años?|horas?";
+  "seconds?|minutes?|hours?|days?|weeks?|months?|years?|nights?|working days?|sekunden?|minuten?|stunden?|tag(?:e[ns]?)?|nächten?|werktag\\w*|arbeitstag\\w*|wochen?|monat(?:e[ns]?)?|jahr(?:e[ns]?)?|ms|min|h|jours?|semaines?|mois|ans?|heures?|días?|semanas?|meses|años?|horas?";
 const MONTHS =
   "jan(?:uary|uar)?|feb(?:ruary|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|june?|juni|july?|juli|aug(?:ust)?|sep(?:t|tember)?|oct(?:ober)?|okt(?:ober)?|nov(?:ember)?|dec(?:ember)?|dez(?:ember)?";
 const DAYS =
@@ -19,16 +23,17 @@ const kind = (pattern: string, flags = "iu"): Kind => {
   const regex = new RegExp(pattern, flags);
   return { isIn: (text) => regex.test(text) };
 };
+const sure = (pattern: string): Kind => ({ ...kind(pattern), isSure: true });
 const B = "(?<![\\p{L}\\p{N}])";
 const E = "(?![\\p{L}\\p{N}])";
 
 const NUMBER = kind(`\\d|${B}(?:${NUMBER_WORDS})${E}`);
-const MONEY = kind(
-  `[€$£¥]|${B}(?:euros?|eur|dollars?|usd|chf|franken|pounds?|gbp|cents?|free(?: of charge)?|kostenlos|kostenfrei|gratis|prozent|percent)${E}|%`,
+const MONEY = sure(
+  `[€$£¥]|${B}(?:euros?|eur|dollars?|usd|chf|franken|pounds?|gbp|cents?|free(?: of charge)?|kostenlos|kostenfrei|gratis|gratuite?s?|gratuitement|centimes?|prozent|percent)${E}|%`,
 );
 const DURATION = kind(`(?:\\d|${B}(?:${NUMBER_WORDS})${E})[^.]{0,16}?(?<!\\p{L})(?:${UNIT_OF_TIME})${E}`);
 const TIME = kind(
-  `\\d{1,2}[:.]\\d\\d${E}|${B}(?:1[5-9]|20)\\d\\d${E}|\\d{1,2}\\.\\s?(?:\\d|${MONTHS})|${B}(?:${MONTHS}|${DAYS})${E}|\\d\\s?(?:uhr|am|pm|a\\.m\\.|p\\.m\\.|o['’]clock)|${B}(?:before|after|within|until|daily|weekly|monthly|quarterly|annual(?:ly)?|yearly|every|noon|midnight|immediately|as soon as|vor|nach|innerhalb|binnen|bis|täglich|wöchentlich|monatlich|jährlich|quartal|sofort|sobald|spätestens|frühestens|mittag|mitternacht|anfang|ende)${E}|${B}(?:end|start|beginning) of`,
+  `\\d{1,2}[:.]\\d\\d${E}|${B}(?:1[5-9]|20)\\d\\d${E}|\\d{1,2}\\.\\s?(?:\\d|${MONTHS})|${B}(?:am|zum|vom|bis|ab|seit|der|dem|den) \\d{1,2}\\.|\\d(?:st|nd|rd|th)${E}|${B}(?:${MONTHS}|${DAYS})${E}|\\d\\s?(?:uhr|am|pm|a\\.m\\.|p\\.m\\.|o['’]clock)|${B}(?:before|after|within|until|daily|weekly|monthly|quarterly|annual(?:ly)?|yearly|every|noon|midnight|immediately|as soon as|vor|nach|innerhalb|binnen|bis|täglich|wöchentlich|monatlich|jährlich|quartal|sofort|sobald|spätestens|frühestens|mittag|mitternacht|anfang|ende)${E}|${B}(?:end|start|beginning) of`,
 );
 /** Names: people are mostly called by a role, or by two words with capitals. */
 const PERSON = kind(
@@ -38,17 +43,17 @@ const PERSON = kind(
 const PLACE = kind(
   `${B}(?:in|at|on|under|below|above|behind|next to|near|inside|outside|from|to|via|im|am|an|auf|unter|über|hinter|neben|bei|beim|zum|zur|vom)${E}`,
 );
-const PHONE = kind("(?:\\+|\\b0)\\d[\\d /()-]{5,}|\\b(?:ext(?:ension)?|durchwahl)\\b\\.?\\s*\\d+");
-const MAIL = kind("[\\w.+-]+@[\\w-]+\\.\\w+");
+const PHONE = sure("(?:\\+|\\b0)\\d[\\d /()-]{5,}|\\b(?:ext(?:ension)?|durchwahl)\\b\\.?\\s*\\d+");
+const MAIL = sure("[\\w.+-]+@[\\w-]+\\.\\w+");
 const LENGTH = kind(`\\d\\s?(?:mm|cm|dm|m|km|inch(?:es)?|in|ft|feet|zoll|meter[ns]?|metres?|kilometer[ns]?)${E}|["″]`);
-const WEIGHT = kind(`\\d\\s?(?:mg|g|kg|t|lbs?|pounds?|tons?|tonnen|gramm|kilo(?:gramm)?s?)${E}`);
-const TEMPERATURE = kind(`°|${B}(?:degrees?|grad|celsius|fahrenheit)${E}`);
+const WEIGHT = sure(`\\d\\s?(?:mg|g|kg|t|lbs?|pounds?|tons?|tonnen|gramm|kilo(?:gramm)?s?)${E}`);
+const TEMPERATURE = sure(`°|${B}(?:degrees?|grad|celsius|fahrenheit)${E}`);
 const PERCENT = kind(`%|${B}(?:percent|per cent|prozent)${E}`);
 
 /** Without accents. The first that fits a question counts; the more special before the more general. */
 const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
   [
-    /\b(?:how much|what)\b[^?]*\b(?:costs?|price|fee|charge)\b|\bhow expensive\b|\b(?:was kostet|wie ?viel kostet|wie teuer|preis|gebuhr|kosten)\b/i,
+    /\b(?:how much|what)\b[^?]*\b(?:costs?|price|fee|charge)\b|\bhow expensive\b|\b(?:was kostet|wie ?viel kostet|wie teuer|preis|gebuhr|kosten|combien coute|quel est le prix|tarif|cuanto cuesta|precio)\b/i,
     [MONEY],
   ],
   [
@@ -57,9 +62,12 @@ const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
   ],
   [/\b(?:percent(?:age)?|per cent|prozent(?:satz)?|share of|anteil)\b/i, [PERCENT, NUMBER]],
   [/\b(?:e-?mail|mail address|mailadresse)\b/i, [MAIL]],
-  [/\b(?:phone|telephone|hotline|telefon(?:nummer)?|rufnummer|durchwahl|extension)\b/i, [PHONE]],
+  [
+    /\b(?:phone|telephone|hotline|telefon(?:nummer)?|rufnummer|durchwahl|extension)\b|\b(?:number|nummer|numero)\b.*\b(?:call|ring|reach|dial|anrufen|rufe|erreich\w*|joindre|appeler)\b/i,
+    [PHONE],
+  ],
   [/\b(?:how hot|how cold|how warm|temperatures?|temperatur(?:en)?|wie (?:heiss|kalt|warm))\b/i, [TEMPERATURE, NUMBER]],
-  [/\b(?:how heavy|weigh(?:s|t)?|wie schwer|gewicht|wiegt)\b/i, [WEIGHT, NUMBER]],
+  [/\b(?:how heavy|heaviest|lightest|weigh(?:s|t)?|wie schwer|schwerste[rns]?|gewicht|wiegt)\b/i, [WEIGHT, NUMBER]],
   [
     /\b(?:how (?:tall|high|wide|deep|large|big|far)|distance|dimensions?|wie (?:gross|hoch|breit|tief|weit)|abstand|abmessungen)\b/i,
     [LENGTH, NUMBER],
@@ -93,7 +101,7 @@ export function expectedKinds(question: string): readonly Kind[] {
 /** Question words that an answer need not repeat, because its kind matches: `cost` and a price. */
 const WORDS: readonly (readonly [string, readonly Kind[]])[] = [
   [
-    "cost costs price prices fee fees expensive pay charge charged amount kostet kosten preis preise teuer gebühr betrag euro euros dollars money geld hoch",
+    "cost costs price prices fee fees expensive pay charge charged amount kostet kosten preis preise teuer gebühr betrag euro euros dollars money geld hoch coûte coûtent prix tarif cuesta precio",
     [MONEY],
   ],
   [
@@ -102,7 +110,7 @@ const WORDS: readonly (readonly [string, readonly Kind[]])[] = [
   ],
   ["email mail e-mail address write mailadresse adresse schreiben", [MAIL]],
   ["hot cold warm temperature temperatures heiß kalt temperatur temperaturen", [TEMPERATURE]],
-  ["heavy weigh weighs weight schwer wiegt gewicht", [WEIGHT]],
+  ["heavy heaviest weigh weighs weight schwer schwerste wiegt gewicht", [WEIGHT]],
   [
     "tall high wide deep large big far size distance dimensions width height depth length groß breit tief weit größe breite höhe tiefe länge abstand abmessungen",
     [LENGTH, NUMBER],

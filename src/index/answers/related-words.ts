@@ -49,7 +49,7 @@ send sends submit hand transfer schicken senden einreichen ubermitteln
 remove removes delete deletes erase purge prune discard entfernen loschen loscht geloscht
 make create creates set add anlegen erstellen erzeugen einrichten
 change changes modify adjust edit andern anpassen verstellen umstellen
-replace replaced exchange swap renew ersetzen austauschen wechseln tauschen
+replace replaced change changes exchange swap renew ersetzen austauschen wechseln tauschen
 clean cleans cleaning wash wipe rinse reinigen reinigung putzen saubern spulen
 repair repairs fix mend service reparieren reparatur
 broken damaged faulty defective defect fault kaputt defekt beschadigt storung
@@ -81,7 +81,7 @@ forbidden prohibited banned verboten untersagt
 required mandatory necessary compulsory erforderlich pflicht notwendig
 free gratis kostenlos kostenfrei umsonst
 money budget allowance amount sum geld betrag zuschuss
-bonus christmas weihnachtsgeld pramie
+bonus pramie
 insurance insured versicherung versichert
 contact reach ansprechpartner ansprechpartnerin kontakt zustandig
 responsible charge zustandig verantwortlich

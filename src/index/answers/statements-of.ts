@@ -20,6 +20,7 @@ const FENCE = /^\s*(?:```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}(?:\s+|$)/;
 const ITEM = /^\s*(?:[-*+]|\d{1,9}[.)])\s+/;
 const QUOTED = /^\s*>\s?/;
+const DEFINITION = /^\s{0,3}\[[^\]]+\]:\s*<?[a-z]+:\/\//i;
 
 type Block =
   | { readonly kind: "heading"; readonly text: string }
@@ -63,8 +64,11 @@ export function statementsOf(text: string): Statement[] {
       leadIn = "";
     } else {
       leadIn = "";
+      if (isMailHeader(block.lines) || isCode(block.lines)) continue;
+      const { label, lines } = withoutLabel(block.lines);
+      if (label !== "") question = label;
       let before = "";
-      for (const sentence of sentencesOf(block.lines)) {
+      for (const sentence of sentencesOf(lines)) {
         if (sentence.endsWith("?")) question = sentence;
         else if (/:$/.test(sentence)) leadIn = sentence;
         else if (isLabel(sentence)) {
@@ -77,6 +81,41 @@ export function statementsOf(text: string): Statement[] {
     }
   }
   return found;
+}
+
+/** `**Parking.** Guests …`: the label is the heading of its paragraph. */
+const RUN_IN = /^\s*(?:\*\*|__)([^*_]{2,60}?)(?:[.!]\s*(?:\*\*|__)|(?:\*\*|__)[.!])\s+(?=\S)/;
+
+function withoutLabel(lines: readonly string[]): { readonly label: string; readonly lines: readonly string[] } {
+  const [first = "", ...others] = lines;
+  const [all = "", label = ""] = RUN_IN.exec(lines.length > 1 ? `${first} ` : first) ?? [];
+  return { label: withoutMarks(label), lines: label === "" ? lines : [first.slice(all.length), ...others] };
+}
+
+const MAIL_HEADER =
+  /^(?:from|to|cc|bcc|date|sent|subject|reply-to|message-id|in-reply-to|references|mime-version|content-[\w-]+|received|return-path|delivered-to|dkim-signature|list-[\w-]+|x-[\w-]+|von|an|gesendet|datum|betreff|attachments|anlagen):(?:\s|$)/i;
+
+/** The head of a mail, also of one that is quoted in another: two lines of it in a row. */
+function isMailHeader(lines: readonly string[]): boolean {
+  const heads = lines.map(withoutMarks).filter((line) => MAIL_HEADER.test(line));
+  const isSure = heads.some((line) => /@|^(?:subject|betreff|message-id|mime-version|content-|received)/i.test(line));
+  return isSure && heads.length > 1 && heads.length >= lines.length / 2;
+}
+
+/** What lines of programs, queries, shells and stack traces have, and prose does not. */
+const CODE_SIGNS: readonly RegExp[] = [
+  /^(?:const|let|var|import|export|function|return|class|async|await|def|public|private|protected|static|package|using|namespace)\s.*[;{}]$/,
+  /^(?:const|let|var)\s[\w{}[\], ]+=|^import\s.*["']|^def\s\w+\(|^#(?:include|define)\s|^(?:if|for|while|switch|catch)\s*\(.*[{;)]$/,
+  /^(?:select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|(?:create|alter|drop)\s+(?:unique\s+)?(?:table|index|view))\s+[\w"`[.]+(?:$|[\s;(].*[=;(*]|;)/i,
+  /^(?:\$\s[a-z]|>>>\s|\/\/|\/\*|[}\])]+[;,]?$)|^at\s.*:\d+\)?$/,
+  /[=(){}\]].*;$|\{$|=>|&&|\|\||[!=]==|\w::\w|^[\w.]+\s[-+]?=\s|^[\w.]+\(.*\)$/,
+];
+
+/** Whether most lines are code that no fence marks. */
+function isCode(lines: readonly string[]): boolean {
+  const telling = lines.filter((line) => line.trim() !== "");
+  const code = telling.filter((line) => CODE_SIGNS.some((sign) => sign.test(line.trim())));
+  return code.length > telling.length / 2;
 }
 
 /** Texts with a larger share of punctuation are no sentences: JSON and the like. */
@@ -101,14 +140,17 @@ function addItems(
 ): void {
   const raw = items.map((lines) => lines.join(" "));
   if (raw.filter(isOnlyLink).length > raw.length / 2) return;
-  const texts = items.map((lines) => sentencesOf(lines)).filter((sentences) => sentences.length > 0);
+  const prose = items.filter((lines) => !isCode(lines));
+  const texts = prose.map((lines) => sentencesOf(lines)).filter((sentences) => sentences.length > 0);
   const whole = texts.map((sentences) => sentences.join(" "));
   const listed = whole.map((one) => one.replace(/[;,.]$/, "")).join("; ");
   if (leadIn !== "" && leadIn.length + listed.length <= MAX_LIST) {
     add(`${leadIn} ${listed}`, [heading, question]);
     return;
   }
-  for (const sentences of texts) {
+  for (const item of prose) {
+    const { label, lines } = withoutLabel(item);
+    const sentences = sentencesOf(lines);
     let before = "";
     const asked = sentences.find((one) => one.endsWith("?")) ?? "";
     for (const sentence of sentences) {
@@ -119,7 +161,7 @@ function addItems(
       }
       const shown =
         isLabel(sentence) && leadIn.length + sentence.length <= MAX_LIST ? `${leadIn} ${sentence}` : sentence;
-      add(shown, [heading, question, leadIn, asked], before);
+      add(shown, [heading, question, leadIn, label, asked], before);
       before = sentence;
     }
   }
@@ -165,6 +207,9 @@ function blocksOf(text: string): Block[] {
       at -= 1;
       blocks.push({ kind: "table", columns, rows });
       open = undefined;
+    } else if (DEFINITION.test(line)) {
+      // Where a link leads, which nobody sees.
+      open = undefined;
     } else if (isTableRule(line) || /^\s*\|/.test(line)) {
       // The row of a table that began before the passage: the column names are missing.
       open = undefined;
@@ -195,10 +240,24 @@ function sentencesOf(lines: readonly string[]): string[] {
     lines.length > 1 && lines.every((line) => line.length <= 80 && /^[^.!?:]{1,40}:\s/.test(withoutMarks(line)));
   const texts = isListLike || lines.some((line) => / {2}$|\\$/.test(line)) ? lines : [lines.join(" ")];
   return texts
-    .flatMap((text) => cutSentences(withoutMarks(text)))
-    .map((one) => one.trim())
-    .filter((one) => /\p{L}{2}/u.test(one));
+    .flatMap((text) => withValues(cutSentences(withoutMarks(text)).map((one) => one.trim())))
+    .filter((one) => /\p{L}[\p{L}\p{N}]/u.test(one));
 }
+
+/** Appends `Default: 5.` to the sentence before it, which says of what. */
+function withValues(sentences: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const sentence of sentences) {
+    const last = joined.at(-1);
+    const isValue = /^\p{L}[\p{L} -]{1,24}:\s\S/u.test(sentence) && sentence.length <= MAX_VALUE;
+    if (last !== undefined && isValue && last.length + sentence.length < MAX_LENGTH && !/[?:]$/.test(last)) {
+      joined[joined.length - 1] = `${last} ${sentence}`;
+    } else joined.push(sentence);
+  }
+  return joined;
+}
+
+const MAX_VALUE = 60;
 
 /** Cuts a text into sentences, which together are the whole text. None ends after an abbreviation or within parentheses. */
 export function cutSentences(text: string): string[] {
@@ -229,7 +288,8 @@ function goesOn(before: string, next: string): boolean {
 /** Whether a text only names something: a few words without a number or a value. */
 function isLabel(text: string): boolean {
   const words = text.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’.@-]*/gu) ?? [];
-  if (isMenu(text)) return true;
+  // `W40`, above what it means
+  if (isMenu(text) || (words.length === 1 && /^\p{L}[\p{L}\p{N}_-]*$/u.test(text) && !UNSPACED.test(text))) return true;
   if (/\d|@/.test(text) || /\S:\s\S/.test(text) || UNSPACED.test(text)) return false;
   const ends = /[.!…]["')\]»”’]*$/.test(text);
   return words.length <= (ends ? 2 : 4);

@@ -2,12 +2,7 @@ import type { TableClient, TransactionAction } from "@azure/data-tables";
 import { azureAnswer, explainAzure } from "../../lib/azure.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
 import { slicesOf } from "../../lib/slices-of.ts";
-import { quoted } from "./table-keys.ts";
-
-export interface EntityKey {
-  readonly partitionKey: string;
-  readonly rowKey: string;
-}
+import { type EntityKey, quoted } from "./table-keys.ts";
 
 export type EntityValue = string | number | boolean | bigint;
 export type Entity = EntityKey & { readonly [property: string]: EntityValue | undefined };

@@ -2,7 +2,8 @@ import { EMPTY_ITEM } from "../../contracts/empty-item.ts";
 import { INGEST_STATUSES, type IngestItem, type IngestStatus } from "../../contracts/registry.ts";
 import { parseJson } from "../../lib/json-object.ts";
 import { storableText } from "../../lib/sql/sql.ts";
-import type { Entity, EntityKey, EntityValue } from "./entity-table.ts";
+import type { Entity, EntityValue } from "./entity-table.ts";
+import type { EntityKey } from "./table-keys.ts";
 
 /** A property holds 64 KB, at two bytes a character. */
 const MAX_CHARS = 32_000;

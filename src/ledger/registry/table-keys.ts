@@ -1,6 +1,10 @@
 import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
-import type { EntityKey } from "./entity-table.ts";
+
+export interface EntityKey {
+  readonly partitionKey: string;
+  readonly rowKey: string;
+}
 
 /** What shares a partition. `host`: items of one host, blobs of one container, all files, all files of shares. `scheme`: all of `https`, all blobs. */
 export type PartitionStrategy = "host" | "scheme";

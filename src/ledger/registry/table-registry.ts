@@ -27,11 +27,19 @@ import { openOnce } from "../../lib/once.ts";
 import { storableText } from "../../lib/sql/sql.ts";
 import { compareText } from "../../lib/text.ts";
 import { type MemberTables, type OldTable, tableEarlierMembers } from "./earlier-members.ts";
-import { createEntityTable, type Entity, type EntityKey, type EntityTable, readMany } from "./entity-table.ts";
+import { createEntityTable, type Entity, type EntityTable, readMany } from "./entity-table.ts";
 import { toEntity, toItem } from "./item-entity.ts";
 import { dueRowOf, type IndexRow, ItemIndex, isCurrent, nameOf, rowNamesOf } from "./item-index.ts";
 import { dayBefore, isScheduled, searchTextOf } from "./item-queries.ts";
-import { encodeKey, idKey, type PartitionStrategy, partitionOf, quoted, rowKeyOf } from "./table-keys.ts";
+import {
+  type EntityKey,
+  encodeKey,
+  idKey,
+  type PartitionStrategy,
+  partitionOf,
+  quoted,
+  rowKeyOf,
+} from "./table-keys.ts";
 
 export interface RegistryTables extends MemberTables {
   readonly items: EntityTable;

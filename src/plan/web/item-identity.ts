@@ -48,6 +48,39 @@ export function identifyUrl(address: string, rules: IdentityRules, base?: string
   };
 }
 
+/**
+ * Returns the identity of a URL as the twin of another one: both spellings, with and without a slash at the end, are linked
+ * and show different pages. `identifyUrl` gives both the same identity; the one that was found second has this one.
+ */
+export function identifyTwin(address: string, rules: IdentityRules): Identity {
+  const identity = identifyUrl(address, rules);
+  const normalizedSource = withSlash(identity.normalizedSource);
+  const displaySource = withSlash(identity.displaySource);
+  return { ...identity, id: `url_${shortHash(normalizedSource)}` as ItemId, normalizedSource, displaySource };
+}
+
+/** Whether an item is known under `identifyTwin`. */
+export function isTwin({ type, normalizedSource }: Pick<Identity, "type" | "normalizedSource">): boolean {
+  return type === "url" && new URL(normalizedSource).pathname !== "/" && endsInSlash(normalizedSource);
+}
+
+/** Whether the path of the URL ends with a slash. */
+export function endsInSlash(url: string): boolean {
+  return /^[^?#]*\/(?:[?#]|$)/.test(url);
+}
+
+/** Returns the URL without the slashes at the end of its path, or with one if it has none. */
+export function otherSlash(url: string): string {
+  const other = new URL(url);
+  other.pathname = endsInSlash(url) ? trimEnd(other.pathname, "/") || "/" : `${other.pathname}/`;
+  return other.href;
+}
+
+/** Returns the URL with one slash at the end of its path. */
+export function withSlash(url: string): string {
+  return url.replace(/\/?(?=\?|$)/, "/");
+}
+
 /** Parses an http or https URL; removes user name, fragment, secrets and the trailing dot of the host. */
 export function parseAddress(address: string, base?: string): URL {
   const url = URL.parse(address, base);

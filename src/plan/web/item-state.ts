@@ -1,7 +1,7 @@
 import { EMPTY_ITEM } from "../../contracts/empty-item.ts";
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
 import type { Member } from "../../contracts/members.ts";
-import type { IngestItem, IngestStatus } from "../../contracts/registry.ts";
+import type { ContentState, IngestItem, IngestStatus } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { Identity } from "./item-identity.ts";
 
@@ -31,6 +31,11 @@ export function isForced(item: IngestItem): boolean {
 /** A requested visit is due at once; after a failure, when its backoff is over. */
 export function isDue(item: IngestItem, now: Date): boolean {
   return item.scheduling.nextCrawlAt <= toUtcMicros(now);
+}
+
+/** Returns the text hash of a page, the content hash of a file: the text of a file may be incomplete. */
+export function contentKeyOf({ textHash, contentHash, documentType }: ContentState): string {
+  return (documentType === "md" && textHash) || contentHash;
 }
 
 /** Whether the item has a document that could be lost. */

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
 import sharp from "sharp";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
@@ -131,11 +132,9 @@ async function answerSiteControl(
 }
 
 async function readInput(request: IncomingMessage): Promise<JsonObject> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of request) chunks.push(chunk as Uint8Array);
-  const text = Buffer.concat(chunks).toString();
+  const body = await text(request);
   try {
-    return (text === "" ? {} : JSON.parse(text)) as JsonObject;
+    return (body === "" ? {} : JSON.parse(body)) as JsonObject;
   } catch {
     throw new BadInputError("The body must be JSON.");
   }

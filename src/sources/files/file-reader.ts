@@ -34,7 +34,5 @@ export function tooLarge(bytes: number, maxBytes: number): FileResult {
 }
 
 export async function allOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  return Buffer.concat(await Array.fromAsync(body));
 }

@@ -278,15 +278,11 @@ function isIgnored(levels: IgnoreLevels, path: string, kind: "file" | "folder"):
 /** Returns undefined if there is none. Does not follow a link, like git. */
 async function readRules(path: string): Promise<string | undefined> {
   try {
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const stats = await file.stat();
-      if (!stats.isFile()) return undefined;
-      if (stats.size > MAX_BYTES) throw new Error(`its ${FILE} has more than ${MAX_BYTES} bytes`);
-      return await file.readFile("utf8");
-    } finally {
-      await file.close();
-    }
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const stats = await file.stat();
+    if (!stats.isFile()) return undefined;
+    if (stats.size > MAX_BYTES) throw new Error(`its ${FILE} has more than ${MAX_BYTES} bytes`);
+    return await file.readFile("utf8");
   } catch (error) {
     if (isErrno(error, "ENOENT", "ELOOP", "ENXIO")) return undefined;
     throw error;

@@ -7,6 +7,7 @@ import { isJsonObject } from "../../lib/json-object.ts";
 import { later } from "../../lib/later.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { backoffMs, jitter, readRetryAfterMs, STORAGE_RETRIES } from "../../lib/retry.ts";
+import { readUpTo } from "../../lib/text.ts";
 import { sleep } from "../../lib/time.ts";
 import type { AwsCredentials } from "./environment-credentials.ts";
 
@@ -144,14 +145,7 @@ function wordIn(value: unknown): string {
 
 /** Returns undefined if the body is longer than `maxBytes`. */
 export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+  return (await readUpTo(body, maxBytes))?.toString();
 }
 
 const xml = later<typeof import("fast-xml-parser")>("fast-xml-parser");

@@ -13,7 +13,16 @@ import {
   readRetryAfterMs,
 } from "../../lib/retry.ts";
 import { sleep } from "../../lib/time.ts";
-import type { ErrorBody } from "./rest-client.ts";
+
+/** An error response, from JSON, XML or plain text. */
+export interface ErrorBody {
+  /** SharePoint's number, which does not depend on the language of the site; undefined when it gave none. */
+  readonly code: number | undefined;
+  /** The exception class behind it, e.g. `System.IO.FileNotFoundException`; "" when it gave none. */
+  readonly exception: string;
+  /** For people, one line; "" when it said nothing usable. */
+  readonly message: string;
+}
 
 export interface Timeouts {
   readonly connectMs: number;

@@ -3,6 +3,7 @@ import { isJsonObject, parseJsonObject } from "../../lib/json-object.ts";
 import type { OnWait, Pace, Slot } from "../../lib/pace.ts";
 import {
   classifyStatus,
+  type ErrorBody,
   firstValue,
   type Headers,
   type HttpResponse,
@@ -209,16 +210,6 @@ function intervalMsFor(budget: RequestBudget): number {
 function wholeNumber(header: string | string[] | undefined): number | undefined {
   const text = firstValue(header).trim();
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
-}
-
-/** An error response, from JSON, XML or plain text. */
-export interface ErrorBody {
-  /** SharePoint's number, which does not depend on the language of the site; undefined when it gave none. */
-  readonly code: number | undefined;
-  /** The exception class behind it, e.g. `System.IO.FileNotFoundException`; "" when it gave none. */
-  readonly exception: string;
-  /** For people, one line; "" when it said nothing usable. */
-  readonly message: string;
 }
 
 const NO_ERROR: ErrorBody = { code: undefined, exception: "", message: "" };

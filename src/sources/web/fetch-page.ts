@@ -2,11 +2,18 @@ import { BadInputError } from "../../contracts/errors.ts";
 import type { ContentState, HttpState } from "../../contracts/registry.ts";
 import type { VisitOptions } from "../../contracts/web.ts";
 import { trimEnd } from "../../lib/text.ts";
-import { isSameSite, parseAddress } from "../../plan/web/item-identity.ts";
+import {
+  endsInSlash,
+  identifyTwin,
+  isSameSite,
+  isTwin,
+  otherSlash,
+  parseAddress,
+  withSlash,
+} from "../../plan/web/item-identity.ts";
 import { hasDocument } from "../../plan/web/item-state.ts";
 import { withoutSlots } from "../../plan/web/session-slots.ts";
 import { type HostProbes, isNotFoundPage } from "./host-probes.ts";
-import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
 import {
   isReadAlike,
@@ -18,6 +25,7 @@ import {
   type ResolvedUrl,
   requestPage,
   resolveUrl,
+  type VisitorParts,
   withSpelling,
 } from "./request-page.ts";
 
@@ -68,8 +76,10 @@ export class PageFetcher {
     this.#start = start;
   }
 
-  resolveUrl(address: string): Promise<ResolvedUrl> {
-    return resolveUrl(address, this.#parts, this.#now, this.#options);
+  /** `isTwin`: see `identifyTwin`. */
+  resolveUrl(address: string, { isTwin = false } = {}): Promise<ResolvedUrl> {
+    const { force } = this.#options;
+    return resolveUrl(address, this.#parts, this.#now, { force, isTwin });
   }
 
   isInScope(url: string): boolean {
@@ -93,7 +103,8 @@ export class PageFetcher {
       const result = await this.request(resolved, { hops, ...(isForced && { unconditional: true }) });
       if (result.kind === "missing") {
         missing ??= { hops: [...hops], resolved, result };
-        const other = [resolved.otherUrl, otherSlash(resolved.url)].find((url) => url !== "" && !asked.has(url));
+        const spellings = (await this.#hasTwin(resolved)) ? [] : [resolved.otherUrl, otherSpelling(resolved.url)];
+        const other = spellings.find((url) => url !== "" && !asked.has(url));
         if (other === undefined) return missing;
         resolved = withSpelling(resolved, other);
         continue;
@@ -119,6 +130,13 @@ export class PageFetcher {
       if (met >= 0) hops.splice(met);
       resolved = next;
     }
+  }
+
+  /** Whether the URL with or without a slash at its end is another item. */
+  async #hasTwin({ identity: { type, normalizedSource, foundSource } }: ResolvedUrl): Promise<boolean> {
+    if (isTwin({ type, normalizedSource })) return true;
+    const twin = await this.#parts.registry.get(identifyTwin(foundSource, this.#parts.rules).id);
+    return twin !== undefined && hasDocument(twin.item);
   }
 
   /** Reads a page whose `refresh` leads in a circle. */
@@ -171,7 +189,9 @@ export class PageFetcher {
       const plain = (await this.#options.withoutSession?.(target)) ?? target;
       const next = await this.resolveUrl(plain);
       // Keeps tracking parameters on which the server insists.
-      if (next.id === resolved.id) return withSpelling(resolved, parseAddress(target).href);
+      if (next.id === resolved.id || leadsToItself(target, resolved, next)) {
+        return withSpelling(resolved, parseAddress(target).href);
+      }
       if (this.#options.isErased?.(next.id)) return { kind: "refused", why: "other", reason: ERASED };
       if (this.isInScope(next.url)) return next;
       const { displaySource } = next.identity;
@@ -207,6 +227,12 @@ export class PageFetcher {
     const isKnown = item.content.contentHash !== "" || isOut;
     return isKnown && isReadAlike(item, this.#parts);
   }
+}
+
+/** Whether a twin is redirected to its own spelling: to have a cookie set, or with tracking parameters. */
+function leadsToItself(target: string, { identity, url }: ResolvedUrl, next: ResolvedUrl): boolean {
+  const isSame = isTwin(identity) && identity.normalizedSource === withSlash(next.identity.normalizedSource);
+  return isSame && endsInSlash(target) === endsInSlash(url);
 }
 
 /** Whether a URL leads to itself with a session. */
@@ -248,14 +274,11 @@ function leadsToSignIn(target: string, from: string): boolean {
   return isBack || isHandedOver || isCalledSo((name ?? "").replace(/\.[a-z]{2,5}$/i, ""));
 }
 
-/** Returns the URL with or without a slash at its end, "" for a file or the front page. Both are one item, but some servers know only one. */
-function otherSlash(url: string): string {
-  const other = new URL(url);
-  const { pathname } = other;
+/** Returns the spelling that some servers know alone; "" for a file or the front page. */
+function otherSpelling(url: string): string {
+  const { pathname } = new URL(url);
   const isFile = pathname.slice(pathname.lastIndexOf("/")).includes(".");
-  if (pathname === "/" || isFile) return "";
-  other.pathname = pathname.endsWith("/") ? trimEnd(pathname, "/") || "/" : `${pathname}/`;
-  return other.href;
+  return pathname === "/" || isFile ? "" : otherSlash(url);
 }
 
 function redirectedHttp(statusCode: number, target: string): Partial<HttpState> {

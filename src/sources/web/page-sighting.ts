@@ -1,6 +1,7 @@
 import type { IngestItem } from "../../contracts/registry.ts";
 import type { Sighting } from "../../contracts/source.ts";
 import { fileTypeOf } from "../../lib/file-type.ts";
+import { endsInSlash, withSlash } from "../../plan/web/item-identity.ts";
 
 /** Extensions that name the technology of a page, not its content. */
 const PAGE_EXTENSION = /\.(html?|xhtml|php\d?|aspx?|jsp)$/i;
@@ -17,8 +18,8 @@ export function sightingOf(item: IngestItem): Sighting {
     name: path.slice(path.lastIndexOf("/") + 1),
     path,
     serverPath: `/${path}`,
-    url: withTrailingSlash(item.normalizedSource, item),
-    rawUrl: withTrailingSlash(item.displaySource, item),
+    url: asFound(item.normalizedSource, item),
+    rawUrl: asFound(item.displaySource, item),
     documentType,
     form: "document",
     fingerprint: {
@@ -32,10 +33,10 @@ export function sightingOf(item: IngestItem): Sighting {
   };
 }
 
-/** Adds the trailing slash if the URL that responded has one: both spellings are one item, but some servers accept only one. */
-function withTrailingSlash(address: string, { type, foundSource }: IngestItem): string {
-  if (type !== "url" || !URL.parse(foundSource)?.pathname.endsWith("/")) return address;
-  return address.replace(/^[^?]*[^/?](?=\?|$)/, "$&/");
+/** Returns the URL with a slash at its end if the one that responded has one: some servers accept only one spelling. */
+function asFound(address: string, { type, foundSource }: IngestItem): string {
+  if (type !== "url") return address;
+  return endsInSlash(foundSource) ? withSlash(address) : address.replace(/^([^?]*)\/(?=\?|$)/, "$1");
 }
 
 /** Returns the modified time. If it is unknown or in the future, the time when we saw the change. */

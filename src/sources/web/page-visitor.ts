@@ -1,22 +1,11 @@
-import type { TextReader } from "../../contracts/document.ts";
 import { explain, RemoteError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { IngestItem, Registry } from "../../contracts/registry.ts";
-import type {
-  PageLook,
-  PageRenderer,
-  PageVisitor,
-  Visit,
-  VisitOptions,
-  WebClient,
-  WebDocuments,
-  WebImages,
-  WebPageReader,
-} from "../../contracts/web.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
+import type { InspectedPage, PageVisitor, Visit, VisitOptions } from "../../contracts/web.ts";
 import { textDigest } from "../../lib/hash.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import { type IdentityRules, identifyUrl, isSameSite } from "../../plan/web/item-identity.ts";
-import type { CheckPolicy } from "../../plan/web/item-state.ts";
+import { endsInSlash, identifyTwin, identifyUrl, isSameSite, isTwin } from "../../plan/web/item-identity.ts";
+import { contentKeyOf } from "../../plan/web/item-state.ts";
 import {
   afterAlias,
   afterDeferral,
@@ -40,6 +29,7 @@ import {
   type ResolvedUrl,
   readingRevision,
   throwIfStopped,
+  type VisitorParts,
 } from "./request-page.ts";
 import {
   findUnconfirmedContent,
@@ -51,24 +41,6 @@ import {
 } from "./unconfirmed-change.ts";
 import { type UpdatedItem, updateItem } from "./update-item.ts";
 
-export interface VisitorParts {
-  readonly client: WebClient;
-  readonly registry: Registry;
-  readonly reader: WebPageReader;
-  /** Reads other formats: PDF, Office. */
-  readonly texts: TextReader;
-  readonly documents: WebDocuments;
-  readonly images: WebImages;
-  /** undefined: pages that need scripts are reported, not rendered. */
-  readonly renderer: PageRenderer | undefined;
-  readonly rules: IdentityRules;
-  readonly policy: CheckPolicy;
-  /** Extensions that are fetched, without dot. */
-  readonly acceptedTypes: ReadonlySet<string>;
-  readonly maxBytes: number;
-  readonly now?: () => Date;
-}
-
 export function createPageVisitor(parts: VisitorParts): PageVisitor {
   const now = parts.now ?? (() => new Date());
   const crawls = new WeakMap<object, HostProbes>();
@@ -79,8 +51,8 @@ export function createPageVisitor(parts: VisitorParts): PageVisitor {
     return probes;
   };
   const visitor: PageVisitor = {
-    visit: (url, options) => new PageVisit(parts, options, probesOf(options.crawl), now(), url).run(url),
-    look: (url, options) => lookAt(url, parts, options, probesOf(options.crawl)),
+    visit: (url, options) => new PageVisit(parts, options, probesOf(options.crawl), now(), url).run(url, options),
+    inspect: (url, options) => inspect(url, parts, options, probesOf(options.crawl)),
     document: async (item, signal) =>
       (await parts.documents.get(item.id, item.content.contentHash)) ??
       (await fetchAgain(item, visitor, parts, signal)),
@@ -89,12 +61,12 @@ export function createPageVisitor(parts: VisitorParts): PageVisitor {
 }
 
 /** undefined: a failure, or a page that shows too little to be told from others. */
-async function lookAt(
+async function inspect(
   url: string,
   parts: VisitorParts,
   { withoutSession: _, isFresh: __, ...options }: Omit<VisitOptions, "force">,
   probes: HostProbes | undefined,
-): Promise<PageLook | undefined> {
+): Promise<InspectedPage | undefined> {
   const at = (parts.now ?? (() => new Date()))();
   const fetcher = new PageFetcher(parts, { ...options, force: true }, probes, at, url);
   const { result } = await fetcher.chain(await fetcher.resolveUrl(url));
@@ -118,7 +90,15 @@ async function fetchAgain(
   { documents }: VisitorParts,
   signal: AbortSignal,
 ): Promise<Uint8Array | undefined> {
-  const { outcome, item: found, reason } = await visitor.visit(item.foundSource, { force: true, signal });
+  const {
+    outcome,
+    item: found,
+    reason,
+  } = await visitor.visit(item.foundSource, {
+    force: true,
+    isTwin: isTwin(item),
+    signal,
+  });
   if (outcome === "failed" || outcome === "missing") {
     throw new RemoteError(`fetch ${item.displaySource}: ${reason}`);
   }
@@ -149,8 +129,8 @@ class PageVisit {
   }
 
   /** Requests the URL, follows redirects and the canonical link, and stores the outcome in the registry. */
-  async run(url: string): Promise<Visit> {
-    return await this.#conclude(await this.#fetcher.chain(await this.#fetcher.resolveUrl(url)));
+  async run(url: string, spelt: Pick<VisitOptions, "isTwin">): Promise<Visit> {
+    return await this.#conclude(await this.#fetcher.chain(await this.#fetcher.resolveUrl(url, spelt)));
   }
 
   async #conclude(chain: RedirectChain): Promise<Visit> {
@@ -165,6 +145,7 @@ class PageVisit {
     }
     if (result.kind !== "read" && result.kind !== "unchanged" && result.kind !== "fresh")
       return await this.#giveUp(chain, result);
+    if (result.kind === "unchanged" && (await this.#isUnlikeItsPage(resolved))) return await this.#readAgain(chain);
     const canonical = await findCanonical(chain, this.#fetcher, this.#parts);
     if (canonical) {
       this.#learn(canonical);
@@ -174,6 +155,20 @@ class PageVisit {
     // It is no longer an alias, so a 304 does not tell what it is now.
     if (result.kind === "unchanged" && resolved.item.aliasOf !== "") return await this.#askAgain(chain);
     return await this.#succeed(chain, result);
+  }
+
+  /** Whether a twin was an alias because it showed the same, and the page has changed since. */
+  async #isUnlikeItsPage({ item, identity }: ResolvedUrl): Promise<boolean> {
+    if (!isTwin(identity) || item.aliasOf === "") return false;
+    const page = await this.#parts.registry.get(item.aliasOf);
+    return page === undefined || contentKeyOf(page.item.content) !== contentKeyOf(item.content);
+  }
+
+  async #readAgain({ hops, resolved }: RedirectChain): Promise<Visit> {
+    const result = await this.#fetcher.request(resolved, { unconditional: true, hops });
+    return result.kind === "redirect"
+      ? await this.#giveUp({ hops, resolved, result: HASTY }, HASTY)
+      : await this.#conclude({ hops, resolved, result });
   }
 
   async #askAgain({ hops, resolved }: RedirectChain): Promise<Visit> {
@@ -211,9 +206,10 @@ class PageVisit {
     const reading = isSame ? undefined : preferred.reading;
     if (variant && links) this.#links.set(variant.resolved.id, links);
     const content = { ...resolved.item.content, ...reading?.content };
-    const duplicate = variant
-      ? undefined
-      : await this.#duplicateOf?.({ ...resolved.item, ...resolved.identity }, resolved.url, content);
+    const duplicate =
+      variant && !isTwin(resolved.identity)
+        ? undefined
+        : await this.#duplicateOf?.({ ...resolved.item, ...resolved.identity }, resolved.url, content);
     const unlike = duplicate && findUnconfirmedDuplicate(chain, duplicate, policy);
     if (unlike) return await this.#postpone(unlike);
     if (duplicate) return await this.#foldInto(duplicate, chain, { http: result.http, content });
@@ -228,7 +224,7 @@ class PageVisit {
         : this.#withOptions(afterFound(item, resolved.context, found, this.#parts.policy), resolved, aliases);
     });
     // A concurrent visit made it the Markdown variant of another page.
-    if (updated.item.aliasOf !== "") return await this.run(resolved.url);
+    if (updated.item.aliasOf !== "") return await this.run(resolved.url, { isTwin: isTwin(resolved.identity) });
     await this.#updateAliases(aliases, resolved);
     const outcome = outcomeOf(updated);
     const unkept = reading && outcome !== "unchanged" ? await this.#keepSnapshot(updated.item, reading) : "";
@@ -252,7 +248,7 @@ class PageVisit {
     };
     if (content.textHash !== known.textHash && !(await isAlike())) return false;
     if (this.#probes?.hasSessions(url)) return true;
-    const again = await lookAt(keptUrl ?? url, this.#parts, this.#options, this.#probes);
+    const again = await inspect(keptUrl ?? url, this.#parts, this.#options, this.#probes);
     const isOther = again !== undefined && again.contentHash !== content.contentHash;
     if (!isOther || (again.textHash !== content.textHash && again.likeness !== likeness)) return false;
     this.#probes?.noteSessions(url);
@@ -272,14 +268,18 @@ class PageVisit {
     return { ...this.#toVisit("failed", chain.resolved.item, [], ""), resume };
   }
 
-  /** Makes the URL an alias of an item with the same text. It is stored without validators, so each visit reads it and notices when the texts differ. */
+  /**
+   * Makes the URL an alias of an item with the same text. It is stored without validators, so each visit reads it and
+   * notices when the texts differ; a twin with them, because there may be one of every page.
+   */
   async #foldInto(
     duplicate: IngestItem,
     { hops, resolved }: RedirectChain,
     { http, content }: Omit<RedirectHop, "resolved">,
   ): Promise<Visit> {
-    const page = await this.#fetcher.resolveUrl(duplicate.foundSource);
-    const unread = { ...http, redirectChain: [], canonicalUrl: "", etag: "", lastModified: "" };
+    const page = await this.#fetcher.resolveUrl(duplicate.foundSource, { isTwin: isTwin(duplicate) });
+    const validators = isTwin(resolved.identity) ? {} : { etag: "", lastModified: "" };
+    const unread = { ...http, redirectChain: [], canonicalUrl: "", ...validators };
     const aliases = [...hops, { resolved, http: unread, ...(content && { content }) }];
     await this.#updateAliases(aliases, page);
     return this.#toVisit("unchanged", page.item, aliases, "");
@@ -445,6 +445,7 @@ async function findCanonical(
   const address = await canonicalAddress(chain, parts);
   const id = identityOf(address, parts);
   const { resolved } = chain;
+  if (isItself(address, resolved, parts)) return undefined;
   const passed = new Set([resolved.id, ...chain.hops.map((each) => each.resolved.id)]);
   if (!id || passed.has(id) || !isSameSite(address, resolved.url) || !from.isInScope(address)) return undefined;
   const there = await from.chain(await from.resolveUrl(address), [...chain.hops, asHop(chain)]);
@@ -464,12 +465,22 @@ async function canonicalAddress({ resolved, result }: RedirectChain, { registry 
   return (await registry.get(aliasOf))?.item.foundSource ?? "";
 }
 
-function identityOf(address: string, { rules }: VisitorParts): ItemId | undefined {
+function identityOf(
+  address: string,
+  { rules }: Pick<VisitorParts, "rules">,
+  identify = identifyUrl,
+): ItemId | undefined {
   try {
-    return address === "" ? undefined : identifyUrl(address, rules).id;
+    return address === "" ? undefined : identify(address, rules).id;
   } catch {
     return undefined;
   }
+}
+
+/** Whether a twin names its own spelling. */
+function isItself(address: string, { identity, url }: ResolvedUrl, { rules }: VisitorParts): boolean {
+  if (address === "" || !isTwin(identity) || endsInSlash(address) !== endsInSlash(url)) return false;
+  return identityOf(address, { rules }, identifyTwin) === identity.id;
 }
 
 function asHop({ resolved, result }: RedirectChain): RedirectHop {

@@ -5,7 +5,6 @@ import type { PageRenderer, Tell, WebClient, WebResponse } from "../../contracts
 import { isErrno } from "../../lib/atomic-file.ts";
 import { createLimiter } from "../../lib/concurrency.ts";
 import { pathExists } from "../../lib/file-system.ts";
-import { passOn } from "../../lib/pass-on.ts";
 import { followRedirects } from "./follow-redirects.ts";
 
 const PAGES_AT_ONCE = 2;
@@ -333,4 +332,20 @@ export async function diagnoseBrowser(browserPath: string): Promise<Finding> {
   } catch (error) {
     return { subject: SUBJECT, outcome: "problem", detail: explain(error), remedy: WITHOUT_BROWSER };
   }
+}
+
+/** Variables that any process needs to start. */
+const NEEDED = ["path", "systemroot", "temp", "tmp", "tmpdir", "lang", "tz"];
+
+/** Returns an environment for a process that reads untrusted input: without secrets. `more` names further variables, in lower case. */
+function passOn(
+  environment: Readonly<Record<string, string | undefined>>,
+  more: readonly string[] = [],
+): Record<string, string> {
+  const names = new Set([...NEEDED, ...more]);
+  const passed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    if (value !== undefined && names.has(name.toLowerCase())) passed[name] = value;
+  }
+  return passed;
 }

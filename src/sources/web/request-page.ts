@@ -1,14 +1,49 @@
-import { createHash } from "node:crypto";
+import type { TextReader } from "../../contracts/document.ts";
 import { CancelledError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/registry.ts";
-import type { Tell, WebCookies, WebResponse, WebResult } from "../../contracts/web.ts";
+import type { HttpState, IngestItem, RegisteredItem, Registry } from "../../contracts/registry.ts";
+import type {
+  PageRenderer,
+  Tell,
+  WebClient,
+  WebCookies,
+  WebDocuments,
+  WebImages,
+  WebPageReader,
+  WebResponse,
+  WebResult,
+} from "../../contracts/web.ts";
+import { sha256Of } from "../../lib/hash.ts";
 import { parseRefresh } from "../../lib/html.ts";
 import { toInstant } from "../../lib/time.ts";
-import { type Identity, identifyUrl } from "../../plan/web/item-identity.ts";
-import { newItem } from "../../plan/web/item-state.ts";
+import {
+  endsInSlash,
+  type Identity,
+  type IdentityRules,
+  identifyTwin,
+  identifyUrl,
+} from "../../plan/web/item-identity.ts";
+import { type CheckPolicy, newItem } from "../../plan/web/item-state.ts";
 import { beginVisit, type VisitContext } from "../../plan/web/item-transitions.ts";
-import type { VisitorParts } from "./page-visitor.ts";
+
+/** What visits of pages work with. */
+export interface VisitorParts {
+  readonly client: WebClient;
+  readonly registry: Registry;
+  readonly reader: WebPageReader;
+  /** Reads other formats: PDF, Office. */
+  readonly texts: TextReader;
+  readonly documents: WebDocuments;
+  readonly images: WebImages;
+  /** undefined: pages that need scripts are reported, not rendered. */
+  readonly renderer: PageRenderer | undefined;
+  readonly rules: IdentityRules;
+  readonly policy: CheckPolicy;
+  /** Extensions that are fetched, without dot. */
+  readonly acceptedTypes: ReadonlySet<string>;
+  readonly maxBytes: number;
+  readonly now?: () => Date;
+}
 
 /** The response to one request, before its body is read. */
 type PageResponse =
@@ -244,17 +279,21 @@ export interface ResolvedUrl {
   readonly context: VisitContext;
 }
 
-/** Looks up the registry record of a URL. The spelling that responded last time is requested, however it is spelt now. */
+/**
+ * Looks up the registry record of a URL. The spelling that responded last time is requested, however it is spelt now.
+ * `isTwin`: see `identifyTwin`; the slash at its end is requested as it is given.
+ */
 export async function resolveUrl(
   address: string,
   { registry, rules }: Pick<VisitorParts, "registry" | "rules">,
   now: Date,
-  { force = false } = {},
+  { force = false, isTwin = false } = {},
 ): Promise<ResolvedUrl> {
-  const identity = identifyUrl(address, rules);
+  const identity = isTwin ? identifyTwin(address, rules) : identifyUrl(address, rules);
   const registered = await registry.get(identity.id);
   const item = registered?.item ?? newItem(identity, now);
-  const url = item.foundSource;
+  const isRespelt = isTwin && endsInSlash(item.foundSource) !== endsInSlash(identity.foundSource);
+  const url = isRespelt ? identity.foundSource : item.foundSource;
   const otherUrl = url === identity.foundSource ? "" : identity.foundSource;
   return { id: identity.id, identity, url, otherUrl, registered, item, context: beginVisit(item, now, { force }) };
 }
@@ -377,10 +416,7 @@ const digests = new WeakMap<ReadonlySet<string>, string>();
 function digestOf(types: ReadonlySet<string>): string {
   const known = digests.get(types);
   if (known) return known;
-  const digest = createHash("sha256")
-    .update([...types].sort().join())
-    .digest("hex")
-    .slice(0, 8);
+  const digest = sha256Of([...types].sort().join()).slice(0, 8);
   digests.set(types, digest);
   return digest;
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { WebDocuments } from "../../contracts/web.ts";
-import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { ifMissing, isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
 import { namesIn } from "../../lib/file-system.ts";
 import { contentDigest } from "../../lib/hash.ts";
 
@@ -155,12 +155,8 @@ async function removeOldFiles(
 
 /** Returns false if there is no such file. */
 export async function isOlder(path: string, before: Date): Promise<boolean> {
-  try {
-    return (await stat(path)).mtimeMs < before.getTime();
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return false;
-    throw error;
-  }
+  const found = await stat(path).catch(ifMissing(undefined));
+  return found !== undefined && found.mtimeMs < before.getTime();
 }
 
 /** An item's id as a file name, and the key that spreads items over folders. */

@@ -1,7 +1,15 @@
 import type { WordCounts } from "../../../contracts/answer.ts";
 import type { FileId } from "../../../contracts/ids.ts";
-import type { UrlCitation } from "./cited-text.ts";
 import type { Item } from "./items.ts";
+
+/** As the protocol cites an address: the sentence is from `start_index` to `end_index` of the text, in UTF-16 units. */
+export interface UrlCitation {
+  readonly type: "url_citation";
+  readonly start_index: number;
+  readonly end_index: number;
+  readonly title: string;
+  readonly url: string;
+}
 
 /** Something that file_search found. */
 export interface Passage {

@@ -1,17 +1,8 @@
 import type { FoundPassage } from "../../../contracts/domain-models.ts";
 import { segments } from "../../../index/segments.ts";
 import { logLine } from "../../../lib/text.ts";
-import type { AnswerPart } from "./answerer.ts";
+import type { AnswerPart, UrlCitation } from "./answerer.ts";
 import { inertMarkdown } from "./inert-markdown.ts";
-
-/** As the protocol cites an address: the sentence is from `start_index` to `end_index` of the text, in UTF-16 units. */
-export interface UrlCitation {
-  readonly type: "url_citation";
-  readonly start_index: number;
-  readonly end_index: number;
-  readonly title: string;
-  readonly url: string;
-}
 
 /** A piece of the text, and what it cites, if anything. */
 export interface CitedPiece {

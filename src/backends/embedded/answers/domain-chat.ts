@@ -7,10 +7,10 @@ import { readSseEvents } from "../../../lib/sse.ts";
 import { nowSeconds } from "../../../lib/time.ts";
 import { type ChatMade, chunk, DONE, encodeChatEvent as encode, toChatUsage } from "../wire/chat-codec.ts";
 import { eventStream } from "../wire/event-stream.ts";
-import { asArray, asNumber, asObject } from "../wire/read-fields.ts";
+import { asArray, asBoolean, asNumber, asObject } from "../wire/read-fields.ts";
 import { badRequest } from "../wire/wire-error.ts";
-import type { ChatModel, FinishReason } from "./answerer.ts";
-import { CitedText, type UrlCitation, withoutSources } from "./cited-text.ts";
+import type { ChatModel, FinishReason, UrlCitation } from "./answerer.ts";
+import { CitedText, withoutSources } from "./cited-text.ts";
 import { fit, toParts } from "./extractive-answerer.ts";
 import { createInertStream } from "./inert-markdown.ts";
 import { questionsIn, readItems } from "./items.ts";
@@ -61,7 +61,7 @@ export async function answerInChat(
   const streamOptions = asObject(fields["stream_options"] ?? {}, "stream_options");
   const head: ChatHead = {
     made: { id: randomId("chatcmpl-"), created: nowSeconds(), model },
-    stream: fields["stream"] === true,
+    stream: asBoolean(fields["stream"] ?? false, "stream"),
     includeUsage: streamOptions["include_usage"] === true,
     maxTokens: readLimit(fields),
   };
@@ -69,7 +69,14 @@ export async function answerInChat(
   const { passages, notes } = found;
   const writer = parts.model();
   // Without a passage there is nothing to write from; but tools of the client may know more.
-  if (!writer || (passages.length === 0 && !hasTools(fields))) {
+  if (!writer && wantsJson(fields)) {
+    throw badRequest(
+      "There is no language model here, and quotes are text: 'response_format' must be 'text'.",
+      "response_format",
+    );
+  }
+  // A program that reads JSON cannot read our sentence either.
+  if (!writer || (passages.length === 0 && !hasTools(fields) && !wantsJson(fields))) {
     const search = async (text: string): Promise<FoundPassages> =>
       parts.models.search(model, { text, limit: PASSAGES }, call);
     return quoteInChat(head, questions.toReversed(), found, search);
@@ -213,10 +220,12 @@ async function quoteInChat(
 }
 
 async function* chunksOfQuotes(
-  { made, includeUsage }: ChatHead,
+  { made: common, includeUsage }: ChatHead,
   texts: readonly string[],
   { annotations, usage, finish }: { annotations: readonly object[]; usage: object; finish: FinishReason },
 ): AsyncGenerator<string> {
+  // The protocol has it in every chunk, and counts in the last.
+  const made = includeUsage ? { ...common, usage: null } : common;
   yield chunk(made, { role: "assistant", content: "", refusal: null });
   let held = "";
   for (const text of texts) {

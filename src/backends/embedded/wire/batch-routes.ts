@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../lib/json-object.ts";
 import { randomId } from "../../../lib/random-id.ts";
 import type { Sql } from "../../../lib/sql/sql.ts";
 import type { Attachment, OpenStore } from "../attachments.ts";
-import { toBatchObject, toList, toStoreFileObject } from "./codec.ts";
+import { type Batch, toBatchObject, toList, toStoreFileObject } from "./codec.ts";
 import { filesToAttach } from "./files-to-attach.ts";
 import {
   asArray,
@@ -156,14 +156,6 @@ function pageOf(rows: readonly DocumentRow[], storeId: string, query: URLSearchP
   const objects = page.map((row) => toStoreFileObject(row, storeId));
   const ids = page.map(({ fileId }) => fileId);
   return toList(objects, ids, found.length > page.length);
-}
-
-/** Files that were attached in one request. Their status is in the store. */
-export interface Batch {
-  readonly id: string;
-  readonly storeId: string;
-  readonly createdAt: number;
-  readonly cancelled: boolean;
 }
 
 type BatchRow = Omit<Batch, "cancelled"> & { readonly cancelled: number };

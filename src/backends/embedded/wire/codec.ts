@@ -6,7 +6,14 @@ import type { UploadedFile } from "../file-repository.ts";
 import type { StoreEntry, Usage } from "../stores.ts";
 import { expiryOf } from "../stores.ts";
 import type { Upload, UploadPart } from "../upload-repository.ts";
-import type { Batch } from "./batch-routes.ts";
+
+/** Files that were attached in one request. Their status is in the store. */
+export interface Batch {
+  readonly id: string;
+  readonly storeId: string;
+  readonly createdAt: number;
+  readonly cancelled: boolean;
+}
 
 /** Objects as the wire protocol spells them. Unset fields are left out or null exactly as its schemas say. */
 

@@ -2,6 +2,7 @@ import type { Attributes } from "../../../contracts/search-index.ts";
 import type { Chunking } from "../../../index/chunk-sections.ts";
 import { isJsonObject, type JsonObject } from "../../../lib/json-object.ts";
 import { storableText } from "../../../lib/sql/sql.ts";
+import { readUpTo } from "../../../lib/text.ts";
 import type { ListKey, PageRequest } from "../read-page.ts";
 import { badRequest, WireError } from "./wire-error.ts";
 
@@ -24,7 +25,9 @@ export async function readFields(
   known?: readonly string[],
   maxBytes = MAX_BODY_BYTES,
 ): Promise<Fields> {
-  const text = await readText(request, maxBytes);
+  const body = await readUpTo(request.body ?? [], maxBytes);
+  if (!body) throw new WireError(413, `Request body is larger than ${maxBytes} bytes.`);
+  const text = body.toString("utf8");
   if (text.trim() === "") return {};
   let value: unknown;
   try {
@@ -43,17 +46,6 @@ export function required(fields: Fields, param: string): unknown {
   const value = fields[param];
   if (value === undefined) throw badRequest(`Missing required parameter: '${param}'.`, param);
   return value;
-}
-
-async function readText(request: Request, maxBytes: number): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of request.body ?? []) {
-    length += part.byteLength;
-    if (length > maxBytes) throw new WireError(413, `Request body is larger than ${maxBytes} bytes.`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString("utf8");
 }
 
 export function asObject(value: unknown, param: string | null): Fields {

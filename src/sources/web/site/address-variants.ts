@@ -1,9 +1,9 @@
 import type { ItemId } from "../../../contracts/ids.ts";
-import type { ContentState, IngestItem, Registry } from "../../../contracts/registry.ts";
+import type { IngestItem, Registry } from "../../../contracts/registry.ts";
 import type { Visit, VisitOptions } from "../../../contracts/web.ts";
 import { readDatedAddress } from "../../../plan/web/dated-pages.ts";
-import { type Identity, type IdentityRules, identifyUrl } from "../../../plan/web/item-identity.ts";
-import { hasDocument } from "../../../plan/web/item-state.ts";
+import { type Identity, type IdentityRules, identifyUrl, isTwin } from "../../../plan/web/item-identity.ts";
+import { contentKeyOf, hasDocument } from "../../../plan/web/item-state.ts";
 import type { Frontier, WaitingPage } from "./frontier.ts";
 import { isPresent } from "./list-visit.ts";
 
@@ -158,7 +158,7 @@ export class AddressVariants {
     for (const name of names.split(" ")) group?.telling.add(name);
   }
 
-  /** Finds a duplicate from earlier crawls: the item it was an alias of, or its URL without one or all parameters. */
+  /** Finds a duplicate from earlier crawls: the item it was an alias of, its URL without one or all parameters, or the one it is a twin of. */
   async #findKnownDuplicate(
     found: IngestItem,
     url: string,
@@ -166,7 +166,7 @@ export class AddressVariants {
   ): Promise<{ readonly duplicate: IngestItem; readonly other: string } | undefined> {
     const page = found.aliasOf && (await this.#documentOf(found.aliasOf, contentKey));
     if (page) return { duplicate: page, other: page.foundSource };
-    const shorter = shorterThan(url);
+    const shorter = [...(isTwin(found) ? [url] : []), ...shorterThan(url)];
     const ids = shorter.flatMap((shortUrl) => this.#identify(shortUrl)?.id ?? []);
     const records = ids.length === 0 ? [] : await this.#registry.getMany(ids);
     for (const [at, record] of records.entries()) {
@@ -243,11 +243,6 @@ export function listedIn(links: readonly string[]): ReadonlyMap<string, string> 
     for (const [names, members] of lists) for (const url of members) listed.set(url, names);
   }
   return listed;
-}
-
-/** Returns the text hash of a page, the content hash of a file: the text of a file may be incomplete. */
-function contentKeyOf({ textHash, contentHash, documentType }: ContentState): string {
-  return (documentType === "md" && textHash) || contentHash;
 }
 
 /** Returns the names of parameters with different values, or in one URL only: `a&b`. */

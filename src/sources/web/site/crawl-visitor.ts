@@ -4,6 +4,7 @@ import type { IngestItem } from "../../../contracts/registry.ts";
 import type { CrawledPage, SiteMemory } from "../../../contracts/site-memory.ts";
 import type { TextChange, Visit, VisitOptions } from "../../../contracts/web.ts";
 import { readDatedAddress } from "../../../plan/web/dated-pages.ts";
+import { isTwin } from "../../../plan/web/item-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { AddressVariants, type DuplicateOf } from "./address-variants.ts";
 import type { WaitingPage } from "./frontier.ts";
@@ -54,7 +55,7 @@ export class CrawlVisitor {
     // `crawl` only tells the visits of this crawl from others.
     const usual = { crawl: this, isErased, dryRun, tell, signal };
     const inScope = (target: string): boolean => scope.has(target);
-    this.sessions = new SessionAddresses((url) => tools.visitor.look(url, { ...usual, inScope }), maxLeft);
+    this.sessions = new SessionAddresses((url) => tools.visitor.inspect(url, { ...usual, inScope }), maxLeft);
     const withoutSession = (url: string): Promise<string> => this.withoutSession({ url, depth: 0 });
     this.#options = { ...usual, includeImages: images, isFresh, countSharedText, withoutSession };
   }
@@ -99,7 +100,7 @@ export class CrawlVisitor {
   /** Visits an item that no page links to any more; its own links are ignored. `isLast`: all pages to compare it with were visited. */
   async visitMember(item: IngestItem, { isLast }: { readonly isLast: boolean }): Promise<Visit> {
     const inScope = (target: string): boolean => this.#scope.has(target);
-    const options = { ...this.#options, inScope, force: this.#tools.force };
+    const options = { ...this.#options, inScope, isTwin: isTwin(item), force: this.#tools.force };
     return await this.variants.during(async (duplicateOf) => {
       const visit = await this.#tools.visitor.visit(item.foundSource, { ...options, duplicateOf });
       return (isLast && (await visit.resume?.({ duplicateOf }))) || visit;
@@ -112,11 +113,11 @@ export class CrawlVisitor {
     return known !== undefined && (!readDatedAddress(url) || known.undated !== "" || known.links.length === 0);
   }
 
-  async #visit({ id, url, depth }: WaitingPage, duplicateOf: DuplicateOf): Promise<Visit> {
+  async #visit({ id, url, depth, isTwin = false }: WaitingPage, duplicateOf: DuplicateOf): Promise<Visit> {
     const { visitor, force } = this.#tools;
     // Redirects from a start URL may lead through pages that include and exclude do not match.
     const inScope = (target: string): boolean => (depth === 0 ? this.#scope.isOfSite(target) : this.#scope.has(target));
-    const more = { inScope, duplicateOf, listedDate: this.#dates.get(id) };
+    const more = { inScope, duplicateOf, isTwin, listedDate: this.#dates.get(id) };
     const options = { ...this.#options, ...more };
     const visit = await visitor.visit(url, { ...options, force: force || !(await this.#isRemembered(id, url)) });
     for (const [page, links] of visit.links) {

@@ -1,6 +1,6 @@
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { Visit } from "../../../contracts/web.ts";
-import { type IdentityRules, identifyUrl } from "../../../plan/web/item-identity.ts";
+import { endsInSlash, type IdentityRules, identifyUrl } from "../../../plan/web/item-identity.ts";
 
 /** A URL that waits to be visited. */
 export interface WaitingPage {
@@ -16,6 +16,16 @@ export interface WaitingPage {
   readonly place?: number;
   /** Whether it is visited even if it seems to be a variant of a known page. */
   readonly isCertain?: boolean;
+  /** See `identifyTwin`. */
+  readonly isTwin?: boolean;
+}
+
+/** With or without a slash at the end. */
+const Spelt = { not: 0, without: 1, withSlash: 2, both: 3 } as const;
+type Spelt = number;
+
+function speltAs(url: string): Spelt {
+  return endsInSlash(url) ? Spelt.withSlash : Spelt.without;
 }
 
 /** Returns the next page; `isIdle`: no visit is under way. */
@@ -52,7 +62,9 @@ const MAX_SPELLING_CHARACTERS = 200;
 export class Frontier {
   readonly #rules: IdentityRules;
   readonly #maxWaiting: number;
-  readonly #seen = new Set<ItemId>();
+  /** With the spellings in which links have it. */
+  readonly #seen = new Map<ItemId, Spelt>();
+  readonly #twins: WaitingPage[] = [];
   readonly #spellings = new Map<string, ItemId | "">();
   /** Pages of levels that have not begun. */
   readonly #entries = new Map<ItemId, Entry>();
@@ -98,19 +110,34 @@ export class Frontier {
 
   /** Marks an item that was visited, or is an alias of one that was. */
   markSeen(id: ItemId): void {
-    this.#seen.add(id);
+    if (!this.#seen.has(id)) this.#seen.set(id, Spelt.not);
+  }
+
+  /** Whether a link has the URL, with or without the slash at its end as it is here. */
+  hasSpelt(url: string): boolean {
+    const id = this.identify(url);
+    return id !== undefined && ((this.#seen.get(id) ?? Spelt.not) & speltAs(url)) !== 0;
+  }
+
+  /** Returns, once each, the pages that have links with and without a slash at the end, in the spelling that came second. */
+  takeTwins(): WaitingPage[] {
+    return this.#twins.splice(0);
   }
 
   add(page: WaitingPage, rank = UNRANKED): void {
-    if (this.#seen.has(page.id)) {
+    const known = this.#seen.get(page.id);
+    const spelt = speltAs(page.url);
+    if (known !== undefined) {
       this.promote(page.id, page.depth, rank);
+      this.#seen.set(page.id, known | spelt);
+      if ((known | spelt) === Spelt.both && known !== Spelt.both) this.#twins.push(page);
       return;
     }
     if (this.#waiting >= this.#maxWaiting) {
       this.#dropped += 1;
       return;
     }
-    this.#seen.add(page.id);
+    this.#seen.set(page.id, spelt);
     const entry = { page, rank };
     this.#entries.set(page.id, entry);
     const level = this.#levels[page.depth] ?? { entries: [], next: 0 };

@@ -11,6 +11,7 @@ import { findAddressSecret } from "../../../lib/secret-parameters.ts";
 import { plural } from "../../../lib/text.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
 import { TimeSlice } from "../../../lib/time-slice.ts";
+import { endsInSlash, identifyTwin, isTwin, otherSlash } from "../../../plan/web/item-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { listedIn, SkippedVariants, type Turn } from "./address-variants.ts";
 import { CircuitBreaker, CrawlLimits } from "./crawl-limits.ts";
@@ -58,6 +59,8 @@ export class SiteCrawl {
   #again: WaitingPage[] | undefined;
   /** Suspended visits of changed pages, resumed when the texts of the other pages are known. */
   readonly #suspended: WaitingPage[] = [];
+  /** Twins of pages whose visit is suspended, with which they are compared. */
+  readonly #lateTwins: WaitingPage[] = [];
   /** Items of suspended visits, and their redirect targets: they are linked. */
   readonly #undecided = new Set<ItemId>();
   /** Why something may be missing from the listing. */
@@ -165,19 +168,59 @@ export class SiteCrawl {
       yield* this.#visitTwice(this.#take);
       ({ left, dropped } = this.#visitor.sessions.takeBack());
     }
-    for (let pages = this.#skipped.next(); pages.length > 0; pages = this.#skipped.next()) {
-      yield* this.#visitAll(() => pages.shift());
-      this.#frontier.drop(pages.length);
-      yield* this.#visitTwice(this.#take);
+    for (let pages = await this.#next(); pages.length > 0; pages = await this.#next()) {
+      yield* this.#visitBeside(pages);
     }
   }
 
-  /** Resumes suspended visits, then visits pages that only they link to. */
+  /** Returns what is to be visited after all when nothing waits: twins, and addresses that were skipped. */
+  async #next(): Promise<WaitingPage[]> {
+    const found = Map.groupBy(this.#frontier.takeTwins(), ({ id }) => this.#undecided.has(id));
+    this.#lateTwins.push(...(found.get(true) ?? []));
+    const twins = await this.#twinsOf(found.get(false) ?? []);
+    return twins.length > 0 ? twins : this.#skipped.next();
+  }
+
+  async #twinsOf(pages: readonly WaitingPage[]): Promise<WaitingPage[]> {
+    const twins: WaitingPage[] = [];
+    for (const page of pages) twins.push(...(await this.#twinOf(page)));
+    return twins;
+  }
+
+  /**
+   * Returns the spelling of the URL, with or without a slash at its end, that is not the one of its item: it may show another
+   * page. []: there is no page at either.
+   */
+  async #twinOf({ id, url, depth }: WaitingPage): Promise<WaitingPage[]> {
+    const item = (await this.#tools.registry.get(id))?.item;
+    const twin = identifyTwin(url, this.#tools.rules).id;
+    const isMissing = item !== undefined && item.scheduling.goneCount > 0;
+    if (isMissing && !this.#members.has(twin)) return [];
+    if (this.#blocked?.hasItem(twin)) {
+      this.#blocked.skipItem(twin);
+      return [];
+    }
+    this.#members.noteLinked(twin);
+    const isAsked = item !== undefined && endsInSlash(url) === endsInSlash(item.foundSource);
+    return [{ id: twin, url: isAsked ? otherSlash(url) : url, depth, isCertain: true, isTwin: true }];
+  }
+
+  /** Resumes suspended visits, then visits twins of their pages, and what only they link to. */
   async *#resumeVisits(): AsyncGenerator<readonly Listed[]> {
-    yield* this.#handOver(() => {
-      const page = this.#suspended.shift();
-      return page && (() => this.#visitPage(page));
-    });
+    do {
+      yield* this.#handOver(() => {
+        const page = this.#suspended.shift();
+        return page && (() => this.#visitPage(page));
+      });
+      yield* this.#visitTwice(this.#take);
+      yield* this.#visitBeside(await this.#twinsOf([...this.#lateTwins.splice(0), ...this.#frontier.takeTwins()]));
+    } while (this.#suspended.length > 0);
+  }
+
+  /** Visits pages that were not found by the frontier, then everything they lead to. */
+  async *#visitBeside(pages: WaitingPage[]): AsyncGenerator<readonly Listed[]> {
+    yield* this.#visitAll(() => pages.shift());
+    this.#frontier.drop(pages.length);
     yield* this.#visitTwice(this.#take);
   }
 
@@ -401,6 +444,7 @@ export class SiteCrawl {
       scope: this.#scope,
       visits: this.#visitor,
       breaker: this.#breaker,
+      isSpelt: (url) => this.#frontier.hasSpelt(url),
       isComplete: this.#isComplete(),
       list: (page) => this.#listed(page),
     });
@@ -450,7 +494,7 @@ async function* recallPages(
   registry: Registry,
   startUrls: readonly string[],
 ): AsyncGenerator<readonly (PageOutcome & Pick<CrawledPage, "id">)[]> {
-  for await (const pages of memory.lookedAt()) {
+  for await (const pages of memory.visitedPages()) {
     const records = await registry.getMany(pages.map(({ item }) => item as ItemId));
     yield pages.flatMap(({ id, url, outcome, aliases }, i) => {
       const item = records[i]?.item;
@@ -479,6 +523,8 @@ interface UnlinkedTools {
   readonly scope: SiteScope;
   readonly visits: CrawlVisitor;
   readonly breaker: CircuitBreaker;
+  /** Whether a link has the URL, with or without the slash at its end as it is here. */
+  readonly isSpelt: (url: string) => boolean;
   /** All pages were read, so it is certain that these items are unlinked. */
   readonly isComplete: boolean;
   readonly list: (page: PageOutcome) => readonly Listed[];
@@ -530,6 +576,11 @@ async function visitItem(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Pr
   const isPresent =
     visit.item.id === id && visit.outcome !== "missing" && listed.some(({ kind }) => kind === "sighting");
   if (!isPresent) return listed;
+  // Links to a twin count as links to the other spelling.
+  if (isTwin(known) && tools.isSpelt(known.foundSource)) {
+    members.keep(id);
+    return listed;
+  }
   members.keep(id, { unlinked });
   if (isTimeOver(id, tools)) return depart(visit.item, UNLINKED, members);
   if (tools.isComplete) members.noteUnlinked(id);

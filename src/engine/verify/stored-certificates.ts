@@ -1,4 +1,4 @@
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Domain } from "../../contracts/domain.ts";
 import { BadInputError, explain, NotFoundError } from "../../contracts/errors.ts";
@@ -6,6 +6,7 @@ import type { DomainId } from "../../contracts/ids.ts";
 import type { Signer } from "../../contracts/signer.ts";
 import { withDomainLock } from "../../domains/domain-files.ts";
 import { isErrno, readFileIfExists, writeFileAtomic } from "../../lib/atomic-file.ts";
+import { namesIn } from "../../lib/file-system.ts";
 import {
   ageOf,
   type Certificate,
@@ -18,7 +19,7 @@ import {
 } from "./certificate.ts";
 
 /** A certificate as it lies in the domain's folder. */
-export interface KeptCertificate {
+export interface StoredCertificate {
   /** Its file without `.json`: when it was finished, or QUICK. */
   readonly id: string;
   /** `sha256:…` of its file, which the next one names as `previous`. */
@@ -31,9 +32,9 @@ export interface KeptCertificate {
 /** What is proved of a domain, and how old that is. */
 export interface CertificateStatus {
   /** The last full verification; undefined without one, or if its file cannot be read. */
-  readonly latest: KeptCertificate | undefined;
+  readonly latest: StoredCertificate | undefined;
   /** The last quick one, usually after a crawl. */
-  readonly quick: KeptCertificate | undefined;
+  readonly quick: StoredCertificate | undefined;
   /** What cannot be read, in sentences; or "". */
   readonly problem: string;
   readonly ageMs: number | undefined;
@@ -47,7 +48,7 @@ export interface Certificates {
   /** Ids of the full ones, newest first. */
   list(domainId: DomainId): Promise<readonly string[]>;
   /** NotFoundError if there is none, BadInputError if its file is not a certificate. */
-  get(domainId: DomainId, id: string): Promise<KeptCertificate>;
+  get(domainId: DomainId, id: string): Promise<StoredCertificate>;
 }
 
 /** The id of the quick one: there is one of a domain, since it is replaced after every crawl. */
@@ -69,21 +70,21 @@ export function createCertificates({ domainsFolder, now }: CertificatePlace): Ce
     status: (domain) => readStatus(folderOf(domain.domainId), domain, now()),
     list: async (domainId) => (await idsIn(folderOf(domainId))).reverse(),
     async get(domainId, id) {
-      const kept = isCertificateId(id) ? await read(folderOf(domainId), id) : undefined;
-      if (!kept) throw new NotFoundError(`Domain '${domainId}' has no certificate '${id}'.`);
-      return kept;
+      const stored = isCertificateId(id) ? await read(folderOf(domainId), id) : undefined;
+      if (!stored) throw new NotFoundError(`Domain '${domainId}' has no certificate '${id}'.`);
+      return stored;
     },
   };
 }
 
 async function readStatus(folder: string, { maxAge = "" }: Domain, now: Date): Promise<CertificateStatus> {
   const problems: string[] = [];
-  const attempt = async (id: string | undefined): Promise<KeptCertificate | undefined> => {
+  const attempt = async (id: string | undefined): Promise<StoredCertificate | undefined> => {
     if (id === undefined) return undefined;
     try {
-      const kept = await read(folder, id);
-      if (kept && !kept.isSound) problems.push(`Certificate '${id}' was altered: its signature does not fit.`);
-      return kept;
+      const stored = await read(folder, id);
+      if (stored && !stored.isSound) problems.push(`Certificate '${id}' was altered: its signature does not fit.`);
+      return stored;
     } catch (error) {
       if (!(error instanceof BadInputError)) throw error;
       problems.push(`Certificate '${id}' cannot be read: ${explain(error)}`);
@@ -99,7 +100,7 @@ async function readStatus(folder: string, { maxAge = "" }: Domain, now: Date): P
   return { latest, quick, problem: problems.join(" "), ageMs, isLate: isOld };
 }
 
-async function read(folder: string, id: string): Promise<KeptCertificate | undefined> {
+async function read(folder: string, id: string): Promise<StoredCertificate | undefined> {
   const bytes = await readFileIfExists(join(folder, `${id}.json`));
   if (bytes === undefined) return undefined;
   const text = bytes.toString("utf8");
@@ -110,11 +111,11 @@ async function read(folder: string, id: string): Promise<KeptCertificate | undef
  * Signs and writes a certificate, one after the other, so that each names the one before it. A quick one replaces its predecessor
  * and is none of them. NotFoundError if the domain was deleted meanwhile.
  */
-export async function keepCertificate(
+export async function storeCertificate(
   { domainsFolder, signer }: { readonly domainsFolder: string; readonly signer: Signer },
   domainId: DomainId,
   statementAfter: (previous: string) => CertificateStatement,
-): Promise<KeptCertificate> {
+): Promise<StoredCertificate> {
   return await withDomainLock(domainsFolder, domainId, async () => {
     const folder = join(domainsFolder, domainId, "certificates");
     const last = (await idsIn(folder)).at(-1);
@@ -150,10 +151,7 @@ async function createFolder(folder: string, domainId: DomainId): Promise<void> {
 
 /** Oldest first: their names are instants. */
 async function idsIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (isErrno(error, "ENOENT")) return [];
-    throw error;
-  });
+  const names = await namesIn(folder);
   const ids = names.flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -".json".length)] : []));
   return ids.filter((id) => ID.test(id)).sort();
 }
