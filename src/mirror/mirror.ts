@@ -300,14 +300,12 @@ export class Mirror {
    * Every change on disk goes through here. Updates the followed scan even if `work` fails; a dry run only records it.
    */
   #changing(after: Readonly<Record<string, ForeseenFile | null>>, work: () => void): void {
-    let isDone = false;
     try {
       if (!this.#foreseen) work();
       else for (const [file, now] of Object.entries(after)) this.#foreseen.set(file, now);
-      isDone = true;
     } finally {
       for (const file of this.#followed ? Object.keys(after) : []) {
-        const now = (isDone && after[file]) || this.find(file);
+        const now = this.find(file);
         if (now) this.#followed?.set(file, now);
         else this.#followed?.delete(file);
       }

@@ -1,8 +1,11 @@
 // The extractor reads what it knows, refuses the rest in sentences, and passes aborts on.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { AlteredError, ExtractError } from "../../src/contracts/document.ts";
 import { createExtractor } from "../../src/extract/extractor.ts";
 import { extractFile } from "./extract-file.ts";
 import { listItem, makeDocx, paragraph, styled, table } from "./make-docx.ts";
@@ -51,6 +54,30 @@ test("a missing file is trouble of ours, not of the document", async () => {
   const missing = join(import.meta.dirname, "no-such-file.txt");
   for (const type of ["txt", "pdf"]) {
     await assert.rejects(createExtractor().extract(missing, type, signal), { name: "Error", code: "ENOENT" });
+  }
+});
+
+test("bytes that do not have the expected hash are no text, and no verdict on the file", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "lockstep-altered-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const extractor = createExtractor();
+  // Read here, and by a reader; with a text, and without one.
+  const cases: [type: string, content: string][] = [
+    ["md", "# Text"],
+    ["md", "x".repeat(200_000)],
+    ["md", ""],
+    ["pdf", "no PDF"],
+  ];
+  for (const [type, content] of cases) {
+    const path = join(folder, `file.${type}`);
+    await writeFile(path, content);
+    const extract = async (text: string): Promise<string> => {
+      const sha256 = createHash("sha256").update(text).digest("hex");
+      return (await extractor.extract(path, type, signal, sha256)).markdown;
+    };
+    await assert.rejects(extract("what was there"), AlteredError);
+    if (content === "" || type === "pdf") await assert.rejects(extract(content), ExtractError);
+    else assert.equal(await extract(content), content);
   }
 });
 
