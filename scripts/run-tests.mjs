@@ -8,9 +8,8 @@ import { chromiumPath } from "../test/browser/open-browser.ts";
 
 // Loading the product costs a process a second: test files share one, a folder's dozen at a time, each as a suite of its own.
 const FILES_A_PROCESS = 12;
-// Folders of long files, which would leave cores idle at the end.
-const FILES_OF_LONG = 6;
-const LONG = ["test/browser", "test/engine", "test/cli", "test/stories", "test/postgres", "test/queue"];
+// Of the folders that take most of the time, longest first: short ones are left for the end, where a core would be idle otherwise.
+const FOLDERS = ["engine", "browser", "sources", "http", "backends", "cli", "stories", "index", "ledger", "postgres"];
 const GIGABYTE = 1024 ** 3;
 const memory = Math.min(process.constrainedMemory() || Infinity, totalmem());
 // Three a core: tests wait a good deal, for pages and other processes. Each may take a gigabyte, with the browser or database that it starts.
@@ -140,8 +139,9 @@ function writeBatches() {
     files.filter((file) => !first.includes(file)),
     dirname,
   );
-  const inOrder = [...LONG, ...Object.keys(folders).filter((folder) => !LONG.includes(folder))];
-  const groups = [...FIRST, ...inOrder.flatMap((folder) => cutEvenly(folder, folders[folder]))];
+  const long = FOLDERS.map((folder) => `test/${folder}`);
+  const inOrder = [...long, ...Object.keys(folders).filter((folder) => !long.includes(folder))];
+  const groups = [...FIRST, ...inOrder.flatMap((folder) => cutEvenly(folders[folder]))];
   return groups.map((group, i) => {
     const file = join(batches, `${String(i).padStart(3, "0")}-${basename(dirname(group[0]))}.mjs`);
     const suites = group.map((test) => {
@@ -153,8 +153,8 @@ function writeBatches() {
   });
 }
 
-function cutEvenly(folder, files) {
-  const count = Math.ceil(files.length / (LONG.includes(folder) ? FILES_OF_LONG : FILES_A_PROCESS));
+function cutEvenly(files) {
+  const count = Math.ceil(files.length / FILES_A_PROCESS);
   return Array.from({ length: count }, (_, i) =>
     files.slice(Math.round((i * files.length) / count), Math.round(((i + 1) * files.length) / count)),
   );

@@ -32,7 +32,7 @@ import type { QueryAnswer, QueryRequest } from "../engine/query.ts";
 import type { RenamedDomain } from "../engine/rename-domain.ts";
 import type { SearchableDocuments } from "../engine/searchable-documents.ts";
 import type { Plans } from "../engine/stored-plans.ts";
-import type { Certificates } from "../engine/verify/kept-certificates.ts";
+import type { Certificates } from "../engine/verify/stored-certificates.ts";
 import type { VerifyRequest } from "../engine/verify/verification.ts";
 import type { VerifyResult } from "../engine/verify/verify-domain.ts";
 import type { Inventory } from "../inventory/inventory.ts";

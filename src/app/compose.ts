@@ -38,14 +38,15 @@ import { describeHits, type QueryAnswer, type QueryRequest, type QuerySource, qu
 import { finishRenames, planRename, type RenameParts, renameDomain } from "../engine/rename-domain.ts";
 import { createSearchableDocuments, type SearchableParts } from "../engine/searchable-documents.ts";
 import { createPlans } from "../engine/stored-plans.ts";
-import { createCertificates } from "../engine/verify/kept-certificates.ts";
 import { repairDomain } from "../engine/verify/repair-domain.ts";
+import { createCertificates } from "../engine/verify/stored-certificates.ts";
 import type { VerifyRequest } from "../engine/verify/verification.ts";
 import { type VerifyParts, type VerifyResult, verifyAfterCrawl, verifyDomain } from "../engine/verify/verify-domain.ts";
 import { createExtractor, type ExtractorOptions } from "../extract/extractor.ts";
 import { examineReaders } from "../extract/reader/reader-command.ts";
 import { type FoundFor, searchAnswer } from "../index/answers/find-answer.ts";
 import { closestSentence, pageOfSentence } from "../index/answers/page-of-sentence.ts";
+import { statementsOf } from "../index/answers/statements-of.ts";
 import { createInventory } from "../inventory/create-inventory.ts";
 import { createResponseLog } from "../inventory/response-log.ts";
 import { CANCELLED_BY_USER } from "../jobs/job-run.ts";
@@ -218,7 +219,10 @@ export async function compose(config: Config, pace: ComposePace = {}): Promise<A
     maintain: (request, job) => maintain(request, { ...parts, removeOld: removeOldFiles(app, now) }, job),
     verify: (request, options, job) =>
       logWaits(sharepoint, job, () => verify(request, options, { ...parts, signer }, job)),
-    questions: createQuestions(parts),
+    questions: createQuestions({
+      ...parts,
+      statementsIn: (markdown) => statementsOf(markdown).map(({ text }) => text),
+    }),
     uploads: createUploads(parts, () => app),
     certificates: createCertificates(parts),
     ...erasureVerbs(parts),

@@ -125,7 +125,7 @@ async function indexNowAndThen(
   while (!signal.aborted) {
     await sleep(gatherMs.least / 4, signal);
     if (activity.workedAtMs <= activity.indexedAtMs && !indexing.isOwed()) continue;
-    if (!indexing.mayLook()) continue;
+    if (!indexing.isRested()) continue;
     const nowMs = performance.now();
     sinceMs ??= nowMs;
     const isQuiet = nowMs - activity.workedAtMs >= gatherMs.least;
@@ -152,7 +152,7 @@ const REST_TIMES = 9;
 
 interface Indexing {
   /** Returns false while it rests after a long query. */
-  mayLook(): boolean;
+  isRested(): boolean;
   /** Returns true if a crawl ended, or a postponed start is due: check again. */
   isOwed(): boolean;
   /** Returns how many crawls it started. */
@@ -189,7 +189,7 @@ export function createIndexing(
     return true;
   };
   return {
-    mayLook: () => nowMs() >= restUntilMs,
+    isRested: () => nowMs() >= restUntilMs,
     isOwed: () => nowMs() >= owedFromMs,
     async startWhatIsBehind() {
       owedFromMs = Number.POSITIVE_INFINITY;

@@ -75,7 +75,7 @@ async function runTask(
 ): Promise<void> {
   const { queue, runner } = parts;
   const { name, leaseMs, log } = options;
-  const lease = keepLease(queue, task, leaseMs);
+  const lease = renewLease(queue, task, leaseMs);
   try {
     const jobId = jobOf(task);
     // The sweep ends its job, like any other job without a task.
@@ -128,13 +128,13 @@ function failWith(error: string): JobWork["work"] {
   return async (): Promise<Result> => ({ ok: false, error, data: {} });
 }
 
-interface KeptLease {
+interface RenewedLease {
   /** Aborts when another worker has the task, or may have it because the queue was unreachable for too long. */
   readonly lost: AbortSignal;
   end(): void;
 }
 
-function keepLease(queue: ListedTaskQueue, task: ClaimedTask, leaseMs: number): KeptLease {
+function renewLease(queue: ListedTaskQueue, task: ClaimedTask, leaseMs: number): RenewedLease {
   const lost = new AbortController();
   let renewedAt = performance.now();
   const timer = setInterval(() => {

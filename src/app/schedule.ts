@@ -131,7 +131,7 @@ async function checkDomain(
     reporter.failing.delete(domainId);
     const started = outcome !== "left out" && verdict.kind === "due" && { jobId: outcome, times: verdict.times };
     // Written after the start: a process killed in between leaves the crawl due, and the started crawl died with it.
-    const state = { schedule: fresh.schedule, lookedAt: now, ...(started && { started }) };
+    const state = { schedule: fresh.schedule, checkedAt: now, ...(started && { started }) };
     await parts.states.put(domainId, state);
   });
 }
@@ -150,12 +150,12 @@ async function judge(
 ): Promise<Verdict> {
   if (schedule === "") return { kind: state && state.schedule !== "" ? "noted" : "nothing" };
   if (!state || state.schedule !== schedule) return { kind: "noted" };
-  if (state.lookedAt.getTime() - now.getTime() > CLOCK_WRONG_MS) return { kind: "noted" };
-  const dueAt = nextTime(schedule, state.lookedAt);
+  if (state.checkedAt.getTime() - now.getTime() > CLOCK_WRONG_MS) return { kind: "noted" };
+  const dueAt = nextTime(schedule, state.checkedAt);
   if (dueAt && dueAt <= now) return { kind: "due", dueAt, times: 1 };
-  const { started, lookedAt } = state;
+  const { started, checkedAt } = state;
   if (!started || started.times >= MOST_STARTS || !(await wasCutOff(started.jobId))) return { kind: "nothing" };
-  return { kind: "due", dueAt: lookedAt, times: started.times + 1 };
+  return { kind: "due", dueAt: checkedAt, times: started.times + 1 };
 }
 
 function hasJustFailed(domainId: DomainId, now: Date, { failing }: Reporter): boolean {

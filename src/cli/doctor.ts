@@ -46,7 +46,7 @@ async function runDoctor(domainId: DomainId | undefined, show: Show): Promise<nu
 async function* findings(domainId: DomainId | undefined, signal: AbortSignal): AsyncGenerator<PlacedFinding, void> {
   let app: Awaited<ReturnType<typeof openApp>>;
   try {
-    app = await openApp({}, "look");
+    app = await openApp({}, "read");
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const remedy = "Correct it in the environment or in .env; .env.example explains each setting.";

@@ -212,15 +212,15 @@ function formatList({ documents, more, total }: DocumentsPage): string[] {
   return [...lines, `${documents.length}${of} ${documents.length === 1 ? "document" : "documents"}.`];
 }
 
-function formatDocument({ sourceId, entry, kept, versions }: DocumentView): string[] {
+function formatDocument({ sourceId, entry, stored, versions }: DocumentView): string[] {
   const facts: readonly (readonly [string, string])[] = [
     ["Path", plainText(entry.path)],
     ["Document", entry.docId],
     ["Source", sourceId],
     ["Status", entry.status],
     ["Problem", plainText(entry.error)],
-    ["Title", plainText(kept?.title ?? "")],
-    ["Not readable", plainText(kept?.error ?? "")],
+    ["Title", plainText(stored?.title ?? "")],
+    ["Not readable", plainText(stored?.error ?? "")],
     ["Size", sayBytes(entry.size)],
     ["Last seen", entry.lastSeenAt],
     ["Missing since", entry.missingSinceAt],

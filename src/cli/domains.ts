@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { text as readAll } from "node:stream/consumers";
 import { isDeepStrictEqual } from "node:util";
@@ -8,6 +9,7 @@ import { BadInputError, ConflictError, explain } from "../contracts/errors.ts";
 import { type DomainId, parseDomainId } from "../contracts/ids.ts";
 import { formatDomain } from "../domains/domain-codec.ts";
 import { parseDomainInput } from "../domains/domain-input.ts";
+import { isErrno } from "../lib/atomic-file.ts";
 import { type JsonObject, parseJsonObject } from "../lib/json-object.ts";
 import { plainText, plural } from "../lib/text.ts";
 import { audited } from "./audited.ts";
@@ -202,7 +204,11 @@ async function readFields(call: Call, sourceIds: readonly string[], arrays: Json
   };
   const folder = call.text("folder");
   const web = call.text("web");
-  if (folder !== undefined) add("folder_sources", "files", { root: folder });
+  // `~` stays: the crawl knows whose it is.
+  if (folder) add("folder_sources", "files", { root: /^~(?=$|[/\\])/.test(folder) ? folder : resolve(folder) });
+  else if (folder !== undefined) throw new BadInputError("--folder is empty. Name a folder, like /srv/handbook.");
+  if (web !== undefined && !URL.parse(web)?.protocol.startsWith("http"))
+    throw new BadInputError(`--web takes an address like https://docs.example.com/; '${plainText(web)}' is none.`);
   if (web !== undefined) add("web_sources", "site", { start_urls: [web] });
   return fields as JsonObject;
 }
@@ -213,6 +219,7 @@ function arraysOf(domain: Domain, app: App): JsonObject {
 
 async function readJson(path: string): Promise<JsonObject> {
   const content = await (path === "-" ? readAll(process.stdin) : readFile(path, "utf8")).catch((error: unknown) => {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) throw new BadInputError(`There is no file '${plainText(path)}'.`);
     throw new BadInputError(`read '${plainText(path)}': ${explain(error)}`);
   });
   const json = parseJsonObject(content);

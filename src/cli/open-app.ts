@@ -5,11 +5,11 @@ import { loadEnvironment } from "../app/setting-reader.ts";
 import { closeStorage } from "../app/storage-rights.ts";
 
 /**
- * Opens the product as the environment and `.env` configure it; `overrides` take precedence. Prints warnings. With `look`, stores nothing.
+ * Opens the product as the environment and `.env` configure it; `overrides` take precedence. Prints warnings. With `read`, stores nothing.
  */
 export async function openApp(
   overrides: Readonly<Record<string, string>> = {},
-  purpose: "work" | "look" = "work",
+  purpose: "work" | "read" = "work",
 ): Promise<App> {
   const config = readConfig({ ...loadEnvironment(process.cwd()), ...overrides });
   showWarnings(config);
@@ -19,7 +19,7 @@ export async function openApp(
   }
   // Loaded here, so that wrong usage and --help need not wait for it.
   const { compose } = await import("../app/compose.ts");
-  return await compose(config, { readOnly: purpose === "look" });
+  return await compose(config, { readOnly: purpose === "read" });
 }
 
 /** Files that root creates in the storage of another account can neither be read nor replaced by a server of that account. */

@@ -2,6 +2,7 @@ import { BadInputError } from "../contracts/errors.ts";
 import { parseDomainId } from "../contracts/ids.ts";
 import type { SearchScope } from "../contracts/search-index.ts";
 import type { QueryRequest } from "../engine/query.ts";
+import { withoutAbsent } from "../lib/without-absent.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { showAnswer } from "./show-answer.ts";
@@ -53,17 +54,14 @@ function requestOf(call: Call): QueryRequest {
 }
 
 function scopeOf(call: Call): SearchScope {
-  const [source, path] = [call.text("source"), call.text("path")];
-  const [types, languages] = [readList(call, "type"), readList(call, "language")];
-  const [from, before] = [readDay(call, "from"), readDay(call, "before")];
-  return {
-    ...(source === undefined ? {} : { sourceId: source }),
-    ...(path === undefined ? {} : { pathPrefix: path }),
-    ...(types === undefined ? {} : { fileTypes: types }),
-    ...(from === undefined ? {} : { modifiedFrom: from }),
-    ...(before === undefined ? {} : { modifiedBefore: before }),
-    ...(languages === undefined ? {} : { languages }),
-  };
+  return withoutAbsent({
+    sourceId: call.text("source"),
+    pathPrefix: call.text("path"),
+    fileTypes: readList(call, "type"),
+    modifiedFrom: readDay(call, "from"),
+    modifiedBefore: readDay(call, "before"),
+    languages: readList(call, "language"),
+  });
 }
 
 function readNumber(

@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { realpath, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { App } from "../app/app.ts";
 import { crawlJob } from "../app/jobs.ts";
 import type { Domain } from "../contracts/domain.ts";
-import { BadInputError, explain } from "../contracts/errors.ts";
+import { BadInputError, ConflictError, explain } from "../contracts/errors.ts";
 import type { DomainId } from "../contracts/ids.ts";
 import { parseDomainInput } from "../domains/domain-input.ts";
 import { crawlRequest, STEPS } from "../engine/crawl-request.ts";
@@ -121,7 +122,18 @@ async function makeDomain(app: App, { name, source }: Place, wanted: string | un
   let id = first;
   for (let number = 2; taken.has(id.toLowerCase()); number++) id = `${first}_${number}`;
   await app.checkPlaces(sources);
-  return await audited(app.audit, () => domains.create(inputFor(id)));
+  try {
+    return await audited(app.audit, () => domains.create(inputFor(id)));
+  } catch (error) {
+    if (!(error instanceof ConflictError)) throw error;
+    // The same command was started twice, and the other one was first: its domain is there in a moment.
+    for (let left = 40; left > 0; left--) {
+      await setTimeout(50);
+      const made = (await domains.list()).domains.find(({ domainId }) => domainId === id);
+      if (made && isDeepStrictEqual(made.sources, sources)) return made;
+    }
+    throw error;
+  }
 }
 
 /** `all` is every domain; and an id needs a letter or digit. */
@@ -154,7 +166,7 @@ async function crawlNow(app: App, domainId: DomainId): Promise<number> {
   process.stdout.write(
     found > 0
       ? `\n${plural(found, "document")} can be found in domain ${domainId}.\n`
-      : `\nNothing can be found in domain ${domainId}: the log above says what was left out, and why.\n`,
+      : `\nNothing can be found in domain ${domainId}: the log above says what its source has, and what was left out or failed.\n`,
   );
   return found;
 }

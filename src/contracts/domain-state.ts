@@ -19,7 +19,7 @@ export interface OtherStores {
 /** Up to when a schedule was evaluated. */
 export interface ScheduleState {
   readonly schedule: string;
-  readonly lookedAt: Date;
+  readonly checkedAt: Date;
   /** The last crawl, and how often it was started for the same due time. */
   readonly started?: { readonly jobId: JobId; readonly times: number };
 }

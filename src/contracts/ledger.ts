@@ -8,7 +8,7 @@ import type { Manifest, ManifestEntry } from "./manifest.ts";
 import type { Members } from "./members.ts";
 import type { PlanDraft, StoredPlans } from "./plan.ts";
 import type { CrawlHead, SiteMemory } from "./site-memory.ts";
-import type { Fingerprint } from "./source.ts";
+import type { Fingerprint, Sighting } from "./source.ts";
 import type { UploadJournals } from "./uploads.ts";
 
 /** The item as last listed: a row of `sharepoint_map.csv`. */
@@ -107,6 +107,11 @@ export interface ItemState {
   readonly isListed: boolean;
 }
 
+/** The file of an item, and its size and time as measured by us. */
+export interface MeasuredFile extends Pick<Observed, "size" | "mtimeMs"> {
+  readonly file: string;
+}
+
 /** What the index should hold of one item: cheap likewise. */
 export interface ItemLabel {
   readonly itemId: ItemId;
@@ -137,12 +142,17 @@ export interface Ledger {
   get(item: ItemId): Promise<LedgerEntry | undefined>;
   /** In the given order; undefined where there is no entry. */
   getMany(items: readonly ItemId[]): Promise<readonly (LedgerEntry | undefined)[]>;
+  /**
+   * In the given order: the file of each item that was last listed, and fetched, exactly as it is listed now; undefined for every
+   * other. The file itself may be missing or altered. Much cheaper than the entries.
+   */
+  unchangedFiles(sightings: readonly Sighting[]): Promise<readonly (MeasuredFile | undefined)[]>;
   /** Ids of all entries, in pages; much cheaper than the entries. */
   items(): AsyncIterable<readonly ItemId[]>;
   /** Every item that is listed or has a file, in pages. */
   states(): AsyncIterable<readonly ItemState[]>;
-  /** Only of items in the index. */
-  labels(items: readonly ItemId[]): Promise<readonly ItemLabel[]>;
+  /** In the given order; undefined for an item that is not in the index. */
+  labels(items: readonly ItemId[]): Promise<readonly (ItemLabel | undefined)[]>;
   /** Counts entries, entries with a file, and entries with a document in this store. */
   count(): Promise<{ readonly items: number; readonly files: number; readonly indexed: number }>;
   /** Counts entries with a file; ten times as fast as `count`. */

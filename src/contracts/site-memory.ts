@@ -59,7 +59,7 @@ export interface SiteMemory {
   /** Flushes if enough has been collected. */
   flushNowAndThen(): Promise<void>;
   /** The fetched pages that did not fail, without their links. In pages. */
-  lookedAt(): AsyncIterable<readonly CrawledPage[]>;
+  visitedPages(): AsyncIterable<readonly CrawledPage[]>;
   /** Pages of earlier crawls, closest to a start address first. */
   earlier(): AsyncIterable<readonly CrawledPage[]>;
   /** Ends the crawl: pages that it did not meet are deleted. */

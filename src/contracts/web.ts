@@ -254,7 +254,7 @@ export interface Visit {
 }
 
 /** What is compared of a page. */
-export interface PageLook {
+export interface InspectedPage {
   /** Hash of the text without what may be a session in an address, of the bytes of a file; "" if there is no such page. */
   readonly likeness: string;
   readonly contentHash: string;
@@ -264,8 +264,8 @@ export interface PageLook {
 /** Visits a URL: requests it, follows redirects, reads the page and updates the registry. */
 export interface PageVisitor {
   visit(url: string, options: VisitOptions): Promise<Visit>;
-  /** Looks at what a URL shows, and writes nothing. undefined: not now, or nothing that could be compared. */
-  look(url: string, options: Omit<VisitOptions, "force">): Promise<PageLook | undefined>;
+  /** Fetches what a URL shows, and writes nothing. undefined: not now, or nothing that could be compared. */
+  inspect(url: string, options: Omit<VisitOptions, "force">): Promise<InspectedPage | undefined>;
   /** Returns the stored document, or fetches it again. undefined: gone or refused. Throws if it is unavailable. */
   document(item: IngestItem, signal: AbortSignal): Promise<Uint8Array | undefined>;
 }

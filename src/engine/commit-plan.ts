@@ -492,7 +492,9 @@ export async function recordFailures(
 function withoutPath(reason: string, file: string, { mirror }: RecordStep): string {
   if (!mirror.owns(file)) return reason;
   const path = mirror.absolute(file);
-  return reason.includes(path) && !mirror.find(file) ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
+  // A link that leads nowhere is found all the same.
+  const isMissing = reason.includes(path) && (/\bENOENT\b/.test(reason) || !mirror.find(file));
+  return isMissing ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
 }
 
 /** An item without text is no error, but a warning if it had text before. */

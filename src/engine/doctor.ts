@@ -10,7 +10,7 @@ import { openIndexOf } from "./generations.ts";
 import { describeMissingStore } from "./index-target.ts";
 import { examineRecords } from "./ingest/registered-addresses.ts";
 import { FEWEST_QUESTIONS, findHeld } from "./questions.ts";
-import { createCertificates } from "./verify/kept-certificates.ts";
+import { createCertificates } from "./verify/stored-certificates.ts";
 
 /** A finding and where it belongs: a source, a domain, or ("" for both) the installation. */
 export interface PlacedFinding extends Finding {

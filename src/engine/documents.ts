@@ -27,7 +27,7 @@ export interface DocumentName {
 
 export interface DocumentView extends TreeDocument {
   /** The current text in the knowledge base; undefined: there is none. */
-  readonly kept: StoredVersion | undefined;
+  readonly stored: StoredVersion | undefined;
   /** The versions that can be read, oldest first. */
   readonly versions: readonly FileVersion[];
 }
@@ -109,10 +109,10 @@ async function findDocument(name: DocumentName, parts: DocumentParts): Promise<F
       (await manifest.find([called as ItemId])).get(called as ItemId) ?? (await manifest.at([called])).get(called);
     if (!entry) continue;
     const base = new KnowledgeBase(folderOfRun({ domainId, config: source }, parts));
-    const kept = await base.current(entry.docId);
+    const stored = await base.current(entry.docId);
     const all = await base.history(entry.docId, entry.versions);
-    const versions = kept?.error ? all.filter(({ versionId }) => versionId !== kept.versionId) : all;
-    found.push({ view: { sourceId: source.sourceId, entry, kept, versions }, base });
+    const versions = stored?.error ? all.filter(({ versionId }) => versionId !== stored.versionId) : all;
+    found.push({ view: { sourceId: source.sourceId, entry, stored, versions }, base });
   }
   const [only, ...others] = found;
   if (!only) throw new NotFoundError(`Domain '${domainId}' has no document '${called}'.`);
@@ -121,8 +121,8 @@ async function findDocument(name: DocumentName, parts: DocumentParts): Promise<F
   throw new BadInputError(`Missing 'source_id': '${called}' is in the sources '${ids}'.`);
 }
 
-function whyNoVersion({ entry, kept, versions }: DocumentView, versionId: string | undefined): string {
-  if (versionId === undefined && kept?.error) return `'${entry.path}' has no text: ${kept.error}`;
+function whyNoVersion({ entry, stored, versions }: DocumentView, versionId: string | undefined): string {
+  if (versionId === undefined && stored?.error) return `'${entry.path}' has no text: ${stored.error}`;
   const ids = versions.map((version) => version.versionId);
   if (ids.length === 0) return `Nothing is kept of '${entry.path}'.`;
   return versionId === undefined

@@ -4,7 +4,6 @@ import { BadInputError, NotFoundError } from "../contracts/errors.ts";
 import type { DomainId, SourceId } from "../contracts/ids.ts";
 import type { Question, QuestionRun, QuestionSet } from "../contracts/questions.ts";
 import type { Index, IndexedRef } from "../contracts/search-index.ts";
-import { statementsOf } from "../index/answers/statements-of.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { openIndexOf } from "./generations.ts";
 import { type AskedQuestion, askNow, findHeld } from "./questions.ts";
@@ -47,7 +46,11 @@ const READ = 20_000;
 /** Shorter questions are not realistic. */
 const FEWEST_WORDS = 3;
 
-type Parts = Pick<EngineParts, "domains" | "questions"> & { readonly backend: Pick<Backend, "openIndex"> };
+type Parts = Pick<EngineParts, "domains" | "questions"> & {
+  readonly backend: Pick<Backend, "openIndex">;
+  /** Returns what can be an answer: no heading, label, table, code or licence line. */
+  statementsIn(markdown: string): readonly string[];
+};
 
 export function createQuestions(parts: Parts): Questions {
   const { domains, questions } = parts;
@@ -85,7 +88,7 @@ export function createQuestions(parts: Parts): Questions {
     async make(domainId, count, signal) {
       const { domain, index } = await openAsked(domainId, parts);
       const known = (await questions.read(domainId)).questions;
-      const made = await makeQuestions(domain, index, { known, count, signal });
+      const made = await makeQuestions(domain, index, { known, count, signal }, parts);
       await questions.change(domainId, (set) => {
         const asked = new Set(set.questions.map(({ question }) => question.toLowerCase()));
         return {
@@ -150,7 +153,12 @@ interface Making {
   readonly signal: AbortSignal;
 }
 
-async function makeQuestions(domain: Domain, index: Index, { known, count, signal }: Making): Promise<Question[]> {
+async function makeQuestions(
+  domain: Domain,
+  index: Index,
+  { known, count, signal }: Making,
+  { statementsIn }: Pick<Parts, "statementsIn">,
+): Promise<Question[]> {
   const has = new Set(known.map(({ sourceId, itemId }) => `${sourceId} ${itemId}`));
   const made: Question[] = [];
   for (const { sourceId, ref } of spread(await documentsOf(domain, index), count)) {
@@ -158,7 +166,8 @@ async function makeQuestions(domain: Domain, index: Index, { known, count, signa
     signal.throwIfAborted();
     if (has.has(`${sourceId} ${ref.itemId}`)) continue;
     const part = await index.documents?.read(ref.fileId, { limit: READ });
-    const sentence = pickSentence(proseOf(part?.text ?? ""));
+    const statements = statementsIn(part?.text ?? "").filter((text) => !ROW.test(text));
+    const sentence = pickSentence(statements.join("\n"));
     if (sentence.split(" ").length < FEWEST_WORDS) continue;
     const document = ref.path || ref.url || ref.itemId;
     const question: Question = { question: sentence, document, sourceId, itemId: ref.itemId, words: [] };
@@ -194,12 +203,6 @@ function spread<T>(list: readonly T[], count: number): T[] {
   const tries = Math.min(list.length, count * 3);
   const some = Array.from({ length: tries }, (_, at) => list[Math.floor((at * list.length) / tries)] as T);
   return [0, 1, 2].flatMap((first) => some.filter((_, at) => at % 3 === first));
-}
-
-/** What can be an answer can be asked for: no heading, label, table, code or licence line. "" if a document has nothing of it. */
-function proseOf(markdown: string): string {
-  const statements = statementsOf(markdown).map(({ text }) => text);
-  return statements.filter((text) => !ROW.test(text)).join("\n");
 }
 
 /** A row with the names of its columns: `City: Rome; Limit: 120`. */

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { isEmptyReason } from "../contracts/document.ts";
 import type { SourceConfig } from "../contracts/domain.ts";
 import { BadInputError, NotFoundError } from "../contracts/errors.ts";
@@ -6,6 +5,7 @@ import type { DomainId, ItemId, SourceId } from "../contracts/ids.ts";
 import type { AcknowledgedFailure, Ledger, LedgerEntry } from "../contracts/ledger.ts";
 import type { Unreadable } from "../contracts/source.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
+import { sha256Of } from "../lib/hash.ts";
 import { TimeSlice } from "../lib/time-slice.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { Mirror } from "../mirror/mirror.ts";
@@ -149,10 +149,7 @@ async function readGroups(
 }
 
 function groupOf({ step, reason }: ItemFailure, { sourceType }: SourceConfig): string {
-  return createHash("sha256")
-    .update([sourceType, step, reasonKey(reason)].join("\n"))
-    .digest("hex")
-    .slice(0, 12);
+  return sha256Of([sourceType, step, reasonKey(reason)].join("\n")).slice(0, 12);
 }
 
 async function change(

@@ -76,7 +76,11 @@ export async function makePlan(
   let next = await changes.next();
   for (; !next.done; next = await changes.next()) {
     await job.checkpoint();
-    for (const judged of next.value) {
+    const { unchanged } = next.value;
+    counts.unchanged += unchanged;
+    sorted.held += unchanged;
+    found += unchanged;
+    for (const judged of next.value.changes) {
       const confirmed = confirmContent(judged, mirror);
       const change = originals.judge(confirmed instanceof Promise ? await confirmed : confirmed);
       sorted.add(change);
@@ -115,7 +119,7 @@ function isIdle({ size: { removed, moved, fetched, staying } }: SortedChanges): 
 
 /** Judges everything that is listed or, with a feed, what it reports and the suspects. */
 function judgeListing(
-  { listing, disk, delta }: SourceScan,
+  { listing, disk, delta, rotation }: SourceScan,
   { run, request, ledger, mirror }: DownloadStep,
   parts: EngineParts,
 ): ReturnType<typeof detectChanges> {
@@ -129,11 +133,16 @@ function judgeListing(
   };
   // Look again: another step may have moved a file since the scan.
   const find = (file: string): FileOnDisk | undefined => disk.get(file) ?? mirror.find(file);
-  if (listing.by === "listing") return detectChanges(listing.pages, ledger, find, policy);
+  if (listing.by === "listing") {
+    // Those that are due are hashed, which takes their entries.
+    const mayOnlyCount = (item: ItemId): boolean => !isDue(item, rotation);
+    return detectChanges(listing.pages, ledger, find, { ...policy, mayOnlyCount });
+  }
   const { gone = [], suspects = [], expected = 0 } = delta ?? {};
   const pages = recallListing(listing.changes, suspects, ledger);
   const reported = {
     getMany: (items: readonly ItemId[]) => ledger.getMany(items),
+    unchangedFiles: async () => [],
     count: async () => ({ items: Number.NaN }),
     async *items(): AsyncGenerator<readonly ItemId[]> {
       yield [...gone, ...suspects, ...listing.changes.touched.map(({ itemId }) => itemId)];

@@ -59,9 +59,9 @@ async function storedFiles(
 ): Promise<readonly MirroredFile[]> {
   const files: MirroredFile[] = [];
   for (const docId of docIds) {
-    const kept = await base.current(docId);
-    if (!kept?.path) continue;
-    const { path, hash: contentHash, modifiedAt, at: lastSeenAt } = kept;
+    const stored = await base.current(docId);
+    if (!stored?.path) continue;
+    const { path, hash: contentHash, modifiedAt, at: lastSeenAt } = stored;
     files.push({ docId, path, contentHash, size: 0, modifiedAt, lastSeenAt, versions: () => base.history(docId) });
   }
   return files;

@@ -93,12 +93,10 @@ async function findChanged(
   const held = new Map<ItemId, IndexedRef>();
   let [holdings, known] = [0, 0];
   for await (const refs of target.index.holdings(sourceId)) {
-    const labels = new Map(
-      (await ledger.labels(refs.map(({ itemId }) => itemId))).map((label) => [label.itemId, label]),
-    );
+    const labels = await ledger.labels(refs.map(({ itemId }) => itemId));
     holdings += refs.length;
-    for (const ref of refs) {
-      const label = labels.get(ref.itemId);
+    for (const [at, ref] of refs.entries()) {
+      const label = labels[at];
       if (label?.fileId) known += 1;
       if (!label || !isIndexedAs(ref, label, { target, mirror })) items.add(ref.itemId);
       if (items.has(ref.itemId)) held.set(ref.itemId, ref);
@@ -141,7 +139,7 @@ async function compareAll(
   const counts = { ...noCounts(), unchanged };
   const timeSlice = new TimeSlice();
   // `left`: how many items are left out because their file is missing or they are not approved.
-  let [known, waiting, failed, left] = [0, 0, 0, 0];
+  let [known, files, waiting, failed, left] = [0, 0, 0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
     const judged = await judgePage(page, held, step, parts);
@@ -150,6 +148,7 @@ async function compareAll(
       const { entry, change, isMissing } = one;
       const file = entry.mirrored?.file ?? "";
       if (entry.indexed?.fileId) known += 1;
+      if (file !== "") files += 1;
       if (mirror.isOriginal(file)) waiting += 1;
       if (timeSlice.isOver()) await timeSlice.next();
       if (unapproved.has(entry.itemId)) {
@@ -180,7 +179,7 @@ async function compareAll(
     );
   }
   // Documents without an item may belong to another source with the same id.
-  const isCertain = listing?.sawAll === true && !step.run.sharesId;
+  const isCertain = (listing ? listing.sawAll : knowsAll(step)) && !step.run.sharesId;
   if (!isCertain) held.clear();
   for (const itemId of await findUnapprovedLeftovers([...held.values()], step)) {
     left += 1;
@@ -188,10 +187,18 @@ async function compareAll(
     held.delete(itemId);
   }
   if (!listing) await step.approval?.noteDoneDocuments(job);
-  const problems = await decideRemovals({ known, leftovers: [...held.values()], holdings, isCertain }, step);
+  const problems = await decideRemovals({ known, files, leftovers: [...held.values()], holdings, isCertain }, step);
   const { added = 0, changed = 0, moved = 0, removed = 0, held: stay = 0, adopted = 0 } = await plan.count("embed");
   const planned = { ...counts, added, changed, moved, removed, held: stay, unchanged: counts.unchanged + adopted };
   return { counts: planned, problems, left };
+}
+
+/**
+ * Whether the ledger has every item of the source, as far as the last download knew. Another store is never part of a
+ * run that lists, so what it has of a source that was taken out and came back would stay for ever.
+ */
+function knowsAll({ target, ledger }: EmbedStep): boolean {
+  return !target.isOwn && (ledger.listing?.policy ?? "") !== "";
 }
 
 interface JudgedEntry {
@@ -367,11 +374,13 @@ function isPutAside({ seen, mirrored, indexed }: LedgerEntry, step: EmbedStep, p
 async function decideRemovals(
   {
     known,
+    files,
     leftovers,
     holdings,
     isCertain,
   }: {
     readonly known: number;
+    readonly files: number;
     readonly leftovers: readonly IndexedRef[];
     readonly holdings: number;
     readonly isCertain: boolean;
@@ -396,7 +405,7 @@ async function decideRemovals(
   }
   const { go, heldBecause } = garbage(leftovers, {
     isCertain,
-    guard: { known: holdings, listed: listing?.listed ?? 0, ...policy },
+    guard: { known: holdings, listed: listing?.listed ?? files, ...policy },
   });
   for (const ref of leftovers) {
     const told = { ...heldPlace(ref), reason: LEFTOVER };

@@ -7,7 +7,7 @@ import type { ChangesSince, Completeness, Listed, Listing, Sighting, Source } fr
 import { slicesOf } from "../lib/slices-of.ts";
 import { FilesOnDisk } from "../mirror/files-on-disk.ts";
 import type { FileOnDisk } from "../mirror/scan-files.ts";
-import { MTIME_TOLERANCE_MS } from "../plan/judge.ts";
+import { isAsMeasured } from "../plan/judge.ts";
 import { isDue, PARTS } from "./check-hashes.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { DownloadStep } from "./run-context.ts";
@@ -80,8 +80,7 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
     const disk = (await scanning) ?? (await mirror.scan());
     mirror.follow(disk);
     const delta = listing.by === "feed" ? await findDelta(listing, step, disk, rotation) : undefined;
-    if (listing.by === "feed" && !delta)
-      listing = await listInstead(source, "a known file was not in the last listing", job);
+    if (listing.by === "feed" && !delta) listing = await listInstead(source, "a file was not in the last listing", job);
     return { listing, disk, delta, isNext: last !== undefined, checkpoint: checkpoint(), rotation };
   } finally {
     scanEnd.abort();
@@ -90,8 +89,8 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
 
 /**
  * Returns the items to judge: those that differ from the ledger, at the source or on disk, and those due to be hashed.
- * undefined: a file belongs to an item that was not listed and that the feed does not report. A run was interrupted, or
- * a map file was edited; only a full listing shows whether the item is gone.
+ * undefined: a file belongs to an item that was not listed and that the feed does not report, or most belong to none. A
+ * run was interrupted, or a map file or the ledger was edited; only a full listing shows whether the item is gone.
  */
 async function findDelta(
   { changes: { touched, gone } }: Extract<SourceListing, { by: "feed" }>,
@@ -116,6 +115,8 @@ async function findDelta(
       if (converter || !isInOrder(state, onDisk) || (rotation.isNow && isDue(itemId, rotation))) suspects.push(itemId);
     }
   }
+  // Most files are nobody's: the ledger lost items, of which the feed says nothing.
+  if (!converter && disk.size - found > found) return undefined;
   // Not in a dry run: `inStep` lets later steps look at the disk, where a dry run changes nothing.
   const isInStep = !converter && !job.dryRun && expected === found && found === disk.size;
   return { gone, suspects, expected, found, isHinted: false, ...(isInStep && { inStep: { marked } }) };
@@ -124,7 +125,7 @@ async function findDelta(
 function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undefined): boolean {
   if (!found || !isCurrent) return false;
   if (!observed) return true;
-  return found.size === observed.size && Math.abs(found.mtimeMs - observed.mtimeMs) <= MTIME_TOLERANCE_MS;
+  return isAsMeasured(found, observed);
 }
 
 function listingAge(

@@ -54,7 +54,7 @@ export interface HttpOptions {
   /** Aborted when the server stops: streams that are ended in words get their last ones. */
   readonly closing?: AbortSignal;
   /** How often documents are checked for changes while there are subscriptions. */
-  readonly lookEveryMs?: number;
+  readonly pollEveryMs?: number;
   /** Receives failures of the server, one line each, with the stack if they were unexpected. Default: standard error. */
   readonly log?: (line: string) => void;
 }
@@ -88,7 +88,7 @@ export function createHttpApp(app: App, options: HttpOptions = {}): Hono<HttpEnv
     logError,
   });
   mountWire(http, app, logError);
-  mountMcp(http, app, { logError, closing: options.closing, lookEveryMs: options.lookEveryMs });
+  mountMcp(http, app, { logError, closing: options.closing, pollEveryMs: options.pollEveryMs });
   http.notFound(async (c) => {
     const body = refusalBody(c.req.path, 404, `Nothing is at '${c.req.path}'. GET /v2 lists what there is.`);
     if (!opensPage(c)) return c.json(body, 404);

@@ -244,14 +244,32 @@ export async function documentsOfSource(
   { domainId, sourceId }: SourceKey,
   page: { readonly visible: readonly number[]; readonly afterId: number; readonly limit: number },
 ): Promise<HoldingRow[]> {
-  return sql.all<HoldingRow>(
+  const rows = await sql.rows(
     `SELECT ${HOLDING_COLUMNS} FROM documents d WHERE d.domain_id = $1 AND d.source_id = $2 AND d.id > $3
        AND ${isListed(sql, "+d.born", "$4", "integer")}
        AND (d.died IS NULL OR NOT (${isListed(sql, "+d.died", "$4", "integer")}))
      ORDER BY d.id LIMIT $5`,
     [domainId, sourceId, page.afterId, listOf(page.visible), page.limit],
   );
+  return (rows as unknown as HoldingCells[]).map(
+    ([id, itemId, fileId, sha256, fileType, path, url, uploadedAt, embeddedAt]) => {
+      return { id, itemId, fileId, sha256, fileType, path, url, uploadedAt, embeddedAt };
+    },
+  );
 }
+
+/** A row of HOLDING_COLUMNS. */
+type HoldingCells = readonly [
+  id: HoldingRow["id"],
+  itemId: HoldingRow["itemId"],
+  fileId: HoldingRow["fileId"],
+  sha256: HoldingRow["sha256"],
+  fileType: HoldingRow["fileType"],
+  path: HoldingRow["path"],
+  url: HoldingRow["url"],
+  uploadedAt: HoldingRow["uploadedAt"],
+  embeddedAt: HoldingRow["embeddedAt"],
+];
 
 /** A document for readers, with what its text says of itself. */
 export interface ReadableRow

@@ -36,8 +36,8 @@ export interface JobStore {
   get(id: JobId): Promise<JobRecord>;
   /** Lists jobs without an end that any worker may adopt. */
   listForWorkers(): Promise<WorkerJob[]>;
-  /** Returns the last log line, or the last that matches; "" if there is none. */
-  lastLog(id: JobId, matching?: RegExp): Promise<string>;
+  /** Returns the last log line; "" if there is none. */
+  lastLog(id: JobId): Promise<string>;
   /**
    * Requests the action from the job, wherever it runs; BadInputError if its state does not allow it. `force` ends a stalled job at once.
    */
@@ -94,7 +94,7 @@ export function createJobStore(jobsFolder: string): JobStore {
       return active.filter(({ facts }) => facts.process === null).map(({ record, waiting }) => ({ record, waiting }));
     },
     get: async (id) => (await find(id)).record,
-    lastLog: (id, matching) => retryRenamed(async () => readLastLog((await find(id)).file, matching), id),
+    lastLog: (id) => retryRenamed(async () => readLastLog((await find(id)).file), id),
     follow,
     async control(id, action, options) {
       const job = await find(id);
@@ -118,13 +118,11 @@ export function createJobStore(jobsFolder: string): JobStore {
   };
 }
 
-async function readLastLog(file: FoundJobFile, matching = /^/): Promise<string | undefined> {
+async function readLastLog(file: FoundJobFile): Promise<string | undefined> {
   await using handle = await openIfExists(file.path);
   if (!handle) return undefined;
   const { size } = await handle.stat();
-  const event = await findLastEvent(handle, size, ({ event, data }) => event === "log" && matching.test(data), {
-    onlyTheLast: false,
-  });
+  const event = await findLastEvent(handle, size, ({ event }) => event === "log", { onlyTheLast: false });
   return event?.data ?? "";
 }
 

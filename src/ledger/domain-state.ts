@@ -29,8 +29,8 @@ function putStore(sql: Sql, domainId: DomainId, { vectorStoreId, state, since }:
 }
 
 function putSchedule(sql: Sql, domainId: DomainId, state: ScheduleState): Promise<void> {
-  const { schedule, lookedAt, started } = state;
-  const values = [domainId, schedule, toUtcMicros(lookedAt), started?.jobId ?? "", started?.times ?? 0];
+  const { schedule, checkedAt, started } = state;
+  const values = [domainId, schedule, toUtcMicros(checkedAt), started?.jobId ?? "", started?.times ?? 0];
   const columns = "cron, checked_at, job_id, attempts";
   return sql.insert(`schedule (domain_id, ${columns})`, [values], replacing("domain_id", columns));
 }
@@ -82,7 +82,7 @@ export function openDomainState(
         if (!row) return undefined;
         const { cron, checked_at, job_id: jobId, attempts: times } = row;
         const started = jobId ? { started: { jobId, times } } : {};
-        return { schedule: cron, lookedAt: new Date(checked_at), ...started };
+        return { schedule: cron, checkedAt: new Date(checked_at), ...started };
       },
       put: async (domainId, state) => putSchedule(await writable(domainId), domainId, state),
     },

@@ -1,5 +1,6 @@
 import type { FileId, ItemId, VectorStoreId } from "../contracts/ids.ts";
-import type { Indexed, ItemLabel, ItemState, LedgerEntry, Mirrored, Seen } from "../contracts/ledger.ts";
+import type { Indexed, ItemLabel, ItemState, LedgerEntry, MeasuredFile, Mirrored, Seen } from "../contracts/ledger.ts";
+import type { Sighting } from "../contracts/source.ts";
 import { isListed, listsOf, replacing, type Sql, type SqlValue } from "../lib/sql/sql.ts";
 
 /** An item with the revision of each facet; null for a missing one. */
@@ -65,6 +66,54 @@ export function stateOf({ itemId, seen, mirrored }: LedgerEntry): ItemState {
     seen.size === fingerprint?.size &&
     seen.modifiedAt === fingerprint.modifiedAt;
   return { itemId, file, observed, isCurrent, isListed: seen !== null };
+}
+
+/** An item whose file was fetched as it was last listed. */
+export type FetchedRow = readonly [
+  item_id: ItemId,
+  /** The columns that listings tell, each followed by a line break. */
+  listed: string,
+  path: string,
+  observed_size: number,
+  observed_mtime_ms: number,
+  /** NULL if it is the content version. */
+  sha256: string | null,
+];
+
+/** One text for all columns that are only compared: each cell costs as much as all of them joined. */
+const LISTED = [
+  "i.list_item_id",
+  "CAST(i.size AS bigint)",
+  "i.modified_at",
+  "i.name",
+  "i.server_path",
+  "i.raw_url",
+  "f.etag",
+]
+  .map((column) => `${column} || '\n'`)
+  .join(" || ");
+
+export const SELECT_FETCHED = `SELECT i.item_id, ${LISTED} || f.content_version || '\n', f.path, f.observed_size, f.observed_mtime_ms,
+  NULLIF(f.sha256, f.content_version)
+  FROM item i JOIN file f ON f.item_no = i.item_no
+  WHERE i.source_no = $1 AND i.listed = 1 AND i.withheld = 0 AND f.path <> '' AND f.source_error = '' AND f.sha256 IS NOT NULL
+  AND i.name = f.name AND i.server_path = f.server_path AND i.size = f.size AND i.modified_at = f.modified_at`;
+
+/** Whether the row says the same as the sighting. A line break in a field could be taken for the end of one. */
+export function isAsFetched([, listed, , , , sha256]: FetchedRow, sighting: Sighting): boolean {
+  const { listItemId, name, serverPath, rawUrl, fingerprint, withheld, contentHash } = sighting;
+  const { size, modifiedAt, etag, contentVersion } = fingerprint;
+  if (withheld !== undefined || (contentHash !== undefined && contentHash !== (sha256 ?? contentVersion))) return false;
+  let at = 0;
+  for (const field of [`${listItemId}`, `${size}`, modifiedAt, name, serverPath, rawUrl, etag, contentVersion]) {
+    if (!listed.startsWith(field, at) || listed[at + field.length] !== "\n" || field.includes("\n")) return false;
+    at += field.length + 1;
+  }
+  return at === listed.length;
+}
+
+export function toMeasured([, , path, size, mtimeMs]: FetchedRow, root: string): MeasuredFile {
+  return { file: fromRoot(path, root), size, mtimeMs };
 }
 
 /** The columns of ItemLabel. */

@@ -1,31 +1,34 @@
 import { ConflictError } from "../contracts/errors.ts";
 import type { ItemId, SourceId, VectorStoreId } from "../contracts/ids.ts";
-import type { Indexed, ItemLabel, ItemState, Ledger, LedgerEntry, ListingCheckpoint } from "../contracts/ledger.ts";
+import type {
+  Indexed,
+  ItemLabel,
+  ItemState,
+  Ledger,
+  LedgerEntry,
+  ListingCheckpoint,
+  MeasuredFile,
+} from "../contracts/ledger.ts";
+import type { Sighting } from "../contracts/source.ts";
 import { slicesOf } from "../lib/slices-of.ts";
-import {
-  isListed,
-  listOf,
-  listsOf,
-  readPages,
-  replacing,
-  type Sql,
-  type SqlDatabase,
-  type SqlValue,
-} from "../lib/sql/sql.ts";
+import { isListed, listsOf, readPages, replacing, type Sql, type SqlDatabase, type SqlValue } from "../lib/sql/sql.ts";
 import { describeVersions, type EmbeddedFile, embeddedFile } from "./embedded-files.ts";
 import {
   belowRoot,
   type EntryRow,
+  type FetchedRow,
   FILE_INTO,
   fromRoot,
   INDEXED_INTO,
   ITEM_INTO,
   indexedValues,
+  isAsFetched,
   type LabelRow,
   labelOf,
   mirroredValues,
   numbersOf,
   SELECT_ENTRIES,
+  SELECT_FETCHED,
   SELECT_LABELS,
   SELECT_STATES,
   type StateRow,
@@ -33,6 +36,7 @@ import {
   stateOf,
   toEntryRow,
   toLabel,
+  toMeasured,
   toState,
   UPDATE_FILE,
   UPDATE_INDEXED,
@@ -179,6 +183,38 @@ export class SqlLedger implements Ledger {
     return items.map((item) => merged(item, rows.get(item)?.entry, putOf(item)));
   }
 
+  async unchangedFiles(sightings: readonly Sighting[]): Promise<(MeasuredFile | undefined)[]> {
+    const items = sightings.map(({ itemId }) => itemId);
+    const rows = await this.#rowsOf<FetchedRow>(SELECT_FETCHED, items, []);
+    return rows.map((row, at) => {
+      const sighting = sightings[at];
+      const isSame = row && sighting && !this.#put(sighting.itemId) && isAsFetched(row, sighting);
+      return isSame ? toMeasured(row, this.#key.root) : undefined;
+    });
+  }
+
+  /** In the given order; the first column is the item's id. `values`: those behind `$1`, the source. */
+  async #rowsOf<Row extends readonly [ItemId, ...unknown[]]>(
+    select: string,
+    items: readonly ItemId[],
+    values: readonly SqlValue[],
+  ): Promise<(Row | undefined)[]> {
+    const db = this.#db;
+    // Before the first listing, there is nothing to be found.
+    if (!db || this.#source.rev === 0) return items.map(() => undefined);
+    const all = [this.#source.source_no, ...values];
+    const [next, after] = [`$${all.length + 1}`, `$${all.length + 2}`];
+    const range = await this.#rangeOf(db, items);
+    const nearby = range
+      ? await db.rows(`${select} AND i.item_no BETWEEN ${next} AND ${after}`, [...all, ...range])
+      : [];
+    const found = inOrder(items, nearby as unknown as Row[]);
+    const others = items.filter((_, at) => !found[at]);
+    const text = `${select} AND ${isListed(db, "i.item_id", next, "text")}`;
+    for (const list of listsOf(others)) nearby.push(...(await db.rows(text, [...all, list])));
+    return others.length > 0 ? inOrder(items, nearby as unknown as Row[]) : found;
+  }
+
   async *items(): AsyncGenerator<ItemId[], void> {
     await this.flush();
     const fresh = new Set(this.#pending.keys());
@@ -215,15 +251,13 @@ export class SqlLedger implements Ledger {
     if (fresh.size > 0) yield await statesOf([...fresh]);
   }
 
-  async labels(items: readonly ItemId[]): Promise<ItemLabel[]> {
+  async labels(items: readonly ItemId[]): Promise<(ItemLabel | undefined)[]> {
     if (this.#pending.size > 0) {
       const entries = await this.getMany(items);
-      return entries.flatMap((entry) => (entry?.indexed ? [labelOf(entry)] : []));
+      return entries.map((entry) => (entry?.indexed ? labelOf(entry) : undefined));
     }
-    if (!this.#db) return [];
-    const text = `${SELECT_LABELS} AND ${isListed(this.#db, "i.item_id", "$3", "text")}`;
-    const rows = await this.#db.rows(text, [this.#source.source_no, this.#store, listOf(items)]);
-    return rows.map((row) => toLabel(row as unknown as LabelRow, this.#key.root));
+    const rows = await this.#rowsOf<LabelRow>(SELECT_LABELS, items, [this.#store]);
+    return rows.map((row) => row && toLabel(row, this.#key.root));
   }
 
   async countFiles(): Promise<number> {
@@ -505,12 +539,17 @@ export class SqlLedger implements Ledger {
    * side, and reading them takes two thirds of the time of looking each up. May return rows of other items.
    */
   async #selectRange(sql: Sql, items: readonly ItemId[]): Promise<readonly EntryRow[]> {
+    const range = await this.#rangeOf(sql, items);
+    return range ? await this.#entryRows(sql, `${SELECT_ENTRIES} AND i.item_no BETWEEN $3 AND $4`, ...range) : [];
+  }
+
+  /** undefined: their numbers are too far apart. */
+  async #rangeOf(sql: Sql, items: readonly ItemId[]): Promise<readonly [from: number, to: number] | undefined> {
     const [first, last] = [items.at(0), items.at(-1)];
-    if (!first || !last || items.length < WORTH_A_RANGE) return [];
+    if (!first || !last || items.length < WORTH_A_RANGE) return undefined;
     const numbers = await numbersOf(sql, this.#source.source_no, [first, last]);
     const [from, to] = [numbers.get(first) ?? 0, numbers.get(last) ?? 0];
-    if (from === 0 || to < from || to - from >= 2 * items.length) return [];
-    return await this.#entryRows(sql, `${SELECT_ENTRIES} AND i.item_no BETWEEN $3 AND $4`, from, to);
+    return from === 0 || to < from || to - from >= 2 * items.length ? undefined : [from, to];
   }
 
   async #entryRows(sql: Sql, text: string, ...values: readonly SqlValue[]): Promise<EntryRow[]> {
@@ -534,6 +573,23 @@ export class SqlLedger implements Ledger {
     const [writing, pending] = [this.#writing.get(item), this.#pending.get(item)];
     return writing && pending ? { ...writing, ...pending } : (pending ?? writing);
   }
+}
+
+/** Most rows come in the order of the items: as long as they do, no table of them is needed. */
+function inOrder<Row extends readonly [ItemId, ...unknown[]]>(
+  items: readonly ItemId[],
+  rows: readonly Row[],
+): (Row | undefined)[] {
+  let places: Map<ItemId, number> | undefined;
+  let next = 0;
+  return items.map((item) => {
+    if (rows[next]?.[0] === item) return rows[next++];
+    places ??= new Map(rows.map(([id], at) => [id, at]));
+    const at = places.get(item);
+    if (at === undefined) return undefined;
+    next = at + 1;
+    return rows[at];
+  });
 }
 
 /** Merges stored facets and puts; undefined if there is no facet: a row may only be there for another store. */

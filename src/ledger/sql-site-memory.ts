@@ -200,7 +200,7 @@ export class SqlSiteMemory implements SiteMemory {
     return [this.#source, page_id, this.#crawl, url, depth, outcome, item_id, undated, complete, etag, last_modified];
   }
 
-  async *lookedAt(): AsyncGenerator<readonly CrawledPage[], void> {
+  async *visitedPages(): AsyncGenerator<readonly CrawledPage[], void> {
     yield* this.#ofCrawl(LOOKED_AT, ["alias"]);
   }
 

@@ -87,12 +87,12 @@ export async function* runAhead<T>(
 }
 
 /** Runs work under a limit. A failure frees its slot, too. */
-export type Limiter = <T>(work: () => Promise<T>) => Promise<T>;
+export type Limiter = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
 /** At most `limit` pieces of work run at once; the others wait, first come first served. */
 export function createLimiter(limit: number): Limiter {
   const { run } = createKeyedLimiter({ atOnce: limit });
-  return (work) => run("", work);
+  return (work, signal) => run("", work, signal);
 }
 
 /** Work under the same key runs one after the other, in the order it was given; a failure does not stop the next. */

@@ -150,10 +150,10 @@ class TreeWatch implements FolderTreeWatch {
     this.#renamed.add(path);
     if (this.#checking) return;
     this.#checking = true;
-    void this.#lookAtRenamed().catch((error: unknown) => this.#lose(explain(error)));
+    void this.#checkRenamed().catch((error: unknown) => this.#lose(explain(error)));
   }
 
-  async #lookAtRenamed(): Promise<void> {
+  async #checkRenamed(): Promise<void> {
     try {
       for (const path of this.#renamed) {
         this.#renamed.delete(path);

@@ -1,11 +1,23 @@
+import { folderOf } from "../lib/tree-path.ts";
 import type { FileOnDisk } from "./scan-files.ts";
 
 /** How many files may lie between two successive lookups. */
 const AHEAD = 16;
+/** Files of a folder that are compared one by one. */
+const FEW = 256;
 
 /** Position of a caller that looks up files in order. */
 interface Cursor {
   next: number;
+}
+
+/** Where the files of one folder are. */
+interface Folder {
+  /** From and to in turns: a scan finds them side by side, files added later lie behind all others. */
+  readonly ranges: number[];
+  count: number;
+  /** Of a large folder, from the first lookup on. */
+  byPath?: Map<string, number>;
 }
 
 /**
@@ -19,10 +31,8 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
   readonly #numbers: number[] = [];
   readonly #getting: Cursor = { next: 0 };
   readonly #having: Cursor = { next: 0 };
-  /** Files that a cursor skipped. */
-  readonly #passed = new Map<string, number>();
-  /** All files; built for the first lookup that finds its path in no other way. */
-  #index: Map<string, number> | undefined;
+  /** Built for the first lookup that finds its path in no other way: a table of all files would take ten times as long. */
+  #folders: Map<string, Folder> | undefined;
   /** Paths that were set or deleted. */
   readonly changed = new Set<string>();
   size = 0;
@@ -45,8 +55,11 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
 
   /** Adds a file that is not in it yet. */
   add(path: string, size: number, mtimeMs: number, placedAtMs: number): void {
-    this.#index?.set(path, this.#paths.length);
-    this.#paths.push(path);
+    const at = this.#paths.push(path) - 1;
+    if (this.#folders) {
+      addTo(this.#folders, folderOf(path), at, at + 1);
+      this.#folders.get(folderOf(path))?.byPath?.set(path, at);
+    }
     this.#numbers.push(size, mtimeMs, placedAtMs);
     this.size += 1;
   }
@@ -56,8 +69,7 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
     const at = this.#lookUp(path);
     if (at === undefined) return;
     this.#paths[at] = "";
-    this.#passed.delete(path);
-    this.#index?.delete(path);
+    this.#folders?.get(folderOf(path))?.byPath?.delete(path);
     this.size -= 1;
   }
 
@@ -95,26 +107,59 @@ export class FilesOnDisk implements ReadonlyMap<string, FileOnDisk> {
     // Start again.
     if (cursor.next >= this.#paths.length) cursor.next = 0;
     if (this.#paths[cursor.next] === path) return cursor.next++;
-    const at = this.#index ? undefined : this.#findAhead(path, cursor);
-    return at ?? this.#passed.get(path) ?? this.#lookUp(path);
+    const at = this.#findAhead(path, cursor.next) ?? this.#lookUp(path);
+    if (at !== undefined) cursor.next = at + 1;
+    return at;
   }
 
-  #findAhead(path: string, cursor: Cursor): number | undefined {
-    const end = Math.min(cursor.next + AHEAD, this.#paths.length);
-    for (let at = cursor.next + 1; at < end; at++) {
-      if (this.#paths[at] !== path) continue;
-      for (let passed = cursor.next; passed < at; passed++) this.#passed.set(this.#paths[passed] ?? "", passed);
-      cursor.next = at + 1;
-      return at;
-    }
+  #findAhead(path: string, from: number): number | undefined {
+    const end = Math.min(from + AHEAD, this.#paths.length);
+    for (let at = from + 1; at < end; at++) if (this.#paths[at] === path) return at;
     return undefined;
   }
 
   #lookUp(path: string): number | undefined {
-    if (!this.#index) {
-      this.#index = new Map();
-      for (let at = 0; at < this.#paths.length; at++) this.#index.set(this.#paths[at] ?? "", at);
+    if (path === "") return undefined;
+    this.#folders ??= foldersOf(this.#paths);
+    const folder = this.#folders.get(folderOf(path));
+    if (!folder) return undefined;
+    if (folder.count > FEW) {
+      folder.byPath ??= this.#byPath(folder);
+      return folder.byPath.get(path);
     }
-    return path === "" ? undefined : this.#index.get(path);
+    for (const at of positionsIn(folder)) if (this.#paths[at] === path) return at;
+    return undefined;
   }
+
+  #byPath(folder: Folder): Map<string, number> {
+    const found = new Map<string, number>();
+    for (const at of positionsIn(folder)) found.set(this.#paths[at] ?? "", at);
+    return found;
+  }
+}
+
+function* positionsIn({ ranges }: Folder): Generator<number> {
+  for (let i = 0; i < ranges.length; i += 2) for (let at = ranges[i] ?? 0; at < (ranges[i + 1] ?? 0); at++) yield at;
+}
+
+function foldersOf(paths: readonly string[]): Map<string, Folder> {
+  const folders = new Map<string, Folder>();
+  let [key, from] = ["", 0];
+  for (let at = 0; at < paths.length; at++) {
+    const path = paths[at] ?? "";
+    if (path.lastIndexOf("/") === key.length && path.startsWith(key)) continue;
+    addTo(folders, key, from, at);
+    [key, from] = [folderOf(path), at];
+  }
+  addTo(folders, key, from, paths.length);
+  return folders;
+}
+
+function addTo(folders: Map<string, Folder>, key: string, from: number, to: number): void {
+  const folder = folders.get(key) ?? { ranges: [], count: 0 };
+  folders.set(key, folder);
+  folder.count += to - from;
+  const { ranges } = folder;
+  if (ranges.at(-1) === from) ranges[ranges.length - 1] = to;
+  else ranges.push(from, to);
 }

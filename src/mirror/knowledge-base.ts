@@ -64,19 +64,19 @@ export class KnowledgeBase {
     const isFirst = !isThere(current);
     const before = isFirst ? undefined : readMetadata(current);
     const latest = before?.versionId ?? (isFirst ? undefined : (await earlierIn(current)).at(-1));
-    const kept = describeText({ docId, before, latest }, content, text);
+    const stored = describeText({ docId, before, latest }, content, text);
     try {
       mkdirSync(incoming, { recursive: true });
       // No fsync: a text damaged by a power failure fails its hash check, and is made again from the file.
       if ("markdown" in text) await writeText(join(incoming, CONTENT_FILE), text.markdown);
-      writeFileSync(join(incoming, METADATA_FILE), encodeMetadata(kept));
+      writeFileSync(join(incoming, METADATA_FILE), encodeMetadata(stored));
       if (isFirst) takePlace(paths);
       else await exchange(paths);
     } catch (error) {
       await recoverExchange(paths).catch(() => undefined);
       throw error;
     }
-    return kept;
+    return stored;
   }
 
   /**
@@ -95,16 +95,16 @@ export class KnowledgeBase {
   async relocate(docId: ItemId, path: string): Promise<void> {
     await this.recover();
     const { current, incoming } = this.#paths(docId);
-    const kept = readMetadata(current);
-    if (!kept || kept.path === path || this.#isDry) return;
+    const stored = readMetadata(current);
+    if (!stored || stored.path === path || this.#isDry) return;
     const written = `${incoming}.${METADATA_FILE}`;
-    await writeFileAtomic(written, encodeMetadata({ ...kept, path }));
+    await writeFileAtomic(written, encodeMetadata({ ...stored, path }));
     await rename(written, join(current, METADATA_FILE));
   }
 
   /** Returns the current version's metadata; undefined: nothing is stored. */
   current(docId: ItemId): Promise<StoredVersion | undefined> {
-    return this.#find(docId, async (_folder, kept) => kept);
+    return this.#find(docId, async (_folder, stored) => stored);
   }
 
   /** Returns the current text; undefined if there is none, or its hash is wrong. */
@@ -117,9 +117,9 @@ export class KnowledgeBase {
    */
   read(docId: ItemId, versionId?: string): Promise<(StoredVersion & ExtractedDocument) | undefined> {
     if (versionId !== undefined && !isVersionId(versionId)) return Promise.resolve(undefined);
-    return this.#find(docId, (folder, kept) => {
-      const isCurrent = versionId === undefined || kept.versionId === versionId;
-      return isCurrent ? readWhole(folder, kept) : readWhole(join(folder, VERSIONS_FOLDER, versionId));
+    return this.#find(docId, (folder, stored) => {
+      const isCurrent = versionId === undefined || stored.versionId === versionId;
+      return isCurrent ? readWhole(folder, stored) : readWhole(join(folder, VERSIONS_FOLDER, versionId));
     });
   }
 
@@ -132,8 +132,8 @@ export class KnowledgeBase {
       );
       return [...earlier, current];
     });
-    return (versions ?? []).flatMap((kept) =>
-      kept ? [{ versionId: kept.versionId, at: kept.at, hash: kept.hash }] : [],
+    return (versions ?? []).flatMap((stored) =>
+      stored ? [{ versionId: stored.versionId, at: stored.at, hash: stored.hash }] : [],
     );
   }
 
@@ -188,7 +188,7 @@ export class KnowledgeBase {
   /** Calls `read` with the document's folder. If it finds nothing, the document may just be exchanged: tries again. */
   async #find<T>(
     docId: ItemId,
-    read: (folder: string, kept: StoredVersion) => Promise<T | undefined>,
+    read: (folder: string, stored: StoredVersion) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     const { current, outgoing, incoming } = this.#paths(docId);
     // A writer is alone, so there is only one path to read.
@@ -196,10 +196,10 @@ export class KnowledgeBase {
     await yieldIfDue();
     for (let i = 0; i < attempts; i++) {
       for (const folder of folders) {
-        const kept = readMetadata(folder);
-        const found = kept && (await read(folder, kept));
+        const stored = readMetadata(folder);
+        const found = stored && (await read(folder, stored));
         if (found !== undefined) return found;
-        if (kept && folder === current) break;
+        if (stored && folder === current) break;
       }
     }
     return undefined;
@@ -266,13 +266,13 @@ function describeText(
 /** Reads metadata and text; during an exchange they may be of two versions, which the hash reveals. */
 async function readWhole(
   folder: string,
-  kept = readMetadata(folder),
+  stored = readMetadata(folder),
 ): Promise<(StoredVersion & ExtractedDocument) | undefined> {
-  if (kept?.error !== "") return undefined;
+  if (stored?.error !== "") return undefined;
   const path = join(folder, CONTENT_FILE);
   const bytes = readSmallFile(path) ?? (await readFileIfExists(path));
-  if (!bytes || sha256Of(bytes) !== kept.textHash) return undefined;
-  return { ...kept, markdown: bytes.toString("utf8") };
+  if (!bytes || sha256Of(bytes) !== stored.textHash) return undefined;
+  return { ...stored, markdown: bytes.toString("utf8") };
 }
 
 /** Returns the ids of a document's earlier versions, oldest first. */

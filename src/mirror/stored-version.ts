@@ -47,23 +47,23 @@ export interface VersionRules {
 
 const FORMAT = 1;
 
-export function encodeMetadata(kept: StoredVersion): string {
+export function encodeMetadata(stored: StoredVersion): string {
   const fields = {
     format: FORMAT,
-    doc_id: kept.docId,
-    version_id: kept.versionId,
-    title: kept.title,
-    language: kept.language,
-    source_path: kept.path,
-    file_type: kept.fileType,
-    content_hash: kept.hash,
-    text_hash: kept.textHash,
-    word_count: kept.wordCount,
-    extractor: kept.extractor,
-    created_at: kept.createdAt,
-    modified_at: kept.modifiedAt,
-    kept_at: kept.at,
-    error: kept.error,
+    doc_id: stored.docId,
+    version_id: stored.versionId,
+    title: stored.title,
+    language: stored.language,
+    source_path: stored.path,
+    file_type: stored.fileType,
+    content_hash: stored.hash,
+    text_hash: stored.textHash,
+    word_count: stored.wordCount,
+    extractor: stored.extractor,
+    created_at: stored.createdAt,
+    modified_at: stored.modifiedAt,
+    kept_at: stored.at,
+    error: stored.error,
   };
   return `${JSON.stringify(fields, null, 2)}\n`;
 }

@@ -1,9 +1,9 @@
 import type { AbsentChange, Change, ListedChange } from "../contracts/change.ts";
 import type { RemovalLimits } from "../contracts/domain.ts";
 import type { ItemId } from "../contracts/ids.ts";
-import type { Ledger, LedgerEntry } from "../contracts/ledger.ts";
+import type { Ledger, LedgerEntry, MeasuredFile } from "../contracts/ledger.ts";
 import type { Completeness, Departed, Listed, Sighting, Unreadable } from "../contracts/source.ts";
-import { type DiskLookup, judgeFile } from "./judge.ts";
+import { type DiskLookup, isAsMeasured, judgeFile } from "./judge.ts";
 import { leave } from "./removals.ts";
 
 export interface DetectPolicy {
@@ -16,10 +16,19 @@ export interface DetectPolicy {
   readonly heldBefore?: number;
   /** Returns how many items went missing in recent runs; called only if something is missing. */
   readonly justLeft?: () => Promise<number>;
+  /** Whether an unchanged document is only counted; without it, every item has its change. */
+  readonly mayOnlyCount?: (item: ItemId) => boolean;
+}
+
+/** The changes of one page. */
+export interface JudgedPage {
+  readonly changes: readonly Change[];
+  /** How many unchanged items are only counted; all have their file in the mirror. */
+  readonly unchanged: number;
 }
 
 /** The known items of a source; `items` may leave out those that were neither listed nor reported. */
-interface KnownItems extends Pick<Ledger, "getMany" | "items"> {
+interface KnownItems extends Pick<Ledger, "getMany" | "items" | "unchangedFiles"> {
   /** Number of known items. */
   count(): Promise<{ readonly items: number }>;
 }
@@ -35,15 +44,15 @@ export interface Detected {
 }
 
 /**
- * Yields one change for every listed or known item, in pages. Changes nothing; a dry run prints the result. Absence
- * counts as deletion only if the listing was complete.
+ * Yields one change for every listed or known item, in pages, except for those that are only counted. Changes nothing; a dry
+ * run prints the result. Absence counts as deletion only if the listing was complete.
  */
 export async function* detectChanges(
   listing: AsyncIterator<readonly Listed[], Completeness>,
   ledger: KnownItems,
   disk: DiskLookup,
   policy: DetectPolicy,
-): AsyncGenerator<readonly Change[], Detected> {
+): AsyncGenerator<JudgedPage, Detected> {
   const state: ListingState = {
     completeness: "complete",
     unreadable: [],
@@ -66,8 +75,12 @@ export async function* detectChanges(
       if (item.kind === "departed") state.departed.set(item.itemId, item);
       if (item.kind === "undecided") state.undecided.set(item.itemId, item.reason);
     }
-    const entries = await ledger.getMany(sightings.map(({ itemId }) => itemId));
-    yield sightings.map((sighting, i) => judgeListed(sighting, entries[i], state, disk, policy));
+    const left = await countUnchanged(sightings, state, ledger, disk, policy);
+    const entries = await ledger.getMany(left.map(({ itemId }) => itemId));
+    const changes = left.map((sighting, i) => judgeListed(sighting, entries[i], state, disk, policy));
+    const last = sightings.at(-1);
+    if (last) state.atHostRoot = last.serverPath === `/${last.path}`;
+    yield { changes, unchanged: sightings.length - left.length };
   }
   state.completeness = step.value;
   const heldBecause = yield* judgeAbsent(ledger, state, policy);
@@ -96,6 +109,34 @@ interface ListingState {
   atHostRoot: boolean;
 }
 
+/**
+ * Counts the items of which everything is as before, and returns the others: most listings change little, and their entries
+ * take longer to read than all that tells that nothing changed.
+ */
+async function countUnchanged(
+  sightings: readonly Sighting[],
+  state: ListingState,
+  ledger: KnownItems,
+  disk: DiskLookup,
+  policy: DetectPolicy,
+): Promise<readonly Sighting[]> {
+  const { mode, mayOnlyCount } = policy;
+  if (mode === "full" || !mayOnlyCount) return sightings;
+  const files = await ledger.unchangedFiles(sightings);
+  const isUnchanged = (sighting: Sighting, measured: MeasuredFile | undefined): boolean => {
+    if (!measured || sighting.form !== "document" || !mayOnlyCount(sighting.itemId)) return false;
+    const onDisk = disk(measured.file);
+    return onDisk !== undefined && isAsMeasured(onDisk, measured) && !whyUnwanted(sighting, policy);
+  };
+  return sightings.filter((sighting, i) => {
+    if (!isUnchanged(sighting, files[i])) return true;
+    const { size } = state.listed;
+    if (state.listed.add(sighting.itemId).size > size) state.entries += 1;
+    state.known += 1;
+    return false;
+  });
+}
+
 function judgeListed(
   sighting: Sighting,
   entry: LedgerEntry | undefined,
@@ -106,7 +147,6 @@ function judgeListed(
   const { itemId } = sighting;
   if (entry && !state.listed.has(itemId)) state.entries += 1;
   state.listed.add(itemId);
-  state.atHostRoot = sighting.serverPath === `/${sighting.path}`;
   const isKnown = hasFileOrDocument(entry);
   if (isKnown) state.known += 1;
   const unwanted = whyUnwanted(sighting, policy);
@@ -144,7 +184,7 @@ async function* judgeAbsent(
   ledger: KnownItems,
   state: ListingState,
   policy: DetectPolicy,
-): AsyncGenerator<readonly Change[], string> {
+): AsyncGenerator<JudgedPage, string> {
   const { absent, known } = await findAbsent(ledger, state);
   const kept: Change[] = [];
   const gone: AbsentChange[] = [];
@@ -168,7 +208,7 @@ async function* judgeAbsent(
   const { stay, heldBecause } = leave(gone, loss, policy);
   const held = new Set(stay);
   const hold = (change: AbsentChange): AbsentChange => ({ ...change, kind: "held", reason: heldBecause });
-  yield [...kept, ...gone.map((change) => (held.has(change) ? hold(change) : change))];
+  yield { changes: [...kept, ...gone.map((change) => (held.has(change) ? hold(change) : change))], unchanged: 0 };
   return heldBecause;
 }
 

@@ -54,8 +54,14 @@ function whyAltered(
   // As after a ledger was rebuilt from exports that are older than the mirror.
   if (contentHash && known.observed.sha256 !== contentHash) return "altered on disk: other content";
   if (onDisk.size !== known.observed.size) return "altered on disk: another size";
-  if (Math.abs(onDisk.mtimeMs - known.observed.mtimeMs) > MTIME_TOLERANCE_MS) return "altered on disk: another time";
-  return "";
+  return isAsMeasured(onDisk, known.observed) ? "" : "altered on disk: another time";
+}
+
+type SizeAndTime = NonNullable<ReturnType<DiskLookup>>;
+
+/** Whether a file has the size and time that we measured. */
+export function isAsMeasured(onDisk: SizeAndTime, measured: SizeAndTime): boolean {
+  return onDisk.size === measured.size && Math.abs(onDisk.mtimeMs - measured.mtimeMs) <= MTIME_TOLERANCE_MS;
 }
 
 /** Compares two listings, never bytes on disk. Times compare with !==: a restored version may be older. */

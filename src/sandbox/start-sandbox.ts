@@ -23,7 +23,7 @@ export interface SandboxOptions {
   /** A loopback address: the sandbox gives itself to whoever can reach it. */
   readonly host?: string;
   readonly seed?: SeedName;
-  /** The certificate the app signs in with; a new one when absent. */
+  /** The certificate the app signs in with. By default all sandboxes of a process share one: to make it takes longer than to start them. */
   readonly certificate?: ClientCertificate;
 }
 
@@ -57,7 +57,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   if (!LOOPBACK.includes(host)) {
     throw new BadInputError(`Start sandbox on '${host}': only ${LOOPBACK.join(", ")} are allowed.`);
   }
-  const [certificate, tokens] = await Promise.all([options.certificate ?? makeCertificate(), AccessTokens.create()]);
+  const [certificate, tokens] = await Promise.all([options.certificate ?? ownCertificate(), AccessTokens.create()]);
   const server = createServer();
   server.listen(port, host);
   await once(server, "listening");
@@ -82,6 +82,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       await closed;
     },
   };
+}
+
+let certificateOfProcess: Promise<ClientCertificate> | undefined;
+
+function ownCertificate(): Promise<ClientCertificate> {
+  certificateOfProcess ??= makeCertificate();
+  return certificateOfProcess;
 }
 
 /** The chosen host first, then every other spelling of this machine. */

@@ -45,6 +45,15 @@ describe("chats without a language model", () => {
     assert.match(choices[0]?.message.content ?? "", /Cars are washed every week\. \(Cars\.md\)/);
   });
 
+  test("a file's name is no Markdown", async () => {
+    await at.fill({ "Bells ![x](y) <img src=z>.md": "# Bells\n\nThe bells ring at noon." });
+    const stores: string[] = [];
+    for await (const store of at.client.vectorStores.list()) stores.push(store.id);
+    await at.client.vectorStores.delete(stores.find((id) => id !== stores[0]) ?? "");
+    const { choices } = await at.client.chat.completions.create(ask("When do the bells ring?"));
+    assert.match(choices[0]?.message.content ?? "", /ring at noon\. \(Bells ! \[x\]\(y\) < img src=z>\.md\)/);
+  });
+
   const WRONG: readonly (readonly [string, object, number, string | null])[] = [
     ["an unknown model", { ...ask("x"), model: "gpt-5" }, 404, "model"],
     ["no messages", { model: MODEL }, 400, "messages"],

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { APIError } from "openai";
-import { createRateLimiter, createSemaphore, createServiceCalls } from "../../src/backends/openai/connection.ts";
+import { createRateLimiter, createServiceCalls } from "../../src/backends/openai/connection.ts";
 import { readPages } from "../../src/backends/openai/read-pages.ts";
 import { CancelledError, RemoteError } from "../../src/contracts/errors.ts";
 import { createVirtualClock } from "./openai-virtual-clock.ts";
@@ -120,19 +120,6 @@ describe("pacing", () => {
     });
     await assert.rejects(attempt, unreadable);
     assert.equal(tries, 1);
-  });
-
-  test("a slot goes to the next that still wants it", async () => {
-    const semaphore = createSemaphore(1);
-    const release = await semaphore.acquire("a", never);
-    const impatient = new AbortController();
-    const second = semaphore.acquire("b", impatient.signal);
-    const third = semaphore.acquire("c", never);
-    impatient.abort();
-    await assert.rejects(second, CancelledError);
-    release();
-    (await third)();
-    (await semaphore.acquire("d", never))();
   });
 });
 

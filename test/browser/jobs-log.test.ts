@@ -1,25 +1,46 @@
 // The log of a job with many thousand lines stays usable and keeps every error.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import type { JobContext } from "../../src/contracts/job.ts";
+import type { JobContext, ProgressChange } from "../../src/contracts/job.ts";
+import { ask } from "../http/ask.ts";
 import { type Served, serveScripted } from "../http/scripted-app.ts";
 import { CRAWL, FINE, heldWork } from "../jobs/job-fixture.ts";
 import { openBrowser } from "./open-browser.ts";
 import { assertAccessible, leave, visit } from "./visit.ts";
 
-const STEPS = [
-  ["Source 'b': /srv/b", ["running", "waiting", "waiting"]],
-  ["[ 1 / 3 ] Downloaded 'a.md' (9 bytes): new at the source.", ["1 of 3", "waiting", "waiting"]],
-  ["[ 2 / 3 ] ERROR: download 'b.md': it is busy", ["2 of 3", "waiting", "waiting"]],
-  ["Texts to be kept: 2 documents.", ["done", "running", "waiting"]],
-  ["[ 1 / 2 ] Kept 'a.md'.", ["done", "1 of 2", "waiting"]],
-  ["[ 2 / 4 ] Indexing 'a.md'.", ["done", "done", "2 of 4"]],
-  ["Source 'b': removing 2 documents from the index.", ["done", "done", "2 of 4"]],
-  ["Source 'c': /srv/c", ["running", "waiting", "waiting"]],
-  ["Index: 4 added.", ["done", "done", "running"]],
-  ["[ 500 / 900 ] Embedding passages with e", ["done", "done", "500 of 900"]],
-] as const;
+/** What a crawl of three sources says, and the words and states of its bar then. */
+const SAID = [
+  [
+    { source: "a", sources: { at: 1, of: 3 }, step: "download" },
+    "Listing.",
+    ["source 1 of 3", "waiting", "waiting"],
+    "running waiting waiting",
+  ],
+  [{}, "[ 2 / 4 ] Downloaded.", ["source 1 of 3, 2 of 4", "waiting", "waiting"], "running waiting waiting"],
+  [
+    { step: "embed" },
+    "[ 1 / 2 ] Indexing.",
+    ["1 of 3 sources", "1 of 3 sources", "source 1 of 3, 1 of 2"],
+    "waiting waiting running",
+  ],
+  [
+    { source: "b", sources: { at: 2, of: 3 }, step: "download" },
+    "Next.",
+    ["source 2 of 3", "1 of 3 sources", "1 of 3 sources"],
+    "running waiting waiting",
+  ],
+  [{ hasFailed: true }, "It is away.", ["source 2 of 3", "1 of 3 sources", "1 of 3 sources"], "failed waiting waiting"],
+  [
+    { source: "c", sources: { at: 3, of: 3 }, step: "process" },
+    "Last.",
+    ["failed", "source 3 of 3", "2 of 3 sources"],
+    "failed running waiting",
+  ],
+] as const satisfies readonly (readonly [ProgressChange, string, readonly string[], string])[];
+
+const FOLDER = { folder_sources: [{ source_id: "notes", root: "/srv/notes" }] };
 
 const LINES = 20_000;
 /** So many lines are kept beside the alarms. */
@@ -113,69 +134,123 @@ describe("the log of a long job in a browser", () => {
     await leave(visited);
   });
 
-  it("shows the steps of a crawl as they go on, with and without scripts, and its log when something fails", async () => {
+  /** A crawl that says and logs what the test wants, until it is let go. */
+  async function crawlHere() {
     const { work, release } = heldWork();
     const started = Promise.withResolvers<JobContext>();
-    const { jobId, done } = await served.app.runner.start(CRAWL, (job) => {
+    const { jobId, done } = await served.app.runner.start(CRAWL, async (job) => {
       started.resolve(job);
-      return work(job);
+      const result = await work(job);
+      await job.checkpoint();
+      return result;
     });
-    const job = await started.promise;
-    const path = `/v2/jobs/get?job_id=${jobId}&format=html`;
+    return { jobId, done, release, job: await started.promise, path: `/v2/jobs/get?job_id=${jobId}&format=html` };
+  }
+  const shown = (page: Page): Promise<string[]> => page.locator(".crawl-steps [data-part=words]").allInnerTexts();
+  const states = (page: Page): Promise<string> =>
+    page.locator(".crawl-steps li").evaluateAll((all) => all.map((one) => one.getAttribute("data-state")).join(" "));
+  const shares = (page: Page): Promise<number[]> =>
+    page
+      .locator(".crawl-steps progress")
+      .evaluateAll((all) => (all as HTMLProgressElement[]).map(({ value }) => value));
+  const isOpen = (page: Page): Promise<string | null> => page.locator(".log-fold").getAttribute("open");
+
+  it("shows the steps of a crawl over all its sources as it says them, never back, with and without scripts", async () => {
+    const { job, path, release, done } = await crawlHere();
     const live = await visit(browser, served.url, path);
     const plain = await visit(browser, served.url, path, { javaScriptEnabled: false });
-    const shown = (page: Page): Promise<string[]> => page.locator(".crawl-steps [data-part=words]").allInnerTexts();
-    const isOpen = (page: Page): Promise<string | null> => page.locator(".log-fold").getAttribute("open");
-    await live.page.locator(".crawl-steps").getByText("running").waitFor();
-    assert.equal(await isOpen(live.page), null);
-    for (const [line, words] of STEPS) {
+    let before = [0, 0, 0];
+    for (const [change, line, words, now] of SAID) {
+      job.progress?.(change);
       job.log(line);
       await live.page.locator("[data-part=log] p", { hasText: line }).waitFor({ state: "attached" });
-      assert.deepEqual(await shown(live.page), words, line);
       await plain.page.reload();
-      if (!line.includes("ERROR")) assert.deepEqual(await shown(plain.page), words, `${line} (without scripts)`);
+      assert.deepEqual([await shown(plain.page), await states(plain.page)], [words, now], `${line} (without scripts)`);
+      const drawn = await shares(plain.page);
+      assert.ok(
+        drawn.every((share, at) => share >= (before[at] ?? 0)),
+        `${line} ${drawn} after ${before}`,
+      );
+      before = drawn;
     }
-    assert.equal(await isOpen(live.page), "", "something has failed");
-    assert.equal(await isOpen(plain.page), null);
+    const [, , words, now] = SAID.at(-1) ?? assert.fail();
+    await live.page.locator(".crawl-steps").getByText("source 3 of 3").waitFor();
+    assert.deepEqual([await shown(live.page), await states(live.page)], [words, now]);
+    assert.equal(await isOpen(live.page), null);
+    job.log("ERROR: download 'b.md': it is busy");
+    await live.page.locator(".log-fold[open]").waitFor();
     await assertAccessible(live.page);
-    release({ ok: false, error: "One file failed.", data: null });
+    release({ ok: false, error: "Source 'b': it is away.", data: null });
     await live.page.waitForSelector('#console[data-state="completed"]');
     await done;
     await plain.page.reload();
     assert.equal(await isOpen(plain.page), "");
-    for (const { page } of [live, plain]) assert.deepEqual(await shown(page), ["done", "done", "done"]);
-    await leave(live);
-    await leave(plain);
+    await assertAccessible(live.page);
+    for (const { page } of [live, plain]) {
+      assert.deepEqual([await shown(page), await states(page)], [["failed", "done", "done"], "failed done done"]);
+      await leave(page === live.page ? live : plain);
+    }
+  });
+
+  it("tells where a crawl was cancelled, and draws no steps of one that never said any", async () => {
+    const { jobId, job, path, release, done } = await crawlHere();
+    const visited = await visit(browser, served.url, path);
+    const { page } = visited;
+    job.progress?.({ source: "a", sources: { at: 1, of: 1 }, step: "process" });
+    job.log("[ 3 / 4 ] Processed.");
+    await page.locator(".crawl-steps").getByText("3 of 4").waitFor();
+    const asked = once(job.signal, "abort");
+    await served.app.jobs.control(jobId, "cancel");
+    await asked;
+    release(FINE);
+    await done;
+    await page.waitForSelector('#console[data-state="cancelled"]');
+    assert.deepEqual(
+      [await shown(page), await states(page)],
+      [["done", "stopped at 3 of 4", "not begun"], "done stopped waiting"],
+    );
+    await page.goto(`${served.url}/v2/jobs/get?job_id=jb_1&format=html`);
+    assert.equal(await page.locator(".crawl-steps").isVisible(), false, "its file names no steps");
+    await leave(visited);
+  });
+
+  it("is headed by what it is in words, also when it was started here", async () => {
+    const { json } = await ask(served.url, "POST /v2/domains/create", {
+      json: { domain_id: "NOTES", name: "Notes", ...FOLDER },
+    });
+    assert.equal(json["error"], "");
+    const visited = await visit(browser, served.url, "/v2/crawler?format=ui&domain_id=NOTES");
+    const { page } = visited;
+    await page.getByRole("button", { name: "Start" }).click();
+    await page
+      .locator("#console-title")
+      .getByText(/^Crawl of NOTES, incremental$/)
+      .waitFor();
+    await page.waitForSelector('#console[data-state="completed"]');
+    await page.reload();
+    assert.match(await page.locator("#console-title").innerText(), /^Crawl of NOTES, incremental jb_\d+$/);
+    await leave(visited);
   });
 
   it("tells how long a step will take once its rate is known, and nothing before", async () => {
-    const { work, release } = heldWork();
-    const started = Promise.withResolvers<JobContext>();
-    const { jobId, done } = await served.app.runner.start(CRAWL, (job) => {
-      started.resolve(job);
-      return work(job);
-    });
-    const job = await started.promise;
+    const { job, path, release, done } = await crawlHere();
+    job.progress?.({ source: "a", sources: { at: 1, of: 1 }, step: "embed" });
     job.log("[ 400 / 10000 ] Indexing 'a.md'.");
     const visited = await visit(browser, served.url, "/");
     const { page } = visited;
     await page.clock.install();
-    await page.goto(`${served.url}/v2/jobs/get?job_id=${jobId}&format=html`);
+    await page.goto(served.url + path);
     const left = page.locator("[data-part=left]");
     const words = page.locator(".crawl-steps [data-part=words]").last();
     await words.getByText("400 of 10000").waitFor();
-    for (const at of [410, 420, 430, 440]) {
-      assert.equal(await left.innerText(), "", "too little is known");
-      const asked = page.waitForResponse(/jobs\/get/);
-      job.log(`[ ${at} / 10000 ] Indexing 'a.md'.`);
-      await page.clock.runFor(2000);
-      await asked;
-    }
+    for (let tick = 0; tick < 5; tick++) await page.clock.runFor(2000);
+    assert.equal(await left.innerText(), "", "too little is known");
+    job.log("[ 440 / 10000 ] Indexing 'a.md'.");
+    await words.getByText("440 of 10000").waitFor();
     await left.getByText(/^About \d+ min left in this step\.$/).waitFor();
     job.log("[ 1 / 20 ] Embedding passages with e");
-    await page.clock.runFor(20);
     await words.getByText("1 of 20").waitFor();
-    assert.equal(await left.innerText(), "");
+    await left.getByText(/./).waitFor({ state: "detached" });
     release(FINE);
     await done;
     await leave(visited);

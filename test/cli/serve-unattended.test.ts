@@ -20,7 +20,7 @@ test("a server that starts completes what was interrupted, and makes up for a cr
   await world.app.close();
   const domains = join(world.storage, "domains");
   const ledgers = openTestLedgers(join(world.storage, "crawler"));
-  await ledgers.schedules.put(DOMAIN, { schedule: "0 2 * * *", lookedAt: new Date("2026-01-15T02:00:00Z") });
+  await ledgers.schedules.put(DOMAIN, { schedule: "0 2 * * *", checkedAt: new Date("2026-01-15T02:00:00Z") });
   await ledgers.close();
   // As a rename leaves it that was killed as soon as the domain had its new name.
   await mkdir(join(domains, ".lockstep", "renames"), { recursive: true });

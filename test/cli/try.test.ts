@@ -126,7 +126,17 @@ const wrong: readonly (readonly [name: string, args: readonly string[], sentence
   ["no domain", ["domains", "create"], /Say which domain: lockstep domains create DOMAIN/],
   ["a domain that is not there", ["domains", "edit", "NOPE", "--name", "x"], /'NOPE' does not exist/],
   ["nothing to change", ["domains", "edit", "MEINE_NOTIZEN"], /Say what to change/],
-  ["a folder that is not absolute", ["domains", "create", "A", "--folder", "x/y"], /absolute path/],
+  [
+    "an address without its scheme",
+    ["domains", "create", "A", "--web", "docs.example.com"],
+    /--web takes an address like .*'docs\.example\.com' is none/,
+  ],
+  ["no folder at all", ["domains", "create", "A", "--folder", ""], /--folder is empty/],
+  [
+    "a file that is not there",
+    ["domains", "create", "A", "--from", "/nowhere/a.json"],
+    /There is no file '\/nowhere\/a\.json'\.$/m,
+  ],
   ["nobody to answer", ["domains", "delete", "MEINE_NOTIZEN"], /add --yes/],
 ];
 for (const [name, args, sentence] of wrong) {
@@ -137,6 +147,27 @@ for (const [name, args, sentence] of wrong) {
     assert.doesNotMatch(err, /\n\s+at /);
   });
 }
+
+test("a folder is named as on any command line", async () => {
+  const created = await run("domains", "create", "NEAR", "--folder", "Meine Notizen");
+  assert.equal(created.code, 0, created.err);
+  assert.equal(JSON.parse((await run("domains", "show", "NEAR")).out).folder_sources[0].root, notes);
+  assert.equal((await run("domains", "delete", "NEAR", "--yes")).code, 0);
+});
+
+test("started twice at once, the same command makes one domain", async () => {
+  const settings = { PERSISTENT_STORAGE_PATH: join(folder, "twice") };
+  const both = await Promise.all(
+    [1, 2, 3].map(() => runCommand(folder, ["try", notes, "--once", "--port", "0"], settings)),
+  );
+  // Who comes second waits for no server: it is told how to go on.
+  for (const { code, err } of both) {
+    assert.doesNotMatch(err, /already exists/);
+    if (code !== 0) assert.match(err, /Beside a server that runs already, 'lockstep crawl MEINE_NOTIZEN'/);
+  }
+  assert.ok(both.some(({ code }) => code === 0));
+  assert.equal((await runCommand(folder, ["domains"], settings)).out.trim().split("\n").length, 1);
+});
 
 test("domains are made, edited and deleted on the command line", async () => {
   const file = join(folder, "team.json");

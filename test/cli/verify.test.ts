@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import { formatCertificate } from "../../src/engine/verify/certificate.ts";
-import { keepCertificate } from "../../src/engine/verify/kept-certificates.ts";
+import { storeCertificate } from "../../src/engine/verify/stored-certificates.ts";
 import { toUtcMicros } from "../../src/lib/time.ts";
 import { storageFolder } from "../../src/mirror/layout.ts";
 import { openSigner } from "../../src/security/signing-key.ts";
@@ -107,7 +107,7 @@ describe("lockstep verify", () => {
     const { statement } = (await stage.app.certificates.get(domain.domainId, id)).certificate;
     // As if no verification had been made since, and signed by the same key.
     await rm(join(domainsFolder, "FOLDERS", "certificates"), { recursive: true });
-    const old = await keepCertificate({ domainsFolder, signer: openSigner(security) }, domain.domainId, () => ({
+    const old = await storeCertificate({ domainsFolder, signer: openSigner(security) }, domain.domainId, () => ({
       ...statement,
       quick: false,
       max_age: "1h",

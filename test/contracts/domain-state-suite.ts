@@ -103,7 +103,7 @@ export function domainStateSuite(name: string, place: () => StatePlace): void {
   });
 
   describe(`how far a schedule was looked after, in ${name}`, () => {
-    const NIGHTLY: ScheduleState = { schedule: "0 2 * * *", lookedAt: new Date("2026-01-15T02:00:07.123Z") };
+    const NIGHTLY: ScheduleState = { schedule: "0 2 * * *", checkedAt: new Date("2026-01-15T02:00:07.123Z") };
 
     test("is what was put last, follows a rename, and goes with the domain", async () => {
       const { ledgers } = place();

@@ -175,6 +175,29 @@ function resultTests(open: () => Promise<StoreUnderTest>): void {
     }
   });
 
+  test("short texts about one word of a question come behind a long one that has all of them", async () => {
+    const at = await searchFixture(open);
+    try {
+      const records = (what: string): string =>
+        `The ${what} keeps records of every visit in the blue room, and colleagues may read them during the week. `.repeat(
+          5,
+        );
+      await at.commit({
+        book: `# Handbook\n\n${records("office")}\n\n## Leave\n\n${records("desk")}Freelancers get no paid sabbatical; the agency grants it, as the ruling says. ${records("gate")}`,
+        sabbatical: "# Sabbatical\n\nSee the calendar.",
+        freelancers: "# Freelancers\n\nAsk Eva for names.",
+        ruling: "# Ruling\n\nIn preparation.",
+        trailers: "# Permit for trailers\n\nThere is none.",
+      });
+      assert.equal((await at.names("sabbatical ruling for freelancers"))[0], "book");
+      assert.equal((await at.names("sabbatical ruling for freelancers", { using: "text" }))[0], "book");
+      assert.equal((await at.names("sabbatical"))[0], "sabbatical", "a short one that has all words stays first");
+      assert.equal((await at.names("permit for trailers"))[0], "trailers");
+    } finally {
+      await at.close();
+    }
+  });
+
   test("the same and nearly the same passage is one hit that names the other documents", async () => {
     const notice = (year: string): string =>
       `# Notice\n\nThe quibblet must be cleaned every ${year} by trained staff, who note the date and the time in the book that hangs beside the door, and sign it with their full name. Whoever forgets it cleans the quibblet again on the following day, and pays for the soap and the water.`;

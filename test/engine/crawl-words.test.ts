@@ -1,6 +1,6 @@
 // Counts and messages of a crawl say exactly what is wrong: missing files, orphans, anomalies.
 import assert from "node:assert/strict";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { CrawlRequest } from "../../src/engine/crawl-request.ts";
@@ -44,6 +44,21 @@ for (const backend of [undefined, "remote"] as const) {
         await stage.inStep();
       });
     }
+
+    test("a link that leads nowhere is as good as missing: neither path nor code is written down", async () => {
+      await stage.change("add", { path: "linked.txt", text: "The kudu line." });
+      await stage.crawl({ steps: ["download"] });
+      const file = join(stage.docs.folder, "02_embedded/linked.txt");
+      await rm(file);
+      await symlink("/nowhere/lockstep-story", file);
+      const { source, log } = await stage.tryCrawl({ steps: ["embed"] });
+      assert.equal(source.embed.failed, 1);
+      assert.match(log, /02_embedded\/linked\.txt' is missing on disk/);
+      assert.doesNotMatch(log, /ENOENT/);
+      await assertDiscreet();
+      await stage.crawl();
+      await stage.inStep();
+    });
 
     test("also one that the store never had, and one of which no hash is known", async () => {
       await stage.change("add", { path: "new.txt", text: "The ibex line." });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import type { PlacedFinding } from "../../src/engine/doctor.ts";
 import { openStage, type Stage } from "../stories/stage.ts";
@@ -76,3 +77,18 @@ for (const [title, harm] of WAYS) {
     assert.ok(!existsSync(join(stage.world.storage, "crawler", DOMAIN)));
   });
 }
+
+test("a ledger that lost its items, but not its place in the change log, is filled by a listing", async (t) => {
+  const stage = await openStage({});
+  t.after(() => stage.close());
+  await stage.plant();
+  await stage.crawl();
+  await damage(stage, (path) => {
+    const db = new DatabaseSync(path);
+    db.exec("PRAGMA foreign_keys = ON; DELETE FROM item");
+    db.close();
+  });
+  const { log } = await stage.crawl();
+  assert.match(log, /Change feed unusable \(a file was not in the last listing\)/);
+  await stage.inStep();
+});

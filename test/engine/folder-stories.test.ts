@@ -253,6 +253,21 @@ describe("a file without an id keeps its identity", () => {
     assert.deepEqual([await stage.found("wombat"), await stage.found("kombat")], [[], ["same.md"]]);
   });
 
+  story("the same, met by a full crawl: the file is named, and read by the next run", async (stage) => {
+    const path = "full.md";
+    await stage.write(path, prose("wombat"));
+    await stage.write("other.md", prose("numbat"));
+    const past = new Date("2020-01-01T00:00:00Z");
+    await utimes(stage.at(path), past, past);
+    await stage.crawl();
+    await stage.write(path, prose("kombat"));
+    await utimes(stage.at(path), past, past);
+    const { job } = await stage.tryCrawl({ mode: "full" });
+    assert.match(job.result?.error ?? "", /1 item could not be brought up to date/);
+    await stage.crawl();
+    assert.deepEqual([await stage.found("wombat"), await stage.found("kombat")], [[], [path]]);
+  });
+
   story("edited again within the moment it was read", async (stage) => {
     await stage.write("race.md", prose("cheetah"));
     const now = new Date();

@@ -4,6 +4,7 @@ import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
+import type { SourceConfig } from "../../src/contracts/domain.ts";
 import type { VectorStoreId } from "../../src/contracts/ids.ts";
 import type { CrawlRequest } from "../../src/engine/crawl-request.ts";
 import { recordSteps } from "../inventory/faulty-service.ts";
@@ -20,9 +21,11 @@ for (const backend of [undefined, "remote"] as const) {
   describe(`another store says what the source says (${backend ?? "embedded"})`, () => {
     let stage: Stage;
     let other: VectorStoreId;
+    let tasks: readonly SourceConfig[];
     before(async () => {
       stage = await openStage({}, backend);
       await plant(stage);
+      tasks = (await stage.world.app.domains.get(DOMAIN)).sources.filter(({ sourceId }) => sourceId === "tasks");
       other = (await stage.world.openai().vectorStores.create({ name: "other" })).id as VectorStoreId;
       await intoOther();
     });
@@ -144,6 +147,27 @@ for (const backend of [undefined, "remote"] as const) {
         again.result.sources.map(({ source_id }) => source_id),
         ["docs", "pages"],
       );
+    });
+
+    test("what a source lost while it was out of the domain leaves it when the source is back", async () => {
+      const { app } = stage.world;
+      const withTasks = async (tasks: readonly SourceConfig[]): Promise<void> => {
+        const domain = await app.domains.get(DOMAIN);
+        const others = domain.sources.filter(({ sourceId }) => sourceId !== "tasks");
+        await app.domains.update({ ...domain, sources: [...others, ...tasks] }, domain);
+        await stage.crawl({ confirmDeletes: true });
+      };
+      await withTasks(tasks);
+      await intoOther();
+      assert.equal(await held(other, "tasks"), 3);
+      await withTasks([]);
+      await stage.change("delete-item", { list: TASKS, id: 2 });
+      await withTasks(tasks);
+      const { job, result } = await intoOther();
+      assert.equal(job.result?.error, "");
+      const { embed } = result.sources.find(({ source_id }) => source_id === "tasks") ?? assert.fail();
+      assert.deepEqual([embed.added, embed.changed, embed.removed], [0, 0, 1]);
+      assert.deepEqual([await held(other, "tasks"), (await saying("ibex")).length], [2, 0]);
     });
   });
 }

@@ -7,7 +7,7 @@ import { BadInputError } from "../../src/contracts/errors.ts";
 import { parseDomainId } from "../../src/contracts/ids.ts";
 import { sourceLease } from "../../src/contracts/lease.ts";
 import { checkCertificate } from "../../src/engine/verify/certificate.ts";
-import { QUICK } from "../../src/engine/verify/kept-certificates.ts";
+import { QUICK } from "../../src/engine/verify/stored-certificates.ts";
 import { storageFolder } from "../../src/mirror/layout.ts";
 import { FOLDERS, FolderStage } from "./folder-stage.ts";
 import { assertNamed, CORRUPTIONS, fillStage, pickBy, StoredDomain, verify } from "./verify-corruptions.ts";

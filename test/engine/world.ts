@@ -19,7 +19,6 @@ import {
 } from "../../src/engine/crawl-request.ts";
 import type { QuerySource } from "../../src/engine/query.ts";
 import { decodeCsvRow } from "../../src/lib/csv.ts";
-import { type ClientCertificate, makeCertificate } from "../../src/sandbox/certificates.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/start-sandbox.ts";
 import { ofKind, parseDomain } from "../kinds.ts";
 
@@ -46,8 +45,6 @@ export interface WorldOptions {
 /** Retries without the waits: for stories in which the tenant misbehaves. */
 export const BRISK: Pace = { retry: { attempts: 8, firstMs: 1, longestMs: 4 } };
 
-let certificate: Promise<ClientCertificate> | undefined;
-
 /** A tenant, a storage folder and the product between them: what a story plays in. Everything real, over loopback. */
 export class World {
   readonly sandbox: Sandbox;
@@ -72,8 +69,7 @@ export class World {
 
   static async open(options: WorldOptions = {}): Promise<World> {
     const storage = options.storage ?? (await mkdtemp(join(tmpdir(), "lockstep-story-")));
-    certificate ??= makeCertificate();
-    const sandbox = await startSandbox({ seed: options.seed ?? "empty", certificate: await certificate });
+    const sandbox = await startSandbox({ seed: options.seed ?? "empty" });
     const settings = {
       PERSISTENT_STORAGE_PATH: storage,
       ...sandboxSettings(sandbox, await saveCertificate(sandbox, join(storage, "sandbox.pem"))),

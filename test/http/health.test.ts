@@ -5,7 +5,7 @@ import { BUILT_IN_KINDS } from "../../src/app/source-kinds.ts";
 import type { JobId } from "../../src/contracts/ids.ts";
 import type { JobRecord } from "../../src/contracts/job.ts";
 import type { DomainStatus } from "../../src/engine/domain-status.ts";
-import type { CertificateStatus, KeptCertificate } from "../../src/engine/verify/kept-certificates.ts";
+import type { CertificateStatus, StoredCertificate } from "../../src/engine/verify/stored-certificates.ts";
 import { crawlChart } from "../../src/http/pages/crawl-chart.ts";
 import { healthOf, type Vitals } from "../../src/http/pages/domain-health.ts";
 
@@ -48,7 +48,7 @@ const LATE: CertificateStatus = {
 };
 const DIFFERS = {
   certificate: { statement: { verdict: "differs", sources: [{ differences: [{}], differences_more: 0 }] } },
-} as unknown as KeptCertificate;
+} as unknown as StoredCertificate;
 const failed = (error: string, data: unknown = {}): JobRecord => ({ ...CRAWL, result: { ok: false, error, data } });
 
 const held = {

@@ -121,7 +121,7 @@ describe("MCP over HTTP without keys", () => {
   });
 
   it("tells who listens that documents changed, and only of those they asked about", async () => {
-    const quick = await serveHttp(world.app, { host: "127.0.0.1", port: 0, log: () => undefined, lookEveryMs: 50 });
+    const quick = await serveHttp(world.app, { host: "127.0.0.1", port: 0, log: () => undefined, pollEveryMs: 50 });
     const client = await openNew({ url: quick.url });
     const other = await openNew({ url: quick.url });
     try {
@@ -276,7 +276,7 @@ describe("MCP over HTTP with a remote service as the backend", () => {
   });
 
   it("searches, reads, lists and tells of changes", async () => {
-    const quick = await serveHttp(world.app, { host: "127.0.0.1", port: 0, log: () => undefined, lookEveryMs: 50 });
+    const quick = await serveHttp(world.app, { host: "127.0.0.1", port: 0, log: () => undefined, pollEveryMs: 50 });
     const client = await openNew({ url: quick.url });
     try {
       const found = await client.call("search", { query: "vacation days", limit: 1 });

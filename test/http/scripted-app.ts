@@ -26,7 +26,7 @@ import { createFeedback } from "../../src/engine/feedback.ts";
 import type { Ingest } from "../../src/engine/ingest/ingest.ts";
 import type { QueryAnswer, QueryRequest } from "../../src/engine/query.ts";
 import { createPlans } from "../../src/engine/stored-plans.ts";
-import { createCertificates } from "../../src/engine/verify/kept-certificates.ts";
+import { createCertificates } from "../../src/engine/verify/stored-certificates.ts";
 import type { RequestTimeouts } from "../../src/http/middleware/request-timeouts.ts";
 import { serveHttp } from "../../src/http/serve-http.ts";
 import { createInventory } from "../../src/inventory/create-inventory.ts";
@@ -182,6 +182,7 @@ export async function serveScripted(options: ScriptedOptions = {}): Promise<Serv
       domains,
       backend: { openIndex: async () => undefined },
       questions: openQuestionStore(join(folder, "domains")),
+      statementsIn: () => [],
     }),
     migrate: async (_request, { dryRun }) => ({ dry_run: dryRun, sources: [], problems: [] }),
     query: (request) => script.query(request),

@@ -105,7 +105,7 @@ for (const isPostgres of [false, true]) {
       assert.deepEqual([second.resumes, second.isBlind], [{ startedAt: HEAD.startedAt, pages: 2 }, true]);
       await assertKnown(second);
       assert.deepEqual(
-        (await gather(second.lookedAt())).map(({ id, aliases, links: none }) => [id, aliases, none]),
+        (await gather(second.visitedPages())).map(({ id, aliases, links: none }) => [id, aliases, none]),
         [
           [full.id, full.aliases, []],
           [page("blind").id, [], []],
@@ -153,7 +153,7 @@ for (const isPostgres of [false, true]) {
       assert.equal(await third.recall(page("b").id), undefined);
       third.put([page("c")]);
       await third.finish();
-      assert.deepEqual(await gather((await open({ digest: "d" })).lookedAt()), [], "a dry run writes nothing");
+      assert.deepEqual(await gather((await open({ digest: "d" })).visitedPages()), [], "a dry run writes nothing");
     });
 
     test("a page that was looked at stays so when it is read on the way to another; those that failed are not recalled", async (t) => {
@@ -179,7 +179,7 @@ for (const isPostgres of [false, true]) {
         own,
       ]);
       assert.deepEqual(
-        (await gather(resumed.lookedAt())).map(({ id }) => id),
+        (await gather(resumed.visitedPages())).map(({ id }) => id),
         [page("near").id, own.id],
       );
     });

@@ -1,6 +1,7 @@
 // No more tasks than agreed run at once, in order, and failures do not stop the others.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { CancelledError } from "../../src/contracts/errors.ts";
 import { createLimiter } from "../../src/lib/concurrency.ts";
 
 test("no more than agreed run at once, all run in their order, and failures hold nobody up", async () => {
@@ -25,4 +26,19 @@ test("no more than agreed run at once, all run in their order, and failures hold
     numbers.map((i) => (i % 3 === 0 ? "rejected" : "fulfilled")),
   );
   assert.equal(await limiter(work(8)), 8);
+});
+
+test("a slot goes to the next that still wants it", async () => {
+  const limiter = createLimiter(1);
+  const first = Promise.withResolvers<void>();
+  const running = limiter(() => first.promise);
+  const impatient = new AbortController();
+  const second = limiter(() => assert.fail("it did not wait"), impatient.signal);
+  const third = limiter(async () => "third");
+  impatient.abort();
+  await assert.rejects(second, CancelledError);
+  first.resolve();
+  await running;
+  assert.equal(await third, "third");
+  assert.equal(await limiter(async () => "fourth"), "fourth");
 });

@@ -5,8 +5,8 @@ import { FilesOnDisk } from "../../src/mirror/files-on-disk.ts";
 import type { FileOnDisk } from "../../src/mirror/scan-files.ts";
 import { Random } from "../stories/random.ts";
 
-const COUNT = 200;
-const pathOf = (n: number): string => `D/05_folders/s/02_embedded/f${n % 7}/${n}.txt`;
+const COUNT = 700;
+const pathOf = (n: number): string => `D/05_folders/s/02_embedded/f${n % 2 === 0 ? 0 : n % 7}/${n}.txt`;
 const fileOf = (n: number): FileOnDisk => ({ size: n, mtimeMs: n + 0.5, placedAtMs: n * 2 });
 
 function filled(): { files: FilesOnDisk; model: Map<string, FileOnDisk> } {

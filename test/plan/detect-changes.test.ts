@@ -68,6 +68,7 @@ async function detect(
   }
   const ledger = {
     getMany: async (ids: readonly ItemId[]) => ids.map((id) => known.find(({ itemId }) => itemId === id)),
+    unchangedFiles: async () => [],
     count: async () => ({ items: known.length }),
     items: async function* () {
       yield known.map(({ itemId }) => itemId);
@@ -77,7 +78,7 @@ async function detect(
   const generator = detectChanges(listing(), ledger, (file) => disk[file], { ...policy, ...options.policy });
   const changes: Change[] = [];
   let step = await generator.next();
-  for (; !step.done; step = await generator.next()) changes.push(...step.value);
+  for (; !step.done; step = await generator.next()) changes.push(...step.value.changes);
   return { changes, detected: step.value };
 }
 

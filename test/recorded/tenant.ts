@@ -1,13 +1,10 @@
 import { mkdir } from "node:fs/promises";
 import { sandboxSettings, saveCertificate } from "../../src/cli/sandbox.ts";
-import { type ClientCertificate, makeCertificate } from "../../src/sandbox/certificates.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/start-sandbox.ts";
 import type { RecordedStage } from "./stage.ts";
 
 export const LIBRARY = "/sites/demo/Shared Documents";
 const HOUR_SECONDS = 3600;
-
-let certificate: Promise<ClientCertificate> | undefined;
 
 /** A tenant whose ids and times are the same in every run. */
 export class Tenant {
@@ -19,8 +16,7 @@ export class Tenant {
 
   /** Starts the product with it, too. */
   static async open(stage: RecordedStage, settings: Readonly<Record<string, string>> = {}): Promise<Tenant> {
-    certificate ??= makeCertificate();
-    const sandbox = await startSandbox({ seed: "empty", certificate: await certificate });
+    const sandbox = await startSandbox({ seed: "empty" });
     stage.atEnd(() => sandbox.stop());
     stage.normaliser.place(sandbox.url, "http://tenant.example");
     await mkdir(stage.storage, { recursive: true });

@@ -3,6 +3,7 @@ import { fetch as undiciFetch } from "undici";
 import { BadInputError, CancelledError } from "../../contracts/errors.ts";
 import type { VectorStoreId } from "../../contracts/ids.ts";
 import type { UploadJournals } from "../../contracts/uploads.ts";
+import { createLimiter, type Limiter } from "../../lib/concurrency.ts";
 import { createProxyAgent } from "../../lib/proxy-agent.ts";
 import { backoffMs, jitter, type RetryLimits } from "../../lib/retry.ts";
 import { sleep } from "../../lib/time.ts";
@@ -42,7 +43,7 @@ export interface Connection {
   readonly interactiveCalls: ServiceCalls;
   readonly clock: Clock;
   /** Limits concurrent uploads. */
-  readonly uploads: Semaphore;
+  readonly uploads: Limiter;
   readonly limits: Limits;
   /** Endpoints that the service turned out not to support. */
   readonly unsupported: { search: boolean; batches: boolean };
@@ -80,7 +81,7 @@ export function connect(options: OpenAiOptions, records: UploadRecords): Connect
     calls: createServiceCalls({ clock, apiKey: options.apiKey }),
     interactiveCalls: createServiceCalls({ clock, apiKey: options.apiKey, timeoutMs: INTERACTIVE_TIMEOUT_MS }),
     clock,
-    uploads: createSemaphore(MAX_UPLOADS_AT_ONCE),
+    uploads: createLimiter(MAX_UPLOADS_AT_ONCE),
     limits: createLimits(clock),
     unsupported: { search: false, batches: false },
     model: options.model ?? "",
@@ -179,50 +180,6 @@ export function createRateLimiter(clock: Clock, limit: number): RateLimiter {
       used += weight;
     },
   };
-}
-
-interface Semaphore {
-  /** Waits for a permit, first come first served. Returns its release. Throws CancelledError when the signal aborts. */
-  acquire(what: string, signal: AbortSignal): Promise<() => void>;
-}
-
-export function createSemaphore(count: number): Semaphore {
-  let free = count;
-  const waiting = new Set<() => void>();
-
-  function release(): void {
-    const next = waiting.values().next().value;
-    if (!next) {
-      free++;
-      return;
-    }
-    waiting.delete(next);
-    next();
-  }
-
-  function queue(signal: AbortSignal): Promise<"granted" | "given up"> {
-    return new Promise((resolve) => {
-      const grant = (): void => {
-        signal.removeEventListener("abort", giveUp);
-        resolve("granted");
-      };
-      const giveUp = (): void => {
-        waiting.delete(grant);
-        resolve("given up");
-      };
-      waiting.add(grant);
-      signal.addEventListener("abort", giveUp, { once: true });
-    });
-  }
-
-  async function acquire(what: string, signal: AbortSignal): Promise<() => void> {
-    throwIfCancelled(what, signal);
-    if (free > 0) free--;
-    else if ((await queue(signal)) === "given up") throw new CancelledError(`${what}: cancelled`);
-    return release;
-  }
-
-  return { acquire };
 }
 
 interface ServiceCalls {

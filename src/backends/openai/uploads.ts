@@ -69,14 +69,20 @@ export type DocumentUploadOutcome =
 class RejectedFileError extends RemoteError {}
 
 /** Uploads a file, or reuses an upload of the same content. Rejects with CancelledError, and with a ServiceError that would hit other files too. */
-export async function uploadDocument(
+export function uploadDocument(
   scope: UploadScope,
   file: DocumentFile,
   signal: AbortSignal,
 ): Promise<DocumentUploadOutcome> {
-  let release: (() => void) | undefined;
+  return scope.store.connection.uploads(() => uploadInSlot(scope, file, signal), signal);
+}
+
+async function uploadInSlot(
+  scope: UploadScope,
+  file: DocumentFile,
+  signal: AbortSignal,
+): Promise<DocumentUploadOutcome> {
   try {
-    release = await scope.store.connection.uploads.acquire(`put '${file.label.name}'`, signal);
     if (scope.fatal) throw scope.fatal;
     const uploaded = await uploadOrReuse(scope, file, signal);
     scope.consecutiveFailures = 0;
@@ -89,8 +95,6 @@ export async function uploadDocument(
     }
     const permanent = error instanceof RejectedFileError;
     return { status: "failed", failure: { itemId: file.itemId, reason: explain(error), permanent } };
-  } finally {
-    release?.();
   }
 }
 

@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import type { Dirent } from "node:fs";
-import { opendir, readFile } from "node:fs/promises";
+import { opendir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Converter } from "../../contracts/converter.ts";
 import type { Domain } from "../../contracts/domain.ts";
@@ -13,6 +12,7 @@ import type { Index } from "../../contracts/search-index.ts";
 import type { SourceRun } from "../../contracts/source-kind.ts";
 import { isErrno } from "../../lib/atomic-file.ts";
 import { namesIn, pathExists, removeEmptyFolders } from "../../lib/file-system.ts";
+import { hashFile } from "../../lib/hash.ts";
 import { isInFile, WordFinder } from "../../lib/mask-file.ts";
 import { PRIVATE_FOLDER, UPLOADING_FOLDER } from "../../mirror/layout.ts";
 import type { Mirror } from "../../mirror/mirror.ts";
@@ -159,11 +159,8 @@ async function eraseCertificates({ words }: LeavingItem, { domain, parts }: Plac
     const path = join(folder, name);
     if (!(await isInFile(path, finder))) continue;
     removed += 1;
-    const hash = createHash("sha256")
-      .update(await readFile(path))
-      .digest("hex");
     left.push(
-      `The certificate ${name} (sha256:${hash}) named it and was removed: the next one goes on from that hash.`,
+      `The certificate ${name} (sha256:${await hashFile(path)}) named it and was removed: the next one goes on from that hash.`,
     );
     await parts.erasing.removePath(path);
   }

@@ -13,7 +13,7 @@ import { describeMissingStore } from "../index-target.ts";
 import { findHeld } from "../questions.ts";
 import { findRetired, sharesId } from "../retired-sources.ts";
 import { type Certificate, type Proof, proofOf } from "./certificate.ts";
-import { createCertificates, keepCertificate } from "./kept-certificates.ts";
+import { createCertificates, storeCertificate } from "./stored-certificates.ts";
 import {
   type ItemProof,
   noSourceCounts,
@@ -84,7 +84,7 @@ export async function verifyDomain(
   ]);
   const { domainId: domain_id, vectorStoreId: vector_store_id } = domain;
   const versions = { lockstep: releaseNumber(), node: process.versions.node, extractor: parts.extractor.revision };
-  const { hash, id, certificate } = await keepCertificate(parts, domain_id, (previous) => ({
+  const { hash, id, certificate } = await storeCertificate(parts, domain_id, (previous) => ({
     domain_id,
     verdict,
     started_utc,

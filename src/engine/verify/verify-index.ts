@@ -95,8 +95,8 @@ export class VerifiedIndex {
   settleRefs({ itemId, entry, refs }: FoundItem, sha256: string): readonly IndexedRef[] {
     const known = entry?.indexed?.fileId;
     if (!known || refs.length !== 1 || refs[0]?.fileId === known) return refs;
-    const settled = this.#audit?.prefer?.(itemId, known, sha256);
-    return settled ? [settled] : refs;
+    const preferred = this.#audit?.prefer?.(itemId, known, sha256);
+    return preferred ? [preferred] : refs;
   }
 
   tellSecond(more: readonly IndexedRef[], result: ItemResult): void {

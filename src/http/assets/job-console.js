@@ -1,4 +1,4 @@
-import { CrawlSteps } from "./crawl-steps.js";
+import { StepClock } from "./crawl-steps.js";
 import { JobLog } from "./job-log.js";
 
 const PROGRESS = /^\[\s*(\d+)\s*\/\s*(\d+)\s*\]/;
@@ -11,6 +11,12 @@ let current;
 export function watchJob(jobId, onEnd) {
   current?.stop();
   current = new Watch(document.querySelector("#console"), jobId, onEnd);
+}
+
+/** The console as the server draws it now; null if there is no such job any more. */
+export async function readConsole(jobId) {
+  const response = await fetch(`/v2/jobs/get?job_id=${encodeURIComponent(jobId)}&format=html`);
+  return new DOMParser().parseFromString(await response.text(), "text/html").querySelector("#console");
 }
 
 class Watch {
@@ -27,7 +33,7 @@ class Watch {
       older: this.part("older"),
       onLines: (lines) => this.tell(lines),
     });
-    this.steps = new CrawlSteps(this.part("steps"), this.part("left"));
+    this.clock = new StepClock(this.part("left"));
     /** The server has shown it as what it is. */
     this.isShown = section.dataset.job === jobId;
     this.part("job").textContent = jobId;
@@ -68,13 +74,20 @@ class Watch {
   async start() {
     if (this.isShown) return;
     this.isShown = true;
-    const response = await fetch(this.part("job").href);
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    const told = (name) => page.querySelector(`#console [data-part=${name}]`);
-    if (this.over || !told("object")) return;
-    this.say("object", told("object").textContent);
-    for (const name of ["steps", "bar"]) this.part(name).hidden = told(name).hidden;
-    if (!this.wasOpened) this.part("fold").open = told("fold").open;
+    const told = await readConsole(this.jobId);
+    if (!told || current !== this) return;
+    const part = (name) => told.querySelector(`[data-part=${name}]`);
+    this.say("object", part("object").textContent);
+    this.part("bar").hidden = part("bar").hidden;
+    this.part("steps").replaceWith(part("steps"));
+    if (!this.wasOpened) this.part("fold").open = part("fold").open;
+  }
+
+  /** Where a crawl is, the server draws. */
+  async showSteps() {
+    if (this.part("steps").hidden) return;
+    const told = await readConsole(this.jobId);
+    if (told && current === this) this.part("steps").replaceWith(told.querySelector("[data-part=steps]"));
   }
 
   /** The stream has no event for a pause, and a job that died says nothing at all, so the state is asked for. */
@@ -86,8 +99,9 @@ class Watch {
       // A job that was ended by force may be over without its last event.
       if (!data.end_utc) {
         this.setState(data.state, data);
-        if (data.state === "running" && !data.stalled) this.steps.tick();
-        else this.steps.forget();
+        await this.showSteps();
+        if (data.state === "running" && !data.stalled) this.clock.tick(this.part("steps").dataset);
+        else this.clock.forget();
       } else if (this.events.readyState === EventSource.CLOSED) this.end(data);
     } catch {
       this.say("connection", "Connection lost, trying again…");
@@ -104,19 +118,20 @@ class Watch {
       bar.value = Number(at);
       this.say("count", `${at} / ${of}`);
     }
-    this.steps.take(lines);
     if (lines.some((line) => ERROR.test(line))) this.openLog();
     if (!this.over && lines.some((line) => line === "Paused." || line === "Resumed.")) this.poll();
   }
 
-  end(job) {
+  async end(job) {
     const error = job.result && !job.result.ok ? job.result.error : "";
     if (error) {
       this.log.add(error);
       this.openLog();
     }
     this.stop();
-    this.steps.end(job.state);
+    this.clock.forget();
+    await this.showSteps().catch(() => undefined);
+    if (current !== this) return;
     const bar = this.part("progress");
     if (job.state === "completed") bar.value = bar.max;
     else if (!bar.hasAttribute("value")) bar.value = 0;

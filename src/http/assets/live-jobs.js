@@ -1,3 +1,4 @@
+import { readConsole } from "./job-console.js";
 import { refresh } from "./refresh.js";
 
 const TICK_MS = 2000;
@@ -42,17 +43,12 @@ async function look() {
 
 /** Tells how far the job is; true when it is over, or in another state than the row says. */
 async function show(row) {
-  const response = await fetch(`/v2/jobs/monitor?job_id=${encodeURIComponent(row.dataset.liveJob)}&format=json`);
-  if (response.status === 404) return true;
-  const { data } = await response.json();
-  if (data.end_utc || data.state !== row.dataset.liveState) return true;
-  const line = data.log.split("\n").at(-1);
-  row.querySelector("[data-part=log]").textContent = line;
-  const found = /^\[\s*(\d+)\s*\/\s*(\d+)\s*\]/.exec(line);
-  if (!found) return false;
-  const bar = row.querySelector("[data-part=progress]");
-  bar.max = Math.max(1, Number(found[2]));
-  bar.value = Number(found[1]);
-  row.querySelector("[data-part=count]").textContent = `${found[1]} / ${found[2]}`;
+  const told = await readConsole(row.dataset.liveJob);
+  if (told?.dataset.state !== row.dataset.liveState) return true;
+  row.querySelector(":scope > [data-part=log]").textContent =
+    told.querySelector("[data-part=log]").lastElementChild?.textContent ?? "";
+  for (const name of ["steps", "bar"]) {
+    row.querySelector(`[data-part=${name}]`)?.replaceWith(told.querySelector(`[data-part=${name}]`));
+  }
   return false;
 }

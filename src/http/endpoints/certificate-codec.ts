@@ -1,5 +1,5 @@
 import type { Certificate } from "../../engine/verify/certificate.ts";
-import type { CertificateStatus, KeptCertificate } from "../../engine/verify/kept-certificates.ts";
+import type { CertificateStatus, StoredCertificate } from "../../engine/verify/stored-certificates.ts";
 
 /** A certificate as lists, search answers and descriptions name it. */
 export interface CertificateJson {
@@ -32,7 +32,7 @@ export interface CertificateStatusJson {
   readonly quick: CertificateJson | null;
 }
 
-export function toCertificateJson({ id, hash, certificate, isSound }: KeptCertificate): CertificateJson {
+export function toCertificateJson({ id, hash, certificate, isSound }: StoredCertificate): CertificateJson {
   const { statement, signature } = certificate;
   return {
     certificate: id,

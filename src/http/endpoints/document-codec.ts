@@ -31,15 +31,15 @@ export function toDocumentJson({ sourceId, entry }: TreeDocument) {
   };
 }
 
-export function toDocumentViewJson({ kept, versions, ...document }: DocumentView) {
+export function toDocumentViewJson({ stored, versions, ...document }: DocumentView) {
   return {
     ...toDocumentJson(document),
     versions: versions.map(({ versionId, at, hash }) => ({ version_id: versionId, date: at, hash })),
-    title: kept?.title ?? "",
-    language: kept?.language ?? "",
-    word_count: kept?.wordCount ?? 0,
-    current_version: kept && kept.error === "" ? kept.versionId : "",
-    text_error: kept?.error ?? "",
+    title: stored?.title ?? "",
+    language: stored?.language ?? "",
+    word_count: stored?.wordCount ?? 0,
+    current_version: stored && stored.error === "" ? stored.versionId : "",
+    text_error: stored?.error ?? "",
   };
 }
 

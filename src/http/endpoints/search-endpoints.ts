@@ -9,6 +9,7 @@ import type { QueryAnswer, QuerySource } from "../../engine/query.ts";
 import { parseAttributeFilter } from "../../lib/attribute-filter.ts";
 import { sayFreshness } from "../../lib/freshness.ts";
 import { encodeSseEvent } from "../../lib/sse.ts";
+import { withoutAbsent } from "../../lib/without-absent.ts";
 import { answerPage, passageAddress, sourceName } from "../pages/answer-block.ts";
 import { gatherChoices, gatherPages, queryPage, searchPage } from "../pages/search-pages.ts";
 import { type Answer, type Call, type Endpoint, endpoint, ok } from "../routing/endpoint.ts";
@@ -270,14 +271,14 @@ function requestOf(args: SearchArguments): Parameters<App["query"]>[0] {
 }
 
 function scopeOf(args: SearchArguments): SearchScope {
-  return {
-    ...(args.source_id === undefined ? {} : { sourceId: args.source_id }),
-    ...(args.path === undefined ? {} : { pathPrefix: args.path }),
-    ...(args.file_type === undefined ? {} : { fileTypes: args.file_type }),
-    ...(args.modified_from === undefined ? {} : { modifiedFrom: args.modified_from }),
-    ...(args.modified_before === undefined ? {} : { modifiedBefore: args.modified_before }),
-    ...(args.language === undefined ? {} : { languages: args.language }),
-  };
+  return withoutAbsent({
+    sourceId: args.source_id,
+    pathPrefix: args.path,
+    fileTypes: args.file_type,
+    modifiedFrom: args.modified_from,
+    modifiedBefore: args.modified_before,
+    languages: args.language,
+  });
 }
 
 function toJson({ query: queryText, vectorStoreId: store, sources, notes = [], certificate }: ProvedAnswer): object {

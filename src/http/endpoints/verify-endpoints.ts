@@ -3,7 +3,7 @@ import { verifyJob } from "../../app/verify-job.ts";
 import { BadInputError } from "../../contracts/errors.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import { formatCertificate } from "../../engine/verify/certificate.ts";
-import { isCertificateId, type KeptCertificate } from "../../engine/verify/kept-certificates.ts";
+import { isCertificateId, type StoredCertificate } from "../../engine/verify/stored-certificates.ts";
 import { oneChunk } from "../../lib/text.ts";
 import { certificatePage, certificatesPage } from "../pages/certificate-pages.ts";
 import { PAGE_ROWS } from "../pages/paged-table.ts";
@@ -104,7 +104,7 @@ function list(app: App): Endpoint {
 }
 
 /** undefined for one that was damaged or removed meanwhile. */
-async function readable(app: App, domain: DomainId, id: string): Promise<KeptCertificate | undefined> {
+async function readable(app: App, domain: DomainId, id: string): Promise<StoredCertificate | undefined> {
   return app.certificates.get(domain, id).catch((error: unknown) => {
     if (error instanceof BadInputError) return undefined;
     throw error;
@@ -152,7 +152,7 @@ function get(app: App): Endpoint {
   });
 }
 
-async function find(app: App, { domain_id, certificate }: Arguments<typeof getQuery>): Promise<KeptCertificate> {
+async function find(app: App, { domain_id, certificate }: Arguments<typeof getQuery>): Promise<StoredCertificate> {
   await app.domains.get(domain_id);
   const id = certificate === LATEST ? (await app.certificates.list(domain_id))[0] : certificate;
   return app.certificates.get(domain_id, id ?? LATEST);

@@ -10,6 +10,7 @@ import { webUrlOf } from "../../engine/query.ts";
 import type { DocumentKey } from "../../engine/searchable-documents.ts";
 import { sayFreshness } from "../../lib/freshness.ts";
 import { compareText, plainLabel } from "../../lib/text.ts";
+import { withoutAbsent } from "../../lib/without-absent.ts";
 import {
   type Arguments,
   objectSchema,
@@ -170,15 +171,14 @@ function searchTool(app: App): McpTool {
 }
 
 function scopeOf(args: Arguments<typeof searchParameters>): SearchScope {
-  const { source, path, file_type, modified_from, modified_before, language } = args;
-  return {
-    ...(source === undefined ? {} : { sourceId: source }),
-    ...(path === undefined ? {} : { pathPrefix: path }),
-    ...(file_type === undefined ? {} : { fileTypes: file_type.map((type) => type.replace(/^\./, "")) }),
-    ...(modified_from === undefined ? {} : { modifiedFrom: modified_from }),
-    ...(modified_before === undefined ? {} : { modifiedBefore: modified_before }),
-    ...(language === undefined ? {} : { languages: language }),
-  };
+  return withoutAbsent({
+    sourceId: args.source,
+    pathPrefix: args.path,
+    fileTypes: args.file_type?.map((type) => type.replace(/^\./, "")),
+    modifiedFrom: args.modified_from,
+    modifiedBefore: args.modified_before,
+    languages: args.language,
+  });
 }
 
 function toResult(source: QuerySource, { origin }: McpCall): Record<string, string> {

@@ -22,14 +22,14 @@ interface MountOptions {
   readonly logError: (about: string, error: unknown) => void;
   /** Aborted when the server stops: streams then end as the protocol wants it. */
   readonly closing?: AbortSignal | undefined;
-  readonly lookEveryMs?: number | undefined;
+  readonly pollEveryMs?: number | undefined;
 }
 
 /** Mounts the Model Context Protocol (Streamable HTTP) at `/mcp`. Its packages are loaded with the first request. */
-export function mountMcp(http: Hono<HttpEnv>, app: App, { logError, closing, lookEveryMs }: MountOptions): void {
+export function mountMcp(http: Hono<HttpEnv>, app: App, { logError, closing, pollEveryMs }: MountOptions): void {
   let face: Promise<McpFace> | undefined;
   const open = (): Promise<McpFace> => {
-    face ??= import("./serve-mcp.ts").then(({ createMcpFace }) => createMcpFace(app, { logError, lookEveryMs }));
+    face ??= import("./serve-mcp.ts").then(({ createMcpFace }) => createMcpFace(app, { logError, pollEveryMs }));
     return face;
   };
   closing?.addEventListener("abort", () => void face?.then((opened) => opened.close()), { once: true });

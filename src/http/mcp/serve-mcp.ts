@@ -21,11 +21,11 @@ const STREAMED: Notices = { subscriptions: new Set(), catchUp: async () => undef
 
 interface ServeOptions {
   readonly logError: (about: string, error: unknown) => void;
-  readonly lookEveryMs?: number | undefined;
+  readonly pollEveryMs?: number | undefined;
 }
 
 /** The protocol over HTTP. No sessions are kept: each request has a server of its own. */
-export function createMcpFace(app: App, { logError, lookEveryMs }: ServeOptions): McpFace {
+export function createMcpFace(app: App, { logError, pollEveryMs }: ServeOptions): McpFace {
   const factory: McpServerFactory = ({ era, authInfo }) =>
     createMcpServer(app, {
       call: callerIn(authInfo),
@@ -41,7 +41,7 @@ export function createMcpFace(app: App, { logError, lookEveryMs }: ServeOptions)
     listChanged: () => handler.notify.resourcesChanged(),
     updated: (uri: string) => handler.notify.resourceUpdated(uri),
   };
-  const changes = createDocumentChanges(app, listener, { logError, everyMs: lookEveryMs });
+  const changes = createDocumentChanges(app, listener, { logError, everyMs: pollEveryMs });
   const streams = new Map<string, number>();
 
   /** Opens the stream of a subscription: changes are noticed from before its acknowledgement until it ends. */
@@ -155,13 +155,13 @@ function untilOver(body: ReadableStream<Uint8Array>, end: () => void): ReadableS
 export interface StdioOptions {
   /** Where a server of this storage would be, for addresses of documents that only its pages show. */
   readonly origin: string;
-  readonly lookEveryMs?: number | undefined;
+  readonly pollEveryMs?: number | undefined;
 }
 
 /** The protocol on standard input and output: one connection. Resolves when the client has closed it, or `signal` aborts. */
 export async function serveMcpOnStdio(
   app: App,
-  { origin, lookEveryMs }: StdioOptions,
+  { origin, pollEveryMs }: StdioOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const say = (line: string): void => void process.stderr.write(`lockstep: ${logLine(line)}\n`);
@@ -172,7 +172,7 @@ export async function serveMcpOnStdio(
     listChanged: () => void server?.sendResourceListChanged().catch((error: unknown) => say(explain(error))),
     updated: (uri: string) => void server?.sendResourceUpdated({ uri }).catch((error: unknown) => say(explain(error))),
   };
-  const changes = createDocumentChanges(app, listener, { logError, everyMs: lookEveryMs });
+  const changes = createDocumentChanges(app, listener, { logError, everyMs: pollEveryMs });
   let listening: Promise<{ stop(): void }> | undefined;
   const listen = (): Promise<unknown> => {
     listening ??= changes.listen(subscriptions);

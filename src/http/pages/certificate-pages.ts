@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { App } from "../../app/app.ts";
 import type { DomainId } from "../../contracts/ids.ts";
 import type { CertificateStatement } from "../../engine/verify/certificate.ts";
-import type { CertificateStatus, KeptCertificate } from "../../engine/verify/kept-certificates.ts";
+import type { CertificateStatus, StoredCertificate } from "../../engine/verify/stored-certificates.ts";
 import {
   type Difference,
   type Layer,
@@ -64,12 +64,12 @@ ${jobConsole(watched, frame)}
 }
 
 /** Renders one certificate, which may be an earlier one. */
-export function certificatePage(kept: KeptCertificate, domainId: string, frame: Frame): Html {
+export function certificatePage(stored: StoredCertificate, domainId: string, frame: Frame): Html {
   return layout({
     frame,
     title: `Certificate of ${domainId} · lockstep`,
-    body: html`<header class="page-head"><h1>${kept.certificate.statement.quick ? "Quick verification" : "Certificate"}</h1>${downloadButton(domainId, kept.id)}<p class="quiet">of ${domainLink(domainId)}, ${shownTime(kept.certificate.statement.finished_utc)}</p></header>
-<div class="stack">${certificateParts(kept, domainId)}</div>
+    body: html`<header class="page-head"><h1>${stored.certificate.statement.quick ? "Quick verification" : "Certificate"}</h1>${downloadButton(domainId, stored.id)}<p class="quiet">of ${domainLink(domainId)}, ${shownTime(stored.certificate.statement.finished_utc)}</p></header>
+<div class="stack">${certificateParts(stored, domainId)}</div>
 <p><a href="${certificatesAddress(domainId)}">All certificates</a></p>`,
   });
 }
@@ -121,9 +121,9 @@ export function sayLate(maxAge: string, ageMs: number | undefined): string {
 /** For the figures of a domain: what its last verifications found, and when. */
 export function verifiedFigures(domainId: string, certificates: CertificateStatus | undefined): Html | "" {
   if (!certificates) return "";
-  const figure = (title: string, kept: KeptCertificate | undefined): Html | "" =>
-    kept
-      ? html`<div><dt>${title}</dt><dd><a href="${certificatesAddress(domainId)}">${kept.isSound ? kept.certificate.statement.verdict : "altered"}</a>, ${shownTime(kept.certificate.statement.finished_utc)}</dd></div>`
+  const figure = (title: string, stored: StoredCertificate | undefined): Html | "" =>
+    stored
+      ? html`<div><dt>${title}</dt><dd><a href="${certificatesAddress(domainId)}">${stored.isSound ? stored.certificate.statement.verdict : "altered"}</a>, ${shownTime(stored.certificate.statement.finished_utc)}</dd></div>`
       : "";
   return html`${figure("Verified", certificates.latest)}${figure("Verified quickly", certificates.quick)}`;
 }
@@ -179,8 +179,8 @@ function verifyForm(domainId: string): Html {
 </form>`;
 }
 
-function certificateParts(kept: KeptCertificate, domainId: string): Html {
-  const { certificate, isSound, hash, id } = kept;
+function certificateParts(stored: StoredCertificate, domainId: string): Html {
+  const { certificate, isSound, hash, id } = stored;
   const { statement, signature } = certificate;
   // An altered certificate may contain anything, in any form, so nothing of it is shown.
   if (!isSound) {

@@ -3,7 +3,7 @@ import type { Domain } from "../../contracts/domain.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { DomainStatus } from "../../engine/domain-status.ts";
-import type { CertificateStatus } from "../../engine/verify/kept-certificates.ts";
+import type { CertificateStatus } from "../../engine/verify/stored-certificates.ts";
 import { verifiedFigures } from "./certificate-pages.ts";
 import { crawlChart } from "./crawl-chart.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";

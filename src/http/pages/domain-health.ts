@@ -3,7 +3,7 @@ import type { SourceKinds } from "../../contracts/source-kind.ts";
 import type { CrawlResult } from "../../engine/crawl-request.ts";
 import type { DomainStatus } from "../../engine/domain-status.ts";
 import { withoutItemProblems } from "../../engine/failures.ts";
-import type { CertificateStatus } from "../../engine/verify/kept-certificates.ts";
+import type { CertificateStatus } from "../../engine/verify/stored-certificates.ts";
 import { plural } from "../../lib/text.ts";
 import { countDifferences } from "../endpoints/certificate-codec.ts";
 import { certificatesAddress, sayLate } from "./certificate-pages.ts";

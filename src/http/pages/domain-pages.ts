@@ -5,7 +5,7 @@ import type { DomainId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { encodeRun } from "../../domains/question-store.ts";
-import type { CertificateStatus } from "../../engine/verify/kept-certificates.ts";
+import type { CertificateStatus } from "../../engine/verify/stored-certificates.ts";
 import type { JsonObject } from "../../lib/json-object.ts";
 import { plural } from "../../lib/text.ts";
 import type { Answer } from "../routing/endpoint.ts";

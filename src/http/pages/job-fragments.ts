@@ -6,8 +6,9 @@ import type { JobId } from "../../contracts/ids.ts";
 import type { JobRecord } from "../../contracts/job.ts";
 import type { SourceKinds } from "../../contracts/source-kind.ts";
 import { type CrawlResult, STEPS } from "../../engine/crawl-request.ts";
+import { countIn } from "../../jobs/job-file.ts";
 import { capital } from "../../lib/text.ts";
-import { crawlSteps, hasSteps, progressIn, STEP_LINE } from "./crawl-steps.ts";
+import { crawlSteps, hasSteps } from "./crawl-steps.ts";
 import { sayCounts, summarizeCrawl } from "./crawl-summary.ts";
 import { shownId, shownTime } from "./display.ts";
 import { type Frame, type Html, mayChange } from "./layout.ts";
@@ -27,9 +28,9 @@ export function jobConsole(watched: WatchedJob | undefined, frame: Frame): Html 
 <span class="pill ${job ? tone(job) : ""}" data-part="state">${job ? stateWords(job) : ""}</span>
 <div class="controls">${mayChange(frame, "operate") ? ACTIONS.map(([action, label]) => controlForm(action, label, job)) : ""}</div>
 </header>
-${crawlSteps(job, watched?.stepLine ?? "")}
+${crawlSteps(job)}
 <p class="left" data-part="left"></p>
-<div class="progress-row" data-part="bar" ${hasSteps(job) ? "hidden" : ""}><progress data-part="progress" aria-label="Progress" max="1" value="0"></progress><span data-part="count"></span></div>
+${oneBar("Progress", job, watched?.log ?? "")}
 <details class="log-fold" data-part="fold" ${hasSteps(job) && !hasFailed(job) ? "" : "open"}><summary>Log</summary>
 <div class="log-tools" data-scripted hidden>
 <label><span class="visually-hidden">Find in the log</span><input type="search" data-part="find" placeholder="Find in the log" autocomplete="off"></label>
@@ -46,6 +47,12 @@ ${crawlSteps(job, watched?.stepLine ?? "")}
 
 function hasFailed(job: JobRecord | undefined): boolean {
   return job?.result?.ok === false;
+}
+
+/** The bar of a job without steps, by its last line. */
+function oneBar(name: string, job: JobRecord | undefined, log: string): Html {
+  const count = countIn(log);
+  return html`<div class="progress-row" data-part="bar" ${hasSteps(job) ? "hidden" : ""}><progress data-part="progress" aria-label="${name}" ${count ? html`max="${Math.max(1, count.of)}" value="${count.at}"` : ""}></progress><span data-part="count">${count ? `${count.at} / ${count.of}` : ""}</span></div>`;
 }
 
 /** The process of a stalled job is gone and would never read a request, so it is cancelled by force. */
@@ -105,10 +112,9 @@ ${shown.length === 0 ? html`<p class="quiet">No job is running.</p>` : html`<ul 
 }
 
 function rowOf({ job, log }: RunningJob, isControlled: boolean): Html {
-  const progress = progressIn(log);
   return html`<li class="panel running-job ${job.stalled ? "stalled" : ""}" data-live-job="${job.jobId}" data-live-state="${job.state}">
 <p class="running-head"><a href="${jobAddress(job.jobId)}"><bdi>${jobName(job)}</bdi></a> <span class="pill ${tone(job)}" data-part="state">${stateWords(job)}</span></p>
-<div class="progress-row"><progress data-part="progress" aria-label="Progress of ${job.jobId}" ${progress ? html`max="${Math.max(1, progress.of)}" value="${progress.at}"` : ""}></progress><span data-part="count">${progress ? `${progress.at} / ${progress.of}` : ""}</span></div>
+${hasSteps(job) ? crawlSteps(job) : oneBar(`Progress of ${job.jobId}`, job, log)}
 <p class="running-log" data-part="log"><bdi>${log.split("\n").at(-1) ?? ""}</bdi></p>
 <p class="quiet">${job.jobId}, since ${shownTime(job.startedAt)}</p>
 ${isControlled ? html`<div class="row-actions">${controlForm("pause", "Pause", job)}${controlForm("resume", "Resume", job)}${controlForm("cancel", "Cancel", job)}</div>` : ""}
@@ -156,8 +162,6 @@ function reportLink(reportId: string, { jobId }: JobRecord): Html | string {
 export interface WatchedJob {
   readonly job: JobRecord;
   readonly log: string;
-  /** The last line that tells of a step of a crawl. */
-  readonly stepLine: string;
 }
 
 /** Returns undefined without an id, or if the job was removed meanwhile. */
@@ -165,7 +169,7 @@ export async function watchedJob({ jobs }: App, id: JobId | undefined): Promise<
   if (id === undefined) return undefined;
   try {
     const job = await jobs.get(id);
-    return { job, log: await jobs.lastLog(id), stepLine: hasSteps(job) ? await jobs.lastLog(id, STEP_LINE) : "" };
+    return { job, log: await jobs.lastLog(id) };
   } catch (error) {
     if (error instanceof NotFoundError) return undefined;
     throw error;

@@ -20,6 +20,7 @@ const FENCE = /^\s*(?:```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}(?:\s+|$)/;
 const ITEM = /^\s*(?:[-*+]|\d{1,9}[.)])\s+/;
 const QUOTED = /^\s*>\s?/;
+const DEFINITION = /^\s{0,3}\[[^\]]+\]:\s*<?[a-z]+:\/\//i;
 
 type Block =
   | { readonly kind: "heading"; readonly text: string }
@@ -205,6 +206,9 @@ function blocksOf(text: string): Block[] {
       for (at += 2; at < lines.length && (lines[at] ?? "").includes("|"); at += 1) rows.push(cellsOf(lines[at] ?? ""));
       at -= 1;
       blocks.push({ kind: "table", columns, rows });
+      open = undefined;
+    } else if (DEFINITION.test(line)) {
+      // Where a link leads, which nobody sees.
       open = undefined;
     } else if (isTableRule(line) || /^\s*\|/.test(line)) {
       // The row of a table that began before the passage: the column names are missing.

@@ -35,7 +35,7 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
     const texts = await matchTexts(search, query);
     const { labels, textShare, labelShare } = await matchLabels(search, query);
     if (texts.size > 0 || labels.size > 0) {
-      const all = await join(search, texts, labels);
+      const all = await weakenShort(search, await join(search, texts, labels), [...query.all, ...query.any]);
       return {
         all,
         phrases: [...question.quoted, ...question.phrases],
@@ -54,7 +54,8 @@ export async function findCandidates(search: CandidateSearch): Promise<Candidate
     for (const [chunkId, score] of weaken(others, COMPOUND_WEIGHT)) if (!texts.has(chunkId)) texts.set(chunkId, score);
   }
   const { labels, textShare, labelShare } = await matchLabels(search, { any, all: [] });
-  const all = await join(search, await addNearest(search, texts), labels);
+  const joined = await join(search, await addNearest(search, texts), labels);
+  const all = await weakenShort(search, joined, any);
   return {
     all,
     phrases: [...question.quoted, ...any, ...expansion.compounds.map(single)],
@@ -108,6 +109,54 @@ async function join(
     label: labels.get(documentId) ?? 0,
     similarity: similarityOf.get(chunkId) ?? 0,
   }));
+}
+
+/** A passage of fewer words, headings included, must have the words of the question. */
+const FEW_WORDS = 25;
+/** Longer texts are not read for it. */
+const SHORT_TEXT = 250;
+
+/**
+ * Weakens short passages that have only some words of the question. Where one word is half of the text, BM25 and cosines take
+ * the text to be about it, and rank it before a long one that has all words.
+ */
+async function weakenShort(
+  { sql, store, passages }: CandidateSearch,
+  candidates: readonly Candidate[],
+  phrases: readonly Phrase[],
+): Promise<readonly Candidate[]> {
+  const byWords = candidates.filter(({ text }) => text > 0).map(({ chunkId }) => chunkId);
+  const short = await sql.all<{ id: number }>(
+    `SELECT id FROM chunks WHERE ${isListed(sql, "id", "$1", "integer")} AND length(text) <= ${SHORT_TEXT}`,
+    [listOf([...new Set(byWords)])],
+  );
+  if (short.length === 0 || short.length === byWords.length) return candidates;
+  const loaded = await passages.load(short.map(({ id }) => id));
+  const weights = await weightsOf(sql, store.texts, phrases);
+  const count = createCounter(phrases);
+  const share = (counts: readonly number[]): number => {
+    let [has, all] = [0, 0];
+    for (const [at, weight] of weights.entries()) {
+      all += weight;
+      if ((counts[at] ?? 0) > 0) has += weight;
+    }
+    return all === 0 ? 1 : has / all;
+  };
+  const found = new Map<number, { readonly share: number; readonly length: number }>();
+  for (const { id } of short) {
+    const passage = loaded.get(id);
+    if (passage) found.set(id, { share: share(count(passage.words)), length: lengthOf(passage) });
+  }
+  const weakened = candidates.map((candidate) => {
+    const one = found.get(candidate.chunkId);
+    if (!one || one.length >= FEW_WORDS) return candidate;
+    // A name that has the words is as good as a text that does.
+    const missing = 1 - Math.max(one.share ** 2, candidate.label);
+    const factor = 1 - missing * (1 - one.length / FEW_WORDS);
+    return { ...candidate, text: candidate.text * factor, similarity: candidate.similarity * factor };
+  });
+  const best = weakened.reduce((most, { text }) => Math.max(most, text), 0);
+  return best > 0 ? weakened.map((one) => ({ ...one, text: one.text / best })) : weakened;
 }
 
 async function firstChunks(

@@ -52,7 +52,7 @@ export async function migrateManifest(ledger: SqlLedger, folder: string): Promis
   }
   const head = (await pathExists(path)) ? await firstLine(path) : "";
   const told = parseJsonObject(`${head}}}`);
-  const look = lookIn(told?.["look"]);
+  const look = readScanRecord(told?.["look"]);
   if (look) manifest.overlayScan(look);
   const journal = join(folder, ".lockstep", "manifest.journal");
   if (!(await pathExists(journal))) return await ledger.flush();
@@ -71,7 +71,7 @@ export async function migrateManifest(ledger: SqlLedger, folder: string): Promis
         manifest.overlay(entry.docId, entry);
       }
       if (isDocumentId(drop)) manifest.overlay(drop, null);
-      const look = lookIn(looked);
+      const look = readScanRecord(looked);
       if (look) manifest.overlayScan(look);
       await flushNowAndThen();
     }
@@ -92,7 +92,7 @@ async function firstLine(path: string): Promise<string> {
   return "";
 }
 
-function lookIn(value: unknown): ScanRecord | undefined {
+function readScanRecord(value: unknown): ScanRecord | undefined {
   if (!isJsonObject(value)) return undefined;
   const { root, at } = value;
   // What was seen is to be told as a whole once: the rest of the ledger may know less.
@@ -274,11 +274,11 @@ export async function readOldSchedule(
 ): Promise<{ readonly state: ScheduleState | undefined } | undefined> {
   const json = await readJson(domainsFolder, id, SCHEDULE);
   if (!json) return undefined;
-  const lookedAt = new Date(String(json["looked_utc"]));
-  if (Number.isNaN(lookedAt.getTime())) return { state: undefined };
+  const checkedAt = new Date(String(json["looked_utc"]));
+  if (Number.isNaN(checkedAt.getTime())) return { state: undefined };
   const jobId = json["job_id"];
   const started = typeof jobId === "string" ? { jobId: jobId as JobId, times: Number(json["times"]) || 1 } : undefined;
-  return { state: { schedule: String(json["schedule"]), lookedAt, ...(started && { started }) } };
+  return { state: { schedule: String(json["schedule"]), checkedAt, ...(started && { started }) } };
 }
 
 /** undefined: there is no such file; an empty object for one that is no JSON. */

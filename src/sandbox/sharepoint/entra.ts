@@ -237,7 +237,16 @@ type TokenVerdict =
   | { readonly ok: true; readonly audience: string; readonly appIdAcr: string; readonly roles: readonly string[] }
   | { readonly ok: false; readonly reason: "malformed" | "signature" | "expired" };
 
-/** Issues and checks the access tokens of one tenant, with a key of its own. */
+let signingKey: Promise<KeyObject> | undefined;
+
+async function makeSigningKey(): Promise<KeyObject> {
+  return (await promisify(generateKeyPair)("rsa", { modulusLength: 2048 })).privateKey;
+}
+
+/**
+ * Issues and checks the access tokens of one tenant, under a key id of its own. The tenants of a process share the key: to make one
+ * takes longer than to start the sandbox.
+ */
 export class AccessTokens {
   readonly #privateKey: KeyObject;
   readonly #publicKey: KeyObject;
@@ -246,8 +255,8 @@ export class AccessTokens {
   #issued: string[] = [];
 
   static async create(): Promise<AccessTokens> {
-    const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 });
-    return new AccessTokens(privateKey);
+    signingKey ??= makeSigningKey();
+    return new AccessTokens(await signingKey);
   }
 
   constructor(privateKey: KeyObject) {
@@ -293,8 +302,11 @@ export class AccessTokens {
   judge(token: string): TokenVerdict {
     const jwt = decodeJwt(token);
     if (!jwt) return { ok: false, reason: "malformed" };
-    const valid = verify("sha256", Buffer.from(jwt.signed), this.#publicKey, jwt.signature);
-    if (!valid || jwt.header["alg"] !== "RS256") return { ok: false, reason: "signature" };
+    const { alg, kid } = jwt.header;
+    const isOurs = alg === "RS256" && kid === this.keyId;
+    if (!isOurs || !verify("sha256", Buffer.from(jwt.signed), this.#publicKey, jwt.signature)) {
+      return { ok: false, reason: "signature" };
+    }
     const { exp, aud, appidacr, roles, uti } = jwt.claims;
     if (typeof exp !== "number" || exp <= Date.now() / 1000 || this.#revoked.has(String(uti))) {
       return { ok: false, reason: "expired" };

@@ -1,4 +1,5 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
 import { tmpdir } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { BadInputError, RemoteError } from "../../contracts/errors.ts";
@@ -177,10 +178,7 @@ export class Git {
     const abort = (): void => stop(child);
     signal.addEventListener("abort", abort);
     try {
-      const code = await new Promise<number | null>((resolve, reject) => {
-        child.once("error", reject);
-        child.once("close", resolve);
-      });
+      const [code] = (await once(child, "close")) as [number | null];
       signal.throwIfAborted();
       if (isIdle) throw new RemoteError(`it sent nothing for ${this.idleTimeoutMs / 1000} seconds`);
       if (code !== 0) throw new GitFailure(this.#withoutSecrets(stderr) || `git ended with ${code ?? "a signal"}`);

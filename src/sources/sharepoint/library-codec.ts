@@ -122,7 +122,8 @@ export interface LibraryScope {
 export function rowKey(row: unknown): string {
   if (!isJsonObject(row)) return "";
   const id = text(row["UniqueId"]) || (isJsonObject(row["File"]) ? text(row["File"]["UniqueId"]) : "");
-  return id.replaceAll(/[{}]/g, "").toLowerCase();
+  // Every row is asked twice, and most ids are as they should be.
+  return GUID.test(id) ? id : id.replaceAll(/[{}]/g, "").toLowerCase();
 }
 
 export function decodeRow(row: unknown, scope: LibraryScope): Row {

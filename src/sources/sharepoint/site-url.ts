@@ -28,10 +28,7 @@ export function odataLiteral(text: string): string {
 
 /** Percent-encodes each segment and keeps the slashes. */
 export function encodePath(path: string): string {
-  return path
-    .split("/")
-    .map((segment) => encodeURIComponent(segment.toWellFormed()))
-    .join("/");
+  return encodeURIComponent(path.toWellFormed()).replaceAll("%2F", "/");
 }
 
 /**

@@ -67,7 +67,7 @@ export function openTreeSource(config: TreeSourceConfig, tools: TreeTools): Sour
       return await fetchFile(
         item.path,
         { stamp, contentHash },
-        { tree: tools.tree, readCache: scan.readCache },
+        { tree: tools.tree, readCache: scan.readCache, onOther: () => scan.mistaken.add(item.itemId) },
         signal,
       );
     },
@@ -105,6 +105,8 @@ class TreeScan {
   /** Id of the scan of this run, once it is concluded. */
   readonly cursor = randomUUID();
   readonly readCache = new ReadCache();
+  /** Files that were found to have another content than the manifest says, with the same stamp. */
+  readonly mistaken = new Set<ItemId>();
 
   constructor(config: TreeSourceConfig, tools: TreeTools) {
     this.#rotates = config.ignoreInodes === true;
@@ -141,7 +143,16 @@ class TreeScan {
   }
 
   async conclude(outcome: ListingOutcome): Promise<void> {
+    await this.#forgetStamps();
     if (this.#finished) await concludeScan(this.#finished, outcome, this.#tools);
+  }
+
+  /** The next scan reads these files, whatever their stamps. */
+  async #forgetStamps(): Promise<void> {
+    if (this.mistaken.size === 0) return;
+    const manifest = await this.#tools.manifest();
+    for (const entry of (await manifest.find([...this.mistaken])).values()) manifest.put({ ...entry, stamp: "" });
+    await manifest.flush();
   }
 
   get leftOut(): LeftOut | undefined {

@@ -72,11 +72,18 @@ async function hashFile(
   return { contentHash, size };
 }
 
+interface FetchTools {
+  readonly tree: FileTree;
+  readonly readCache: ReadCache;
+  /** Called when the content is another one although the stamp is the same. */
+  readonly onOther: () => void;
+}
+
 /** Fetches the content that was hashed. `stamp`: the stamp of the file then, or "". */
 export async function fetchFile(
   path: string,
   { stamp, contentHash }: { readonly stamp: string; readonly contentHash: string },
-  { tree, readCache }: { readonly tree: FileTree; readonly readCache: ReadCache },
+  { tree, readCache, onOther }: FetchTools,
   signal: AbortSignal,
 ): Promise<Fetched> {
   const bytes = readCache.take(contentHash);
@@ -84,7 +91,7 @@ export async function fetchFile(
   const chunks = tree.read(path, signal, stamp)[Symbol.asyncIterator]();
   try {
     const first = await chunks.next();
-    return { status: "fetched", body: verifyHash(first, chunks, contentHash) };
+    return { status: "fetched", body: verifyHash(first, chunks, { contentHash, onOther }) };
   } catch (error) {
     if (error instanceof NotFoundError) return { status: "gone" };
     throw error;
@@ -98,7 +105,7 @@ async function* asStream(bytes: Uint8Array): AsyncGenerator<Uint8Array, void> {
 async function* verifyHash(
   first: IteratorResult<Uint8Array>,
   rest: AsyncIterator<Uint8Array>,
-  contentHash: string,
+  { contentHash, onOther }: Pick<FetchTools, "onOther"> & { readonly contentHash: string },
 ): AsyncGenerator<Uint8Array, void> {
   const hash = createHash("sha256");
   try {
@@ -109,7 +116,9 @@ async function* verifyHash(
   } finally {
     await rest.return?.();
   }
-  if (hash.digest("hex") !== contentHash) throw new Error("it changed since it was listed; the next run fetches it");
+  if (hash.digest("hex") === contentHash) return;
+  onOther();
+  throw new Error("it changed since it was listed; the next run fetches it");
 }
 
 /** Larger files are read again when they are fetched. */

@@ -3,7 +3,7 @@ import { explain, RemoteError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { IngestItem, Registry } from "../../contracts/registry.ts";
 import type {
-  PageLook,
+  InspectedPage,
   PageRenderer,
   PageVisitor,
   Visit,
@@ -87,7 +87,7 @@ export function createPageVisitor(parts: VisitorParts): PageVisitor {
   };
   const visitor: PageVisitor = {
     visit: (url, options) => new PageVisit(parts, options, probesOf(options.crawl), now(), url).run(url, options),
-    look: (url, options) => lookAt(url, parts, options, probesOf(options.crawl)),
+    inspect: (url, options) => inspect(url, parts, options, probesOf(options.crawl)),
     document: async (item, signal) =>
       (await parts.documents.get(item.id, item.content.contentHash)) ??
       (await fetchAgain(item, visitor, parts, signal)),
@@ -96,12 +96,12 @@ export function createPageVisitor(parts: VisitorParts): PageVisitor {
 }
 
 /** undefined: a failure, or a page that shows too little to be told from others. */
-async function lookAt(
+async function inspect(
   url: string,
   parts: VisitorParts,
   { withoutSession: _, isFresh: __, ...options }: Omit<VisitOptions, "force">,
   probes: HostProbes | undefined,
-): Promise<PageLook | undefined> {
+): Promise<InspectedPage | undefined> {
   const at = (parts.now ?? (() => new Date()))();
   const fetcher = new PageFetcher(parts, { ...options, force: true }, probes, at, url);
   const { result } = await fetcher.chain(await fetcher.resolveUrl(url));
@@ -283,7 +283,7 @@ class PageVisit {
     };
     if (content.textHash !== known.textHash && !(await isAlike())) return false;
     if (this.#probes?.hasSessions(url)) return true;
-    const again = await lookAt(keptUrl ?? url, this.#parts, this.#options, this.#probes);
+    const again = await inspect(keptUrl ?? url, this.#parts, this.#options, this.#probes);
     const isOther = again !== undefined && again.contentHash !== content.contentHash;
     if (!isOther || (again.textHash !== content.textHash && again.likeness !== likeness)) return false;
     this.#probes?.noteSessions(url);

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { CancelledError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
 import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/registry.ts";
 import type { Tell, WebCookies, WebResponse, WebResult } from "../../contracts/web.ts";
+import { sha256Of } from "../../lib/hash.ts";
 import { parseRefresh } from "../../lib/html.ts";
 import { toInstant } from "../../lib/time.ts";
 import { endsInSlash, type Identity, identifyTwin, identifyUrl } from "../../plan/web/item-identity.ts";
@@ -381,10 +381,7 @@ const digests = new WeakMap<ReadonlySet<string>, string>();
 function digestOf(types: ReadonlySet<string>): string {
   const known = digests.get(types);
   if (known) return known;
-  const digest = createHash("sha256")
-    .update([...types].sort().join())
-    .digest("hex")
-    .slice(0, 8);
+  const digest = sha256Of([...types].sort().join()).slice(0, 8);
   digests.set(types, digest);
   return digest;
 }

@@ -104,9 +104,9 @@ async function library(): Promise<void> {
     );
     await back();
   }
-  const lookedAt = new Date("2026-11-17T12:00:00Z");
+  const checkedAt = new Date("2026-11-17T12:00:00Z");
   const ledgers = openTestLedgers(join(maker.storage, "crawler"));
-  await ledgers.schedules.put(parseDomainId(DOMAIN), { schedule: "0 2 * * *", lookedAt });
+  await ledgers.schedules.put(parseDomainId(DOMAIN), { schedule: "0 2 * * *", checkedAt });
   await ledgers.close();
   await maker.killed(
     {

@@ -9,7 +9,6 @@ import { setTimeout } from "node:timers/promises";
 import { sandboxSettings, saveCertificate } from "../../../src/cli/sandbox.ts";
 import { isErrno } from "../../../src/lib/atomic-file.ts";
 import { nowUtcMicros } from "../../../src/lib/time.ts";
-import { type ClientCertificate, makeCertificate } from "../../../src/sandbox/certificates.ts";
 import { type OperationCall, runOperation } from "../../../src/sandbox/control/operations.ts";
 import { type Sandbox, startSandbox } from "../../../src/sandbox/start-sandbox.ts";
 import { type PageAnswer, PageSite } from "../../sources/web-visit-world.ts";
@@ -75,8 +74,6 @@ export function openPlace(state: SourceState): Promise<Place> {
 
 /** Of operations that take no time: `{operation: "clock", at}` comes before them. */
 const CLOCK = "clock";
-let certificate: Promise<ClientCertificate> | undefined;
-
 export class TenantPlace implements Place {
   readonly settings: Readonly<Record<string, string>>;
   readonly replacements: Replacements;
@@ -92,8 +89,7 @@ export class TenantPlace implements Place {
   }
 
   static async open(state?: TenantState): Promise<TenantPlace> {
-    certificate ??= makeCertificate();
-    const sandbox = await startSandbox({ seed: "empty", certificate: await certificate });
+    const sandbox = await startSandbox({ seed: "empty" });
     const folder = await mkdtemp(join(tmpdir(), "lockstep-tenant-"));
     const pem = await saveCertificate(sandbox, join(folder, "sandbox.pem"));
     const place = new TenantPlace(sandbox, folder, pem, state?.origin ?? sandbox.url);

@@ -162,9 +162,13 @@ function fitting<P extends Passage>(passages: readonly P[]): readonly P[] {
 }
 
 const LINE_START = "(^|[\\r\\n\\v\\f\\u0085\\u2028\\u2029])";
+/** `passage` as an eye reads it: with letters of other scripts, and with characters between them that nobody sees. */
+const PASSAGE = ["pｐр", "aａа", "sｓѕ", "sｓѕ", "aａа", "gｇɡ", "eｅе"]
+  .map((letter) => `[${letter}]\\p{Cf}*`)
+  .join("");
 /** Text that a model could take for the begin or end of a passage, or for its heading. */
-const FENCE_LIKE = /[<＜﹤‹«](?=[\s\u200b-\u200f\u2060\ufeff]*(?:[/／][\s\u200b-\u200f\u2060\ufeff]*)?passage)/gi;
-const HEAD_LIKE = new RegExp(`${LINE_START}(?=[^\\p{L}\\p{N}\\r\\n]{0,20}passage\\s*\\d)`, "giu");
+const FENCE_LIKE = new RegExp(`[<＜﹤‹«⟨〈《≺❮˂ᐸ](?=[\\s\\p{Cf}]*(?:[/／∕⁄][\\s\\p{Cf}]*)?${PASSAGE})`, "giu");
+const HEAD_LIKE = new RegExp(`${LINE_START}(?=[^\\p{L}\\p{N}\\r\\n]{0,20}${PASSAGE}\\s*\\d)`, "giu");
 
 /** People do not see them, and models read them. */
 const TAG_CHARACTERS = /[\u{e0000}-\u{e007f}]/gu;

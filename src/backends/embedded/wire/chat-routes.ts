@@ -1,9 +1,11 @@
 import { Hono } from "hono";
 import type { JsonObject } from "../../../lib/json-object.ts";
 import { randomId } from "../../../lib/random-id.ts";
+import { logLine } from "../../../lib/text.ts";
 import type { AnswerContext } from "../answers/answer-context.ts";
 import type { AnswerPart } from "../answers/answerer.ts";
 import { EXTRACTIVE_MODEL, quote } from "../answers/extractive-answerer.ts";
+import { inertMarkdown } from "../answers/inert-markdown.ts";
 import { lastQuestion, readItems } from "../answers/items.ts";
 import type { SearchRequest } from "../answers/make-response.ts";
 import { type ChatMade, chunk, DONE, encodeChatEvent, toChatUsage } from "./chat-codec.ts";
@@ -82,7 +84,7 @@ function readQuestion(fields: Readonly<JsonObject>): string {
 
 /** Chats have no file citations, so the text names the file. */
 function withSource({ text, from }: AnswerPart): string {
-  return from ? `${text.trimEnd()} (${from.filename})\n` : text;
+  return from ? `${text.trimEnd()} (${inertMarkdown(logLine(from.filename))})\n` : text;
 }
 
 async function* chunksOf(made: ChatMade, texts: readonly string[], usage: object | undefined): AsyncGenerator<string> {

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import type { ItemId } from "../../../contracts/ids.ts";
 import type { Sighting, Unreadable } from "../../../contracts/source.ts";
 import { fileTypeOf } from "../../../lib/file-type.ts";
+import { sha256Of } from "../../../lib/hash.ts";
 import { BLOCK_TAGS, type HtmlNode, parseHtml } from "../../../lib/html.ts";
 import { isJsonObject } from "../../../lib/json-object.ts";
 import { toInstant } from "../../../lib/time.ts";
@@ -93,10 +93,7 @@ function attachmentFolder(id: number): string {
 /** Hash of the document: a looked-up text or a column title can change without an edit of the item. */
 function contentVersion(context: RowContext, cells: readonly string[]): string {
   const titles = context.columns.map((column) => column.heading);
-  return createHash("sha256")
-    .update(rowMarkdown(context.title, titles, cells))
-    .digest("hex")
-    .slice(0, 32);
+  return sha256Of(rowMarkdown(context.title, titles, cells)).slice(0, 32);
 }
 
 /** Returns "" if the list has neither column; then only the modified time shows changes. */

@@ -55,7 +55,7 @@ export class CrawlVisitor {
     // `crawl` only tells the visits of this crawl from others.
     const usual = { crawl: this, isErased, dryRun, tell, signal };
     const inScope = (target: string): boolean => scope.has(target);
-    this.sessions = new SessionAddresses((url) => tools.visitor.look(url, { ...usual, inScope }), maxLeft);
+    this.sessions = new SessionAddresses((url) => tools.visitor.inspect(url, { ...usual, inScope }), maxLeft);
     const withoutSession = (url: string): Promise<string> => this.withoutSession({ url, depth: 0 });
     this.#options = { ...usual, includeImages: images, isFresh, countSharedText, withoutSession };
   }

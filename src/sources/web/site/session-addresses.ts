@@ -1,4 +1,4 @@
-import type { PageLook } from "../../../contracts/web.ts";
+import type { InspectedPage } from "../../../contracts/web.ts";
 import { type WithoutSlots, withoutSlots } from "../../../plan/web/session-slots.ts";
 import type { WaitingPage } from "./frontier.ts";
 
@@ -39,7 +39,7 @@ type Left = Pick<WaitingPage, "url" | "depth">;
  * without: so they keep their identity when the session changes, and each is visited once.
  */
 export class SessionAddresses {
-  readonly #look: (url: string) => Promise<PageLook | undefined>;
+  readonly #inspect: (url: string) => Promise<InspectedPage | undefined>;
   readonly #maxLeft: number;
   readonly #rules = new Map<string, Rule>();
   /** Addresses left out for a rule, to be visited should it be refuted. */
@@ -48,8 +48,8 @@ export class SessionAddresses {
   #leftCount = 0;
   #dropped = 0;
 
-  constructor(look: (url: string) => Promise<PageLook | undefined>, maxLeft: number) {
-    this.#look = look;
+  constructor(inspect: (url: string) => Promise<InspectedPage | undefined>, maxLeft: number) {
+    this.#inspect = inspect;
     this.#maxLeft = maxLeft;
   }
 
@@ -107,15 +107,15 @@ export class SessionAddresses {
   }
 
   /** `shown`: what the address without it showed before. */
-  async #compare(without: string, url: string, shown?: string): Promise<PageLook | "different" | "unknown"> {
-    const seen = shown === undefined ? undefined : await this.#look(url);
+  async #compare(without: string, url: string, shown?: string): Promise<InspectedPage | "different" | "unknown"> {
+    const seen = shown === undefined ? undefined : await this.#inspect(url);
     if (seen && seen.likeness === shown) return seen;
-    const plain = await this.#look(without);
-    const given = plain && (await this.#look(url));
+    const plain = await this.#inspect(without);
+    const given = plain && (await this.#inspect(url));
     if (!given || given.likeness === "") return "unknown";
     if (plain.likeness === given.likeness) return given;
     // A page that is never the same twice says nothing.
-    return (await this.#look(url))?.likeness === given.likeness ? "different" : "unknown";
+    return (await this.#inspect(url))?.likeness === given.likeness ? "different" : "unknown";
   }
 
   /** Enough different texts, the first other values, the first of each address, and later ever fewer. */

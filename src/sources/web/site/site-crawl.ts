@@ -494,7 +494,7 @@ async function* recallPages(
   registry: Registry,
   startUrls: readonly string[],
 ): AsyncGenerator<readonly (PageOutcome & Pick<CrawledPage, "id">)[]> {
-  for await (const pages of memory.lookedAt()) {
+  for await (const pages of memory.visitedPages()) {
     const records = await registry.getMany(pages.map(({ item }) => item as ItemId));
     yield pages.flatMap(({ id, url, outcome, aliases }, i) => {
       const item = records[i]?.item;

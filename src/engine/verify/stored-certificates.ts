@@ -19,7 +19,7 @@ import {
 } from "./certificate.ts";
 
 /** A certificate as it lies in the domain's folder. */
-export interface KeptCertificate {
+export interface StoredCertificate {
   /** Its file without `.json`: when it was finished, or QUICK. */
   readonly id: string;
   /** `sha256:…` of its file, which the next one names as `previous`. */
@@ -32,9 +32,9 @@ export interface KeptCertificate {
 /** What is proved of a domain, and how old that is. */
 export interface CertificateStatus {
   /** The last full verification; undefined without one, or if its file cannot be read. */
-  readonly latest: KeptCertificate | undefined;
+  readonly latest: StoredCertificate | undefined;
   /** The last quick one, usually after a crawl. */
-  readonly quick: KeptCertificate | undefined;
+  readonly quick: StoredCertificate | undefined;
   /** What cannot be read, in sentences; or "". */
   readonly problem: string;
   readonly ageMs: number | undefined;
@@ -48,7 +48,7 @@ export interface Certificates {
   /** Ids of the full ones, newest first. */
   list(domainId: DomainId): Promise<readonly string[]>;
   /** NotFoundError if there is none, BadInputError if its file is not a certificate. */
-  get(domainId: DomainId, id: string): Promise<KeptCertificate>;
+  get(domainId: DomainId, id: string): Promise<StoredCertificate>;
 }
 
 /** The id of the quick one: there is one of a domain, since it is replaced after every crawl. */
@@ -70,21 +70,21 @@ export function createCertificates({ domainsFolder, now }: CertificatePlace): Ce
     status: (domain) => readStatus(folderOf(domain.domainId), domain, now()),
     list: async (domainId) => (await idsIn(folderOf(domainId))).reverse(),
     async get(domainId, id) {
-      const kept = isCertificateId(id) ? await read(folderOf(domainId), id) : undefined;
-      if (!kept) throw new NotFoundError(`Domain '${domainId}' has no certificate '${id}'.`);
-      return kept;
+      const stored = isCertificateId(id) ? await read(folderOf(domainId), id) : undefined;
+      if (!stored) throw new NotFoundError(`Domain '${domainId}' has no certificate '${id}'.`);
+      return stored;
     },
   };
 }
 
 async function readStatus(folder: string, { maxAge = "" }: Domain, now: Date): Promise<CertificateStatus> {
   const problems: string[] = [];
-  const attempt = async (id: string | undefined): Promise<KeptCertificate | undefined> => {
+  const attempt = async (id: string | undefined): Promise<StoredCertificate | undefined> => {
     if (id === undefined) return undefined;
     try {
-      const kept = await read(folder, id);
-      if (kept && !kept.isSound) problems.push(`Certificate '${id}' was altered: its signature does not fit.`);
-      return kept;
+      const stored = await read(folder, id);
+      if (stored && !stored.isSound) problems.push(`Certificate '${id}' was altered: its signature does not fit.`);
+      return stored;
     } catch (error) {
       if (!(error instanceof BadInputError)) throw error;
       problems.push(`Certificate '${id}' cannot be read: ${explain(error)}`);
@@ -100,7 +100,7 @@ async function readStatus(folder: string, { maxAge = "" }: Domain, now: Date): P
   return { latest, quick, problem: problems.join(" "), ageMs, isLate: isOld };
 }
 
-async function read(folder: string, id: string): Promise<KeptCertificate | undefined> {
+async function read(folder: string, id: string): Promise<StoredCertificate | undefined> {
   const bytes = await readFileIfExists(join(folder, `${id}.json`));
   if (bytes === undefined) return undefined;
   const text = bytes.toString("utf8");
@@ -111,11 +111,11 @@ async function read(folder: string, id: string): Promise<KeptCertificate | undef
  * Signs and writes a certificate, one after the other, so that each names the one before it. A quick one replaces its predecessor
  * and is none of them. NotFoundError if the domain was deleted meanwhile.
  */
-export async function keepCertificate(
+export async function storeCertificate(
   { domainsFolder, signer }: { readonly domainsFolder: string; readonly signer: Signer },
   domainId: DomainId,
   statementAfter: (previous: string) => CertificateStatement,
-): Promise<KeptCertificate> {
+): Promise<StoredCertificate> {
   return await withDomainLock(domainsFolder, domainId, async () => {
     const folder = join(domainsFolder, domainId, "certificates");
     const last = (await idsIn(folder)).at(-1);
