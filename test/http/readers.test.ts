@@ -39,7 +39,7 @@ describe("a reader", () => {
     assert.deepEqual((await examples()).toSorted(), titles);
     const made = await stage.app.questions.make(FOLDERS, 10, AbortSignal.timeout(600_000));
     assert.ok(
-      made.some(({ question }) => question.startsWith("SELECT")),
+      made.length > 0 && !made.some(({ question }) => question.startsWith("SELECT")),
       JSON.stringify(made),
     );
     assert.deepEqual((await examples()).toSorted(), titles);
