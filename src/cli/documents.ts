@@ -18,7 +18,7 @@ import { plainText, plural, sayBytes } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
-import { plainLine } from "./terminal-text.ts";
+import { plainLine, printResult } from "./terminal-text.ts";
 
 const USUAL_LIMIT = "50";
 
@@ -64,7 +64,7 @@ export const documentsCommand: Command = {
     const done = await changeFailures(app, query, call);
     if (done !== undefined) process.stdout.write(done);
     else if (name === undefined && query.status === "error" && query.text === "") {
-      show(await app.failures.list(query.domainId, query.sourceId), call.flag("json"), formatFailures);
+      printResult(await app.failures.list(query.domainId, query.sourceId), call.flag("json"), formatFailures);
     } else await answer(app.documents, request, call);
     return 0;
   },
@@ -172,14 +172,18 @@ async function answer(
 ): Promise<void> {
   const json = call.flag("json");
   const version = call.text("version");
-  if (!name) return show(await documents.list(query), json, formatList);
+  if (!name) return printResult(await documents.list(query), json, formatList);
   if (sections) {
-    return show(await documents.sections({ name, ...sections, offset: 0, limit: ALL_SECTIONS }), json, formatSections);
+    return printResult(
+      await documents.sections({ name, ...sections, offset: 0, limit: ALL_SECTIONS }),
+      json,
+      formatSections,
+    );
   }
-  if (between) return show(await documents.difference(name, between), json, ({ hunks }) => formatHunks(hunks));
-  if (version === undefined) return show(await documents.get(name), json, formatDocument);
+  if (between) return printResult(await documents.difference(name, between), json, ({ hunks }) => formatHunks(hunks));
+  if (version === undefined) return printResult(await documents.get(name), json, formatDocument);
   const read = await documents.version(name, version === "current" ? undefined : version);
-  if (json) return show(read.version, json, () => []);
+  if (json) return printResult(read.version, json, () => []);
   const { markdown } = read.version;
   // A file gets the text as it is; on a terminal, control characters of a document must have no effect.
   process.stdout.write(process.stdout.isTTY ? `${markdown.split("\n").map(plainLine).join("\n")}\n` : markdown);
@@ -196,11 +200,6 @@ function formatSection({ id, heading, level, content }: DocumentSection): string
   const title = level === 0 ? "" : `${"#".repeat(level)} ${plainText(heading)}`;
   const lines = content === "" ? [] : content.split("\n");
   return [`${id}  ${title}`.trimEnd(), ...lines.map((line) => `    ${plainLine(line)}`.trimEnd()), ""];
-}
-
-function show<T>(result: T, json: boolean, format: (result: T) => readonly string[]): void {
-  const lines = json ? [JSON.stringify(result, null, 2)] : format(result);
-  process.stdout.write(lines.map((line) => `${line}\n`).join(""));
 }
 
 function formatList({ documents, more, total }: DocumentsPage): string[] {

@@ -8,6 +8,7 @@ import { plainText, plural } from "../lib/text.ts";
 import { audited } from "./audited.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
+import { printResult } from "./terminal-text.ts";
 
 export const generationsCommand: Command = {
   name: "generations",
@@ -36,7 +37,7 @@ export const generationsCommand: Command = {
     await using app = await openApp();
     const between = call.text("difference");
     if (between !== undefined) return await showDifference(app, domain, between, call.flag("json"));
-    show(await viewAfter(app, domain, call), call.flag("json"));
+    printResult(await viewAfter(app, domain, call), call.flag("json"), format);
     return 0;
   },
 };
@@ -72,24 +73,22 @@ async function showDifference(app: App, domain: DomainId, between: string, json:
   return 0;
 }
 
-function show(view: GenerationsView, json: boolean): void {
-  if (json) {
-    process.stdout.write(`${JSON.stringify(view, null, 2)}\n`);
-    return;
-  }
-  if (view.kept.length === 0) process.stdout.write("Nothing was committed yet.\n");
-  for (const generation of view.kept) {
+function format(view: GenerationsView): string[] {
+  const lines = view.kept.map((generation) => {
     const mark = generation.number === view.shown ? "▶" : " ";
     const state = `${generation.intermediate ? "  between two sources" : ""}${generation.visible ? "" : "  not shown"}${generation.erased > 0 ? `  ${erasedFrom(generation)}` : ""}`;
     const [job = ""] = generation.crawl.split(" ");
     const line = `${mark} ${String(generation.number).padStart(4)}  ${generation.committedAt.slice(0, 19).replace("T", " ")}  ${job.padEnd(8)} ${(generation.sourceId || "several sources").padEnd(20)} +${generation.added} -${generation.removed}${state}`;
-    process.stdout.write(`${generation.number === view.shown ? styleText("bold", line) : line}\n`);
-  }
+    return generation.number === view.shown ? styleText("bold", line) : line;
+  });
+  if (lines.length === 0) lines.push("Nothing was committed yet.");
   if (view.pinned) {
-    process.stdout.write(
-      `\nReaders see generation ${view.shown}, the newest is ${view.newest}. --release shows them the newest.\n`,
+    lines.push(
+      "",
+      `Readers see generation ${view.shown}, the newest is ${view.newest}. --release shows them the newest.`,
     );
   }
+  return lines;
 }
 
 function erasedFrom({ erased }: Pick<Generation, "erased">): string {

@@ -6,6 +6,7 @@ import { plainText, plural } from "../lib/text.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { itemNamed } from "./source-named.ts";
+import { printResult } from "./terminal-text.ts";
 
 const USUAL_LIMIT = "50";
 
@@ -27,8 +28,8 @@ export const itemsCommand: Command = {
     const [named] = call.positionals;
     if (named !== undefined) {
       const id = await itemNamed(named, app.ingest, query.domainId);
-      show(await app.ingest.item(id), call.flag("json"), formatItem);
-    } else show(await app.ingest.items(query), call.flag("json"), formatList);
+      printResult(await app.ingest.item(id), call.flag("json"), formatItem);
+    } else printResult(await app.ingest.items(query), call.flag("json"), formatList);
     return 0;
   },
 };
@@ -47,11 +48,6 @@ function readQuery(call: Call): Parameters<Ingest["items"]>[0] {
     offset: 0,
     limit: Number(limit),
   };
-}
-
-function show<T>(answer: T, json: boolean, format: (answer: T) => string[]): void {
-  const lines = json ? [JSON.stringify(answer, null, 2)] : format(answer);
-  process.stdout.write(lines.map((line) => `${line}\n`).join(""));
 }
 
 function formatList({ items, total }: { readonly items: readonly IngestItem[]; readonly total: number }): string[] {

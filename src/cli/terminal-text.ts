@@ -1,5 +1,11 @@
 import { plainText } from "../lib/text.ts";
 
+/** Prints a result as JSON, or as lines for people. */
+export function printResult<T>(result: T, isJson: boolean, format: (result: T) => readonly string[]): void {
+  const lines = isJson ? [JSON.stringify(result, null, 2)] : format(result);
+  process.stdout.write(lines.map((line) => `${line}\n`).join(""));
+}
+
 /** plainText for one line of a text, keeping its indentation. */
 export function plainLine(text: string): string {
   return `${/^[ \t]*/.exec(text)?.[0] ?? ""}${plainText(text)}`;

@@ -8,7 +8,7 @@ import { plural, sayBytes } from "../lib/text.ts";
 import type { Call, Command } from "./command.ts";
 import { openApp } from "./open-app.ts";
 import { runJob } from "./run-job.ts";
-import { plainLine } from "./terminal-text.ts";
+import { plainLine, printResult } from "./terminal-text.ts";
 
 export const uploadCommand: Command = {
   name: "upload",
@@ -46,15 +46,13 @@ export const uploadCommand: Command = {
 async function list(domain: DomainId, isJson: boolean): Promise<number> {
   await using app = await openApp();
   const files = await app.uploads.list(domain);
-  if (isJson) process.stdout.write(`${JSON.stringify(files, null, 2)}\n`);
-  else {
-    for (const { path, bytes, state, reason } of files) {
-      process.stdout.write(
-        `${state.padEnd(10)}  ${sayBytes(bytes).padStart(9)}  ${plainLine(path)}${reason ? `: ${plainLine(reason)}` : ""}\n`,
-      );
-    }
-    process.stdout.write(`${plural(files.length, "file")} uploaded.\n`);
-  }
+  printResult(files, isJson, () => [
+    ...files.map(({ path, bytes, state, reason }) => {
+      const why = reason ? `: ${plainLine(reason)}` : "";
+      return `${state.padEnd(10)}  ${sayBytes(bytes).padStart(9)}  ${plainLine(path)}${why}`;
+    }),
+    `${plural(files.length, "file")} uploaded.`,
+  ]);
   return 0;
 }
 

@@ -51,7 +51,7 @@ export interface Backend {
   /** Present likewise. Called before the ledger of a domain is deleted, so that its uploads can still be swept. */
   forgetDomain?(domainId: DomainId): Promise<void>;
   /** Present if it stores answers and attached files itself. */
-  readonly kept?: {
+  readonly storage?: {
     /** Deletes stored responses, and turns of conversations, that quote documents; returns how many rows. A dry run only counts. */
     eraseAnswers(quotes: Quotes, options: { readonly dryRun: boolean }): Promise<number>;
     /** Deletes a file that was attached over the wire, from every store. */

@@ -33,6 +33,13 @@ export class ReaderError extends ExtractError {
   }
 }
 
+/** Thrown when a file does not have the expected hash: it changed while it was read, or before. */
+export class AlteredError extends Error {
+  constructor(path: string) {
+    super(`read ${path}: it was changed since it came here`);
+  }
+}
+
 /**
  * Whether a failure reason means that there is nothing to index, which is no error. Matches the text, because map files
  * and remote services have nothing else.
@@ -51,8 +58,11 @@ export interface Extractor {
   readonly revision: string;
   /** Extensions without dot, lower-case. */
   readonly types: ReadonlySet<string>;
-  /** Throws ExtractError when the bytes cannot be read as what the name says. */
-  extract(path: string, fileType: string, signal: AbortSignal): Promise<ExtractedDocument>;
+  /**
+   * Throws ExtractError when the bytes cannot be read as what the name says, but AlteredError whenever they do not have the hash `sha256`: another
+   * run may replace a file at any moment, and a half-written one says nothing about its content. Without a hash, it reads what is there.
+   */
+  extract(path: string, fileType: string, signal: AbortSignal, sha256?: string): Promise<ExtractedDocument>;
 }
 
 /** Extracts text from bytes that are not in a file. */

@@ -539,7 +539,7 @@ export interface IndexDraft {
   held(items: readonly ItemId[]): Promise<readonly HeldDocument[]>;
   /**
    * Throws ConflictError, without any change for readers, if nothing of a domain that had documents would be left (unless
-   * `allowEmpty`).
+   * `allowEmpty`). `ready`: at least what was put since it was staged last.
    */
   commit(
     signal: AbortSignal,

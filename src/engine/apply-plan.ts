@@ -24,7 +24,9 @@ export async function applyPlan(
   const { ledger, mirror, source, request, counts, job } = download;
   const { isHinted = false, inStep } = plan.delta ?? {};
   const claims = isHinted || inStep ? PathClaims.onDisk(mirror, inStep?.marked) : await PathClaims.of(ledger, mirror);
-  const step: ApplyStep = { ...download, claims, vacated: [] };
+  // A hinted run did not scan the mirror.
+  const mayAdopt = isHinted || plan.disk.size > 0;
+  const step: ApplyStep = { ...download, claims, vacated: [], mayAdopt };
   // The table first: it no longer has the removed rows, and a run that is killed in between removes them again.
   const rows = source.table ? await gather(listedChanges(items, FETCHED, ledger), isRow) : [];
   const unplaced = await placeRows(rows, plan, step);

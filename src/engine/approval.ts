@@ -10,9 +10,8 @@ import { plural } from "../lib/text.ts";
 import { judgeFile } from "../plan/judge.ts";
 import type { CrawlRequest, KeptToPlan, LeftChange, SourceResult, StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { PlanSize } from "./make-plan.ts";
 import { encodePlanRequest } from "./plan-file.ts";
-import { isTouched, TOUCHED } from "./planned-changes.ts";
+import { isTouched, type PlanSize, TOUCHED } from "./planned-changes.ts";
 import type { DomainCrawl } from "./run-context.ts";
 import { digestPolicy } from "./scan-source.ts";
 

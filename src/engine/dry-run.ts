@@ -10,7 +10,7 @@ import { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import { sourceFolder } from "../mirror/layout.ts";
 import { ForeseenBody, Mirror } from "../mirror/mirror.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { ItemRepository } from "./ingest/remove-items.ts";
+import type { ItemRepository } from "./ingest/item-records.ts";
 import { folderOfRun } from "./with-ledger.ts";
 
 /*
@@ -99,7 +99,7 @@ function dryLedgers(ledgers: Ledgers): Ledgers {
 }
 
 function dryBackend(backend: Backend): Backend {
-  const { kept, sweepUploads } = backend;
+  const { storage, sweepUploads } = backend;
   return withMembers(backend, {
     createVectorStore: async () => NO_STORE,
     deleteVectorStore: nothing,
@@ -112,8 +112,11 @@ function dryBackend(backend: Backend): Backend {
     },
     ...(sweepUploads && { sweepUploads: (sweep) => sweepUploads.call(backend, { ...sweep, dryRun: true }) }),
     ...(backend.eraseUploads && { eraseUploads: nothing }),
-    ...(kept && {
-      kept: withMembers(kept, { eraseAnswers: (quotes) => kept.eraseAnswers(quotes, DRY), eraseFile: nothing }),
+    ...(storage && {
+      storage: withMembers(storage, {
+        eraseAnswers: (quotes) => storage.eraseAnswers(quotes, DRY),
+        eraseFile: nothing,
+      }),
     }),
   });
 }

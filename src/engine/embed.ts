@@ -23,7 +23,7 @@ export interface Embedded extends Omit<StepResult, "itemProblem"> {
 /** mirror ▶ judge ▶ plan ▶ extract ▶ draft, for one source; ▶ commit ▶ index, unless it becomes visible with the crawl. */
 export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedded> {
   const { ledger, target, removalsWait, job } = step;
-  const { problems, upTo, ...planned } = await planIndex(step, parts);
+  const { problems, ...planned } = await planIndex(step, parts);
   const waiting = removalsWait ? planned.counts.removed : 0;
   const counts = { ...planned.counts, removed: planned.counts.removed - waiting };
   const later = waiting > 0 ? `; ${plural(waiting, "removal")} when all sources are indexed` : "";
@@ -34,7 +34,8 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
   if (!target.together) await draft?.commit();
   const failed = draft?.failed ?? [];
   await countFailures(failed, await draft?.doubtful(), counts, step);
-  if (!target.together) await draft?.record(doing);
+  const { isWhole = true } = (target.together ? undefined : await draft?.record(doing)) ?? {};
+  const upTo = isWhole ? planned.upTo : undefined;
   const embedded = { counts, problems, waiting, upTo, failed, staged: target.together && draft };
   if (!isUnfinished(embedded)) noteUpTo(embedded, ledger);
   return embedded;
@@ -52,12 +53,12 @@ export async function finishEmbed(
   { isHeld } = { isHeld: false },
 ): Promise<{ readonly failed: readonly FailedRef[]; readonly held: Recorded["held"] }> {
   const { staged, waiting } = embedded;
-  const { isWhole, held } = (await staged?.record(step, { isHeld })) ?? { isWhole: true, held: [] };
+  const { isWhole = true, held = [] } = (await staged?.record(step, { isHeld })) ?? {};
   const removals = waiting > 0 ? await draftPlan(step, parts, REMOVALS) : undefined;
   await removals?.commit();
-  await removals?.record(step);
+  const { isWhole: isGone = true } = (await removals?.record(step)) ?? {};
   const failed = removals?.failed ?? [];
-  if (isWhole && failed.length === 0) noteUpTo(embedded, step.ledger);
+  if (isWhole && isGone && failed.length === 0) noteUpTo(embedded, step.ledger);
   return { failed, held };
 }
 

@@ -13,8 +13,14 @@ import type { DomainStore } from "../domains/domain-store.ts";
 import type { WordFinder } from "../lib/mask-file.ts";
 import type { KnowledgeBase } from "../mirror/knowledge-base.ts";
 import type { Mirror } from "../mirror/mirror.ts";
-import type { ItemRepository } from "./ingest/remove-items.ts";
-import type { PlanCosts } from "./stored-plans.ts";
+import type { PriceTable, Pricing } from "../plan/plan-costs.ts";
+import type { ItemRepository } from "./ingest/item-records.ts";
+
+/** What a plan would cost, by the settings of this installation. */
+export interface PlanCosts {
+  readonly pricing: Pricing;
+  readonly prices: PriceTable;
+}
 
 type OpenSourceOptions = Omit<SourceOptions, "dryRun"> & Partial<Pick<SourceOptions, "dryRun">>;
 

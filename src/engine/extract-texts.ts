@@ -10,7 +10,6 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
 import { pathExists } from "../lib/file-system.ts";
 import { fileTypeOf } from "../lib/file-type.ts";
-import { hashFile } from "../lib/hash.ts";
 import { slicesOf } from "../lib/slices-of.ts";
 import { plural } from "../lib/text.ts";
 import { toUtcMicros } from "../lib/time.ts";
@@ -36,6 +35,8 @@ type TextParts = Pick<EngineParts, "acceptedTypes" | "extractor" | "retention" |
 /** The step with its knowledge base. */
 interface TextStep extends ProcessStep {
   readonly base: KnowledgeBase;
+  /** Nothing was kept before. */
+  readonly isFirst: boolean;
 }
 
 /**
@@ -48,10 +49,12 @@ export async function extractTexts(
   parts: TextParts,
 ): Promise<StepResult> {
   const { run, request, ledger, mirror, job } = given;
-  const step: TextStep = { ...given, base: parts.openKnowledge(run) };
-  await step.base.recover();
+  const base = parts.openKnowledge(run);
+  await base.recover();
+  const isFirst = !(await pathExists(join(mirror.folder, "knowledge_base")));
+  const step: TextStep = { ...given, base, isFirst };
   const { revision } = parts.extractor;
-  const isSame = ledger.textsBy === revision && (await pathExists(join(mirror.folder, "knowledge_base")));
+  const isSame = ledger.textsBy === revision && !isFirst;
   const judgeAll = !isSame || request.mode === "full" || request.retryFailed;
   const tasks = await findTasks(await findCandidates(listing, judgeAll, step, parts), step, parts);
   if (job.dryRun) return { counts: countPlanned(tasks, job), problems: [], itemProblem: "" };
@@ -108,10 +111,10 @@ async function findTasks(
 /** Only a full crawl reads the stored text; an unreadable one is made again, and with force every one. */
 async function judgeEntry(
   entry: ManifestEntry,
-  { base, request: { mode, force, retryFailed } }: TextStep,
+  { base, isFirst, request: { mode, force, retryFailed } }: TextStep,
   { extractor }: TextParts,
 ): Promise<TextChange | undefined> {
-  const stored = await base.current(entry.docId).catch(() => undefined);
+  const stored = isFirst ? undefined : await base.current(entry.docId).catch(() => undefined);
   const change = judgeText(entry, stored, { extractor: extractor.revision, retryFailed });
   if (force && stored) return "changed";
   if (mode !== "full" || stored?.error !== "" || change === "changed") return change;
@@ -236,7 +239,6 @@ async function extractOne(
   return { change, line: `Kept '${path}'.`, stored };
 }
 
-/** Hashes the file after reading, so that the check also covers a failure. */
 async function textOf(
   file: string,
   fileType: string,
@@ -244,12 +246,10 @@ async function textOf(
   signal: AbortSignal,
   { extractor }: TextParts,
 ): Promise<ExtractedText> {
-  const text = await extractor.extract(file, fileType, signal).catch((error: unknown) => {
+  return await extractor.extract(file, fileType, signal, sha256).catch((error: unknown) => {
     if (error instanceof ExtractError && !(error instanceof ReaderError)) return { error: error.message };
     throw error;
   });
-  if ((await hashFile(file)) !== sha256) throw new Error(`read ${file}: it changed since it was downloaded`);
-  return text;
 }
 
 /** Adds the text that the process step made from the same bytes, so that it need not be made again. */

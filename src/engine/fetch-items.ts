@@ -53,7 +53,7 @@ function withItem({ sighting }: ListedChange, reason: string): string {
 async function fetchOne(change: ListedChange, step: ApplyStep): Promise<string> {
   const { source, ledger, mirror, claims, vacated, counts, job } = step;
   const { sighting, entry } = change;
-  if (await adoptFileOnDisk(change, step)) {
+  if (step.mayAdopt && (await adoptFileOnDisk(change, step))) {
     counts[change.kind] -= 1;
     counts.unchanged += 1;
     return `Found '${sighting.path}' in the mirror as it is at the source.`;

@@ -7,7 +7,16 @@ import type { CrawlDraft, Index } from "../contracts/search-index.ts";
 import { logDone } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { DomainCrawl } from "./run-context.ts";
-import type { Swap } from "./swap-store.ts";
+
+/** A new vector store that is being built to replace the domain's. */
+export interface Swap {
+  readonly before: VectorStoreId;
+  /** The index of the store to replace. */
+  readonly index: Index;
+  /** Why the new store is incomplete; the swap happens only if this is empty. */
+  readonly shortfalls: string[];
+  readonly lease: Lease;
+}
 
 export interface IndexTarget {
   readonly store: VectorStoreId;

@@ -17,7 +17,7 @@ import type { StepCounts } from "./crawl-request.ts";
 import { logDone, logPlanned } from "./dry-run.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { findMisplaced, lostFile } from "./misplaced-files.ts";
-import { toItem } from "./planned-changes.ts";
+import { type PlanSize, toItem } from "./planned-changes.ts";
 import type { DownloadStep } from "./run-context.ts";
 import { type FeedDelta, recallListing, type SourceScan } from "./scan-source.ts";
 
@@ -39,19 +39,6 @@ export interface DownloadPlan {
   readonly delta: FeedDelta | undefined;
   /** How many changes are left out because they are not in the approved plan; undefined: there is no such plan. */
   readonly left: number | undefined;
-}
-
-/** How many items a plan has of each kind. */
-export interface PlanSize {
-  removed: number;
-  moved: number;
-  fetched: number;
-  /** Left unchanged: not listed and yet not removed, or not approved. */
-  staying: number;
-  /** Their file is moved back to its path in the mirror, whatever else is done to it. */
-  strayed: number;
-  /** Fetched because our copy is missing or damaged. The rows of a list share one export, which counts once. */
-  healed: number;
 }
 
 /** Erased items that are named in the log, by their ids. */

@@ -15,6 +15,8 @@ export interface ApplyStep extends DownloadStep {
    * path.
    */
   readonly vacated: string[];
+  /** The mirror had files when the run began, which items without a row may own. */
+  readonly mayAdopt: boolean;
 }
 
 interface Move {

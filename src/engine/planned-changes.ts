@@ -7,6 +7,19 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import type { Mirror } from "../mirror/mirror.ts";
 import type { PlannedChange, SourceResult } from "./crawl-request.ts";
 
+/** How many items a plan has of each kind. */
+export interface PlanSize {
+  removed: number;
+  moved: number;
+  fetched: number;
+  /** Left unchanged: not listed and yet not removed, or not approved. */
+  staying: number;
+  /** Their file is moved back to its path in the mirror, whatever else is done to it. */
+  strayed: number;
+  /** Fetched because our copy is missing or damaged. The rows of a list share one export, which counts once. */
+  healed: number;
+}
+
 /** The log of a dry run names every item; its result, which is read into memory, only this many per source. */
 const MAX_PLANNED = 500;
 

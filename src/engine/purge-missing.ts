@@ -133,8 +133,8 @@ export async function purgeMissingOf(tree: OpenTree, index: Index | undefined, p
   for (const slice of slicesOf(entries, PURGED_AT_ONCE)) {
     await job.checkpoint();
     const items = slice.map(({ docId }) => docId);
-    const kept = new Set(await index?.retained?.purge(run.config.sourceId, items));
-    const leaving = slice.filter(({ docId }) => !kept.has(docId));
+    const retained = new Set(await index?.retained?.purge(run.config.sourceId, items));
+    const leaving = slice.filter(({ docId }) => !retained.has(docId));
     purged.push(...leaving);
     await job.checkpoint();
     for (const entry of leaving) manifest.put(asDeleted(entry, parts.now()));

@@ -16,17 +16,11 @@ import type {
 } from "../contracts/plan.ts";
 import { releaseNumber } from "../lib/release.ts";
 import { plural, sayBytes } from "../lib/text.ts";
-import { estimateMoney, type Money, type PlanNeeds, type PriceTable, type Pricing } from "../plan/plan-costs.ts";
+import { estimateMoney, type Money, type PlanNeeds } from "../plan/plan-costs.ts";
 import { findCompletePlan, findPlan } from "./approval.ts";
 import { type CrawlRequest, type SourceResult, STEPS } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { decodePlanRequest, formatPlan, readPlanFile } from "./plan-file.ts";
-
-/** What a plan would cost, by the settings of this installation. */
-export interface PlanCosts {
-  readonly pricing: Pricing;
-  readonly prices: PriceTable;
-}
 
 /** A stored plan with its sums. */
 export interface PlanView {

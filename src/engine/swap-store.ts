@@ -2,7 +2,6 @@ import type { Domain } from "../contracts/domain.ts";
 import { explain } from "../contracts/errors.ts";
 import type { ItemId, VectorStoreId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
-import type { Lease } from "../contracts/lease.ts";
 import type { FailedRef, Index } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { nowUtcMicros } from "../lib/time.ts";
@@ -15,16 +14,6 @@ import { leaseUnlessHeld, waitForLease } from "./with-ledger.ts";
 
 /** Lease of the job that fills a new store for a domain. */
 const LEASE = "swap";
-
-/** A new vector store that is being built to replace the domain's. */
-export interface Swap {
-  readonly before: VectorStoreId;
-  /** The index of the store to replace. */
-  readonly index: Index;
-  /** Why the new store is incomplete; the swap happens only if this is empty. */
-  readonly shortfalls: string[];
-  readonly lease: Lease;
-}
 
 /**
  * Opens a new store that replaces the domain's own when it is complete, so that readers of a gradual index never see

@@ -72,11 +72,10 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
   if (isIdle && plan.found === disk.size && (await ledger.countFiles()) === disk.size) {
     return { files: disk.size, missing: [], orphans: [] };
   }
-  const touched = await compareTouched(plan, step);
-  if (delta?.isHinted) return touched;
-  const few = delta?.inStep && (await compareChanged(plan, touched, step));
+  if (delta?.isHinted) return await compareTouched(plan, step);
+  const few = delta?.inStep && (await compareChanged(plan, await compareTouched(plan, step), step));
   if (few) return few;
-  const missing = new Set(touched.missing);
+  const missing = new Set<string>();
   let [files, found] = [0, 0];
   const tables = new Set<string>();
   for await (const page of ledger.states()) {
@@ -85,9 +84,10 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
       // Rows of a list share their table.
       if (mirror.isOriginal(file)) tables.add(file);
       files += 1;
-      if (disk.has(file)) found += 1;
-      // Look again: another step may have moved it since the scan.
-      else if (!mirror.find(file)) missing.add(file);
+      const isKnown = disk.has(file);
+      if (isKnown) found += 1;
+      // Look again: another step may have moved it since the scan, and what this run changed must be there now.
+      if ((!isKnown || disk.changed.has(file)) && !mirror.find(file)) missing.add(file);
     }
   }
   const sawEverything = detected.completeness === "complete" && detected.unreadable.length === 0;

@@ -26,9 +26,14 @@ const SCRIPTS: readonly [language: string, letters: RegExp][] = [
   ["hy", /\p{Script=Armenian}/gu],
 ];
 
+/** Nothing in it counts for a script below. */
+const IS_LATIN = /^[\p{ASCII}\u0080-\u024f\u1e00-\u1eff\u2000-\u206f]*$/u;
+
 /** ISO 639-1, "" when the text is too short, is no prose, or is written in several languages. */
 export function detectLanguage(markdown: string): string {
   const text = proseIn(markdown.slice(0, SCANNED_LENGTH)).slice(0, SAMPLE_LENGTH);
+  // Most texts; counting takes as long as all the rest.
+  if (IS_LATIN.test(text)) return hasEnoughLetters(text) ? byWords(text) : "";
   const letters = count(text, /\p{L}/gu);
   const kana = count(text, /[\p{Script=Hiragana}\p{Script=Katakana}]/gu);
   const han = count(text, /\p{Script=Han}/gu);
@@ -40,6 +45,12 @@ export function detectLanguage(markdown: string): string {
   const arabic = count(text, /\p{Script=Arabic}/gu);
   if (arabic * 10 > letters * 6) return /[پچژگ]/.test(text) ? "fa" : "ar";
   return byWords(text);
+}
+
+function hasEnoughLetters(text: string): boolean {
+  const letter = /\p{L}/gu;
+  for (let found = 0; found < MIN_LETTERS; found++) if (!letter.test(text)) return false;
+  return true;
 }
 
 function byWords(text: string): string {

@@ -1,14 +1,21 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Extractor, TextReader } from "../contracts/document.ts";
+import {
+  AlteredError,
+  ExtractError,
+  type ExtractedDocument,
+  type Extractor,
+  type TextReader,
+} from "../contracts/document.ts";
 import { readSmallFile } from "../lib/atomic-file.ts";
+import { hashFile, sha256Of } from "../lib/hash.ts";
 import { yieldIfDue } from "../lib/time-slice.ts";
 import { bytesOf } from "./byte-source.ts";
 import { formatOf, READABLE_TYPES } from "./formats.ts";
 import { DEFAULT_LIMITS, type ExtractLimits } from "./limits.ts";
 import { readDocument } from "./read-document.ts";
-import { errorOf } from "./reader/messages.ts";
+import { errorOf, type ReadTask } from "./reader/messages.ts";
 import { readers } from "./reader/reader-pool.ts";
 
 /** Raise it with every change that makes any file give other text. */
@@ -21,17 +28,30 @@ export function createExtractor(options: ExtractorOptions = {}): Extractor {
   return {
     revision: REVISION,
     types: READABLE_TYPES,
-    async extract(path, fileType, signal) {
+    async extract(path, fileType, signal, sha256) {
       const { maxBytesHere } = formatOf(fileType);
       signal.throwIfAborted();
       await yieldIfDue();
       const small = maxBytesHere > 0 ? readSmallFile(path, maxBytesHere) : undefined;
-      if (small) return readDocument(bytesOf(small), fileType, limits);
-      const { outcome } = await readers.read({ kind: "file", path, fileType, limits }, signal);
-      if (outcome.status === "read") return outcome.document;
-      throw errorOf(outcome);
+      if (small) {
+        if (sha256 !== undefined && sha256Of(small) !== sha256) throw new AlteredError(path);
+        return readDocument(bytesOf(small), fileType, limits);
+      }
+      const reading = readElsewhere({ kind: "file", path, fileType, limits }, signal);
+      const isOfTheBytes = await reading.then(
+        () => true,
+        (error: unknown) => error instanceof ExtractError,
+      );
+      if (isOfTheBytes && sha256 !== undefined && (await hashFile(path)) !== sha256) throw new AlteredError(path);
+      return reading;
     },
   };
+}
+
+async function readElsewhere(task: ReadTask, signal: AbortSignal): Promise<ExtractedDocument> {
+  const { outcome } = await readers.read(task, signal);
+  if (outcome.status === "read") return outcome.document;
+  throw errorOf(outcome);
 }
 
 /** Reads bytes as the index will, by way of a file of their own. */

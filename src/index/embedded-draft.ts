@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { ExtractError, type Extractor, ReaderError } from "../contracts/document.ts";
+import { AlteredError, ExtractError, type Extractor, ReaderError } from "../contracts/document.ts";
 import { ConflictError, explain } from "../contracts/errors.ts";
 import type { FileId, ItemId, SourceId } from "../contracts/ids.ts";
 import type {
@@ -59,7 +59,7 @@ import {
   setSource,
   visibleAt,
 } from "./generations.ts";
-import { AlteredError, bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
+import { bodyKey, type PreparedBody, prepareBody } from "./prepare-body.ts";
 import {
   cleanupOldGenerations,
   moveBrought,
@@ -232,12 +232,10 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
 
   async stage(signal: AbortSignal): Promise<readonly FailedRef[]> {
     this.#checkOpen();
-    for (;;) {
-      await this.#written;
-      if (this.#pending.length === 0) break;
-      await this.#flush(signal);
-    }
-    return [...this.#failed.values()];
+    const failed = await this.#writeAll(signal);
+    // Those of all changes of a crawl may not fit into memory: whoever stages asks for what is held.
+    this.#refs.clear();
+    return failed;
   }
 
   async held(items: readonly ItemId[]): Promise<HeldDocument[]> {
@@ -252,7 +250,8 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
     signal: AbortSignal,
     options?: { readonly allowEmpty: boolean },
   ): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
-    const failed = await this.stage(signal);
+    this.#checkOpen();
+    const failed = await this.#writeAll(signal);
     await this.#generation.commit(signal, options);
     this.#open = false;
     return { ready: [...this.#refs.values()], failed: [...failed] };
@@ -274,6 +273,14 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
 
   get #isShared(): boolean {
     return this.#context.sourceId === undefined;
+  }
+
+  async #writeAll(signal: AbortSignal): Promise<readonly FailedRef[]> {
+    for (;;) {
+      await this.#written;
+      if (this.#pending.length === 0) return [...this.#failed.values()];
+      await this.#flush(signal);
+    }
   }
 
   /** Queues a put. Extracts the text, unless the store has the same content already. */
@@ -355,7 +362,6 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
       if (failed) this.#failed.set(itemId, failed);
       else this.#failed.delete(itemId);
     }
-    // A crawl reads refs from the store when needed: those of all changes may not fit into memory.
     if (this.#isShared) return;
     for (const [itemId, ref] of outcome.refs) {
       if (ref) this.#refs.set(itemId, withoutLabel(ref));
@@ -426,7 +432,8 @@ async function embedAndWrite(
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
   const { small, ahead, ...target } = batch;
-  const space = await store.spaces.active(store.db);
+  const adding = small.reduce((sum, { chunks }) => sum + chunks.length, 0);
+  const space = await store.spaces.active(store.db, adding);
   const embedded = await embedBodies(space, small, signal);
   const bodies = new Map<PreparedBody, Ready | undefined>([
     ...ahead,

@@ -1,6 +1,5 @@
-import { ExtractError, type ExtractedDocument, type Extractor, type Section } from "../contracts/document.ts";
+import { ExtractError, type Extractor, type Section } from "../contracts/document.ts";
 import type { DocumentFile } from "../contracts/search-index.ts";
-import { hashFile } from "../lib/hash.ts";
 import { TimeSlice } from "../lib/time-slice.ts";
 import { analyze } from "./analyzer.ts";
 import type { BodyKey, NewBody, NewChunk, SectionRow } from "./bodies.ts";
@@ -56,7 +55,8 @@ export async function prepareBody(
 ): Promise<PreparedBody> {
   // If the cached text cannot be read, the file is.
   const cached = await source.cachedText?.(extractor.revision).catch(() => undefined);
-  const { title, markdown, language } = cached ?? (await extractUnchanged(extractor, source, signal));
+  const { path, fileType, sha256 } = source;
+  const { title, markdown, language } = cached ?? (await extractor.extract(path, fileType, signal, sha256));
   const root = await runYielding(sectionSteps(markdown, MAX_HEADINGS), signal);
   const chunks = await runYielding(analysedChunks(root, source.chunking, toWords), signal);
   return { key: bodyKey(extractor, source), title, language, sections: flattenSections(root), chunks };
@@ -94,28 +94,6 @@ async function runYielding<T>(steps: Generator<Pause, T>, signal: AbortSignal): 
     const step = steps.next();
     if (step.done) return step.value;
   }
-}
-
-/** The file does not have the expected hash: it changed while it was read, or before. */
-export class AlteredError extends Error {
-  constructor(path: string) {
-    super(`read ${path}: it was changed since it came here`);
-  }
-}
-
-/** Hashes after reading, so that the check also covers extraction errors: a half-written file says nothing about its content. */
-async function extractUnchanged(
-  extractor: Extractor,
-  { path, sha256, fileType }: BodySource,
-  signal: AbortSignal,
-): Promise<ExtractedDocument> {
-  const outcome = await extractor.extract(path, fileType, signal).catch((error: unknown) => {
-    if (error instanceof ExtractError) return error;
-    throw error;
-  });
-  if ((await hashFile(path)) !== sha256) throw new AlteredError(path);
-  if (outcome instanceof ExtractError) throw outcome;
-  return outcome;
 }
 
 /** Returns the tree as rows in reading order, each with the position of its parent. */

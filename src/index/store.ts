@@ -125,8 +125,11 @@ export interface Space {
 }
 
 export interface SpaceKeeper {
-  /** Returns the active space; creates the first one of an empty store. */
-  active(sql: Sql): Promise<Space>;
+  /**
+   * Returns the active space; creates the first one of an empty store. `adding`: how many passages the caller is about to add, which may be
+   * so many that other vectors will replace theirs.
+   */
+  active(sql: Sql, adding?: number): Promise<Space>;
   /** Returns a space that may not be active yet; undefined if it is gone. */
   find(sql: Sql, spaceId: number): Promise<Space | undefined>;
   /**

@@ -34,6 +34,7 @@ export interface JobRun {
 /** Without a pause for longer than this between two checkpoints, requests would not be read. */
 const YIELD_EVERY_MS = 50;
 const LOG_AGAIN_MS = 60_000;
+const GO_ON = Promise.resolve();
 
 export function runJob(
   { paused = false, ...identity }: { readonly jobId: JobId; readonly dryRun: boolean; readonly paused?: boolean },
@@ -60,8 +61,13 @@ export function runJob(
     if (/^(?:WARNING|ERROR): /.test(line)) warnings.say(line);
     else write(line);
   }
-  async function checkpoint(): Promise<void> {
-    if (performance.now() - yieldedAt > YIELD_EVERY_MS) {
+  /** Steps call it for every item: where nothing is to be done, it costs no promise of its own. */
+  function checkpoint(): Promise<void> {
+    const isDue = performance.now() - yieldedAt > YIELD_EVERY_MS;
+    return isDue || pauseGate.closed || abort.signal.aborted ? yieldAndObey(isDue) : GO_ON;
+  }
+  async function yieldAndObey(isDue: boolean): Promise<void> {
+    if (isDue) {
       await nextTurn();
       yieldedAt = performance.now();
     }
@@ -123,6 +129,7 @@ function withChange(before: JobProgress | undefined, change: ProgressChange): Jo
 }
 
 interface PauseGate {
+  readonly closed: boolean;
   set(closed: boolean): void;
   /** Waits while closed. Any number of workers may wait; the file is renamed once. */
   pass(): Promise<void>;
@@ -146,6 +153,9 @@ function createPauseGate(file: JobFile, signal: AbortSignal, log: (line: string)
     log("Resumed.");
   }
   return {
+    get closed() {
+      return closed;
+    },
     set(wanted) {
       closed = wanted;
       if (!closed) open();

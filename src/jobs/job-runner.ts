@@ -321,7 +321,7 @@ function adoptJobFile(
 }
 
 /** This many processes can start a job at the same moment without one failing. */
-const KEPT_CLAIMS = 20;
+const RETAINED_CLAIMS = 20;
 
 const oneAtATime = createKeyedMutex();
 
@@ -340,6 +340,6 @@ async function claimNextId(jobsFolder: string): Promise<JobId> {
   const highestFile = files.reduce((highest, file) => Math.max(highest, jobNumber(file.jobId)), 0);
   for (;;) {
     const number = Math.max((await highestClaim(claims))?.number ?? 0, highestFile) + 1;
-    if (await claimNumber(claims, number, { content: "", kept: KEPT_CLAIMS })) return `jb_${number}` as JobId;
+    if (await claimNumber(claims, number, { content: "", retain: RETAINED_CLAIMS })) return `jb_${number}` as JobId;
   }
 }

@@ -312,8 +312,8 @@ function displayOrder({ step, change }: PlannedItem): number {
 }
 
 function toItem(row: PlanRow): PlannedItem {
-  const { step, change, item_id: itemId, reason, name, path } = row;
-  return {
+  const { step, change, item_id: itemId, reason, name, path, sighting } = row;
+  const item = {
     step,
     change,
     itemId,
@@ -324,8 +324,13 @@ function toItem(row: PlanRow): PlannedItem {
     ...(row.strayed_to && { strayedTo: row.strayed_to }),
     ...(row.bytes > 0 && { bytes: row.bytes }),
     ...(row.tokens > 0 && { tokens: row.tokens }),
-    ...(row.sighting && { sighting: JSON.parse(row.sighting) as Sighting }),
   };
+  if (sighting === "") return item;
+  // Parsed when it is asked for: most readers only want to know what is done with the item.
+  return Object.defineProperty(item, "sighting", {
+    get: () => JSON.parse(sighting) as Sighting,
+    enumerable: true,
+  });
 }
 
 /** Field by field: sightings may compute some lazily. */

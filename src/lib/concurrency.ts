@@ -6,7 +6,7 @@ export async function forEachConcurrent<T>(
   limit: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  const iterator = toAsyncIterator(items);
+  const iterator = Symbol.iterator in items ? items[Symbol.iterator]() : inOrder(items);
   let failed = false;
   const worker = async (): Promise<void> => {
     while (!failed) {
@@ -25,7 +25,8 @@ export async function forEachConcurrent<T>(
   if (failure) throw failure.reason;
 }
 
-async function* toAsyncIterator<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T, void> {
+/** A generator answers one request after the other, as not every iterator does. */
+async function* inOrder<T>(items: AsyncIterable<T>): AsyncGenerator<T, void> {
   yield* items;
 }
 

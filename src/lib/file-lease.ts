@@ -17,7 +17,7 @@ import { sleep } from "./time.ts";
 export async function acquireLease(path: string, options: LeaseOptions): Promise<Lease> {
   const staleMs = options.staleMs ?? 60_000;
   const holder = { owner: options.owner, nonce: randomBytes(6).toString("hex"), ...thisProcess() };
-  const claim = { content: JSON.stringify(holder), kept: 0 };
+  const claim = { content: JSON.stringify(holder), retain: 0 };
   let waited = false;
   for (;;) {
     options.signal?.throwIfAborted();

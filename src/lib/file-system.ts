@@ -1,6 +1,11 @@
 import { type FileHandle, open, readdir, rename, rmdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, sep } from "node:path";
 import { ifMissing } from "./atomic-file.ts";
+
+/** Joins a normalised folder and a name, or a path with slashes, that leads nowhere else: `join` would look at every character, for each file several times. */
+export function below(folder: string, path: string): string {
+  return `${folder}${sep}${sep === "/" ? path : path.replaceAll("/", sep)}`;
+}
 
 /** Throws if it cannot be determined. */
 export async function pathExists(path: string): Promise<boolean> {

@@ -19,14 +19,14 @@ export async function highestClaim(folder: string): Promise<Claim | undefined> {
 }
 
 /**
- * Takes a number that no process ever had, among all processes that see the folder, and deletes claims more than `kept` below it. Returns
+ * Takes a number that no process ever had, among all processes that see the folder, and deletes claims more than `retain` below it. Returns
  * false if another process was faster: look again. Creating the file exclusively is not enough, because used numbers are deleted: a slow
  * process could create one anew. So it lists once more afterwards and gives up if the number may have been deleted. The highest never is.
  */
 export async function claimNumber(
   folder: string,
   number: number,
-  { content, kept }: { readonly content: string; readonly kept: number },
+  { content, retain }: { readonly content: string; readonly retain: number },
 ): Promise<boolean> {
   const path = join(folder, String(number));
   const created = await createFile(path, content).catch(async (error: unknown) => {
@@ -38,12 +38,12 @@ export async function claimNumber(
   const claims = await readClaims(folder);
   // The folder was removed meanwhile, and the claim with it.
   if (!claims) return false;
-  if (claims.some((claim) => claim.number > number + kept || (claim.number === number && claim.free))) {
+  if (claims.some((claim) => claim.number > number + retain || (claim.number === number && claim.free))) {
     await rm(path, { force: true });
     return false;
   }
   for (const claim of claims) {
-    if (claim.number >= number - kept) continue;
+    if (claim.number >= number - retain) continue;
     await rm(join(folder, `${claim.number}${claim.free ? ".free" : ""}`), { force: true });
   }
   return true;

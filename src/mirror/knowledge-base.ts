@@ -6,7 +6,7 @@ import { BadInputError } from "../contracts/errors.ts";
 import { type ItemId, isDocumentId } from "../contracts/ids.ts";
 import type { FileVersion } from "../contracts/manifest.ts";
 import { ifMissing, readFileIfExists, readSmallFile, SMALL_BYTES, writeFileAtomic } from "../lib/atomic-file.ts";
-import { namesIn } from "../lib/file-system.ts";
+import { below, namesIn } from "../lib/file-system.ts";
 import { hashFile, sha256Of } from "../lib/hash.ts";
 import { yieldIfDue } from "../lib/time-slice.ts";
 import { bytesBelow } from "./bytes-below.ts";
@@ -68,8 +68,8 @@ export class KnowledgeBase {
     try {
       mkdirSync(incoming, { recursive: true });
       // No fsync: a text damaged by a power failure fails its hash check, and is made again from the file.
-      if ("markdown" in text) await writeText(join(incoming, CONTENT_FILE), text.markdown);
-      writeFileSync(join(incoming, METADATA_FILE), encodeMetadata(stored));
+      if ("markdown" in text) await writeText(below(incoming, CONTENT_FILE), text.markdown);
+      writeFileSync(below(incoming, METADATA_FILE), encodeMetadata(stored));
       if (isFirst) takePlace(paths);
       else await exchange(paths);
     } catch (error) {
@@ -99,7 +99,7 @@ export class KnowledgeBase {
     if (!stored || stored.path === path || this.#isDry) return;
     const written = `${incoming}.${METADATA_FILE}`;
     await writeFileAtomic(written, encodeMetadata({ ...stored, path }));
-    await rename(written, join(current, METADATA_FILE));
+    await rename(written, below(current, METADATA_FILE));
   }
 
   /** Returns the current version's metadata; undefined: nothing is stored. */
@@ -209,8 +209,8 @@ export class KnowledgeBase {
     if (!isDocumentId(docId)) {
       throw new BadInputError("A document id is 1 to 128 letters, digits, underscores or hyphens.");
     }
-    const incoming = join(this.#staging, docId);
-    return { current: join(this.#documents, docId), incoming, outgoing: `${incoming}.old` };
+    const incoming = below(this.#staging, docId);
+    return { current: below(this.#documents, docId), incoming, outgoing: `${incoming}.old` };
   }
 }
 
@@ -230,11 +230,11 @@ interface AdoptedVersion
 /** Copies a version. It has no extractor revision, so the next crawl makes the current text again. */
 async function adoptVersion(folder: string, docId: ItemId, version: AdoptedVersion): Promise<void> {
   const { textFile, ...metadata } = version;
-  const content = join(folder, CONTENT_FILE);
+  const content = below(folder, CONTENT_FILE);
   await mkdir(folder, { recursive: true });
   await copyFile(textFile, content);
   const made = { extractor: "", language: "", wordCount: 0, textHash: await hashFile(content), error: "" };
-  await writeFileAtomic(join(folder, METADATA_FILE), encodeMetadata({ ...metadata, ...made, docId }), {
+  await writeFileAtomic(below(folder, METADATA_FILE), encodeMetadata({ ...metadata, ...made, docId }), {
     flush: "later",
   });
 }
@@ -269,7 +269,7 @@ async function readWhole(
   stored = readMetadata(folder),
 ): Promise<(StoredVersion & ExtractedDocument) | undefined> {
   if (stored?.error !== "") return undefined;
-  const path = join(folder, CONTENT_FILE);
+  const path = below(folder, CONTENT_FILE);
   const bytes = readSmallFile(path) ?? (await readFileIfExists(path));
   if (!bytes || sha256Of(bytes) !== stored.textHash) return undefined;
   return { ...stored, markdown: bytes.toString("utf8") };
@@ -277,7 +277,7 @@ async function readWhole(
 
 /** Returns the ids of a document's earlier versions, oldest first. */
 async function earlierIn(folder: string): Promise<string[]> {
-  return (await namesIn(join(folder, VERSIONS_FOLDER))).filter(isVersionId).sort(byAge);
+  return (await namesIn(below(folder, VERSIONS_FOLDER))).filter(isVersionId).sort(byAge);
 }
 
 /** Never deleted by age: a clock that was wrong for one run would delete all. */
@@ -319,7 +319,7 @@ export function isThere(path: string): boolean {
 }
 
 function readMetadata(folder: string): StoredVersion | undefined {
-  const bytes = readSmallFile(join(folder, METADATA_FILE));
+  const bytes = readSmallFile(below(folder, METADATA_FILE));
   return bytes && decodeMetadata(bytes.toString("utf8"));
 }
 
@@ -341,7 +341,7 @@ async function recoverExchange(paths: VersionPaths): Promise<void> {
       finishExchange(paths);
     } else {
       // Only a damaged disk leads here with something outgoing.
-      moveIfThere(join(incoming, VERSIONS_FOLDER), join(outgoing, VERSIONS_FOLDER));
+      moveIfThere(below(incoming, VERSIONS_FOLDER), below(outgoing, VERSIONS_FOLDER));
       moveIfThere(outgoing, current);
     }
   }
@@ -352,8 +352,8 @@ async function recoverExchange(paths: VersionPaths): Promise<void> {
 /** Repeatable: each move may have been made before. */
 function finishExchange(paths: VersionPaths): void {
   const { incoming, outgoing } = paths;
-  const versions = join(incoming, VERSIONS_FOLDER);
-  moveIfThere(join(outgoing, VERSIONS_FOLDER), versions);
+  const versions = below(incoming, VERSIONS_FOLDER);
+  moveIfThere(below(outgoing, VERSIONS_FOLDER), versions);
   const before = isThere(outgoing) ? readMetadata(outgoing) : undefined;
   // A version made again replaces itself; one without text is not kept.
   if (before && before.error === "" && before.versionId !== readMetadata(incoming)?.versionId) {

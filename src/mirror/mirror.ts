@@ -5,6 +5,7 @@ import { dirname, join, relative, sep } from "node:path";
 import type { ItemId } from "../contracts/ids.ts";
 import type { Observed } from "../contracts/ledger.ts";
 import { ifMissing, isErrno } from "../lib/atomic-file.ts";
+import { below } from "../lib/file-system.ts";
 import { TimeSlice, yieldIfDue } from "../lib/time-slice.ts";
 import { FilesOnDisk } from "./files-on-disk.ts";
 import { EMBEDDED_FOLDER, FAILED_FOLDER, ORIGINALS_FOLDER, PRIVATE_FOLDER } from "./layout.ts";
@@ -47,6 +48,9 @@ export class Mirror {
   /** Relative to the crawler folder: `DEMO/01_files/docs`. */
   readonly root: string;
   readonly #depth: number;
+  /** Its folders with a slash at the end, as files begin. */
+  readonly #tops: readonly string[];
+  readonly #staging: string;
   #followed: FilesOnDisk | undefined;
   /** In a dry run: planned files over those on disk; null: planned to be gone. The disk is not changed. */
   readonly #foreseen: Map<string, ForeseenFile | null> | undefined;
@@ -54,10 +58,12 @@ export class Mirror {
   readonly #foreseenWaiting = new Map<ItemId, ForeseenFile>();
 
   constructor(crawlerFolder: string, root: string, options: { readonly dryRun?: boolean } = {}) {
-    this.#crawlerFolder = crawlerFolder;
+    this.#crawlerFolder = join(crawlerFolder);
     this.root = root;
     this.#depth = root.split("/").length;
+    this.#tops = FOLDERS.map((folder) => `${root}/${folder}/`);
     this.#foreseen = options.dryRun ? new Map() : undefined;
+    this.#staging = this.#private("staging");
   }
 
   /**
@@ -65,13 +71,12 @@ export class Mirror {
    * or deleted.
    */
   owns(file: string): boolean {
-    const inside = FOLDERS.some((folder) => file.startsWith(`${this.root}/${folder}/`));
-    return inside && !file.split("/").some((segment) => segment === ".." || segment === "." || segment === "");
+    return this.#tops.some((top) => file.startsWith(top)) && !LEADS_ELSEWHERE.test(file);
   }
 
   absolute(file: string): string {
     if (!this.owns(file)) throw new Error(`use '${file}': it is outside the folders of its source`);
-    return join(this.#crawlerFolder, file);
+    return below(this.#crawlerFolder, file);
   }
 
   /** Where the bytes of the file are on disk: what a dry run moves stays where it is. */
@@ -144,7 +149,7 @@ export class Mirror {
   find(file: string): FileOnDisk | undefined {
     if (!this.owns(file)) return undefined;
     const foreseen = this.#foreseen?.get(file);
-    return foreseen === undefined ? fileAt(join(this.#crawlerFolder, file)) : (foreseen ?? undefined);
+    return foreseen === undefined ? fileAt(below(this.#crawlerFolder, file)) : (foreseen ?? undefined);
   }
 
   /** Whether these are two files, and not two spellings of one. */
@@ -177,7 +182,7 @@ export class Mirror {
   async stage(body: AsyncIterable<Uint8Array>, modifiedAt: string, signal: AbortSignal): Promise<Staged> {
     await yieldIfDue();
     if (this.#foreseen) return { path: "", observed: foreseenOf(body, modifiedAt) };
-    const path = join(this.#private("staging"), randomUUID());
+    const path = below(this.#staging, randomUUID());
     return { path, observed: await writeBody(path, body, modifiedAt, signal) };
   }
 
@@ -216,7 +221,7 @@ export class Mirror {
    * be moved is deleted, too: its item then counts as missing and is fetched again.
    */
   async recover(fileOf: (item: ItemId) => Promise<string>): Promise<void> {
-    if (!this.#foreseen) await rm(this.#private("staging"), { recursive: true, force: true });
+    if (!this.#foreseen) await rm(this.#staging, { recursive: true, force: true });
     for (const itemId of await this.#itemsWaiting()) {
       const file = await fileOf(itemId);
       try {
@@ -295,12 +300,14 @@ export class Mirror {
    * Every change on disk goes through here. Updates the followed scan even if `work` fails; a dry run only records it.
    */
   #changing(after: Readonly<Record<string, ForeseenFile | null>>, work: () => void): void {
+    let isDone = false;
     try {
       if (!this.#foreseen) work();
       else for (const [file, now] of Object.entries(after)) this.#foreseen.set(file, now);
+      isDone = true;
     } finally {
       for (const file of this.#followed ? Object.keys(after) : []) {
-        const now = this.find(file);
+        const now = (isDone && after[file]) || this.find(file);
         if (now) this.#followed?.set(file, now);
         else this.#followed?.delete(file);
       }
@@ -332,6 +339,9 @@ export class Mirror {
     }
   }
 }
+
+/** A segment that is empty, or one or two dots. */
+const LEADS_ELSEWHERE = /(?:^|\/)(?:\.{0,2})(?:\/|$)/;
 
 function foreseenOf(body: AsyncIterable<Uint8Array>, modifiedAt: string): Observed {
   return body instanceof ForeseenBody ? body.observed : { size: 0, mtimeMs: Date.parse(modifiedAt), sha256: "" };

@@ -171,14 +171,14 @@ function createGate(): Gate {
     extractor: {
       revision: inner.revision,
       types: inner.types,
-      async extract(path, fileType, signal) {
+      async extract(path, fileType, signal, sha256) {
         now++;
         most = Math.max(most, now);
         noticed();
         const aborted = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
         await Promise.race([opened.promise, aborted]);
         now--;
-        return inner.extract(path, fileType, signal);
+        return inner.extract(path, fileType, signal, sha256);
       },
     },
     open: () => opened.resolve(),

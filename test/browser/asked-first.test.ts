@@ -29,7 +29,7 @@ describe("a link in a mail, in a browser", () => {
     assert.deepEqual(await names(), ["OLD", "STORY"]);
     await page.goto(stage.url + LINK);
     await page.getByRole("button", { name: "Yes, do it" }).click();
-    await page.getByRole("heading", { name: "/v2/domains/delete" }).waitFor();
+    await page.getByRole("heading", { name: "Done" }).waitFor();
     assert.deepEqual(await names(), ["STORY"]);
     await leave(visited);
   });
@@ -60,11 +60,11 @@ describe("a link in a mail, in a browser", () => {
     await page.waitForURL(`${stage.url}/`);
     await page.goto(stage.url + LINK);
     await page.getByRole("button", { name: "Yes, do it" }).click();
-    await page.getByRole("heading", { name: "/v2/domains/delete" }).waitFor();
+    await page.getByRole("heading", { name: "Done" }).waitFor();
     assert.deepEqual(await names(), ["STORY"]);
     await page.goBack();
     await page.goto(`${stage.url}/v2/crawler/crawl?domain_id=STORY&mode=incremental&format=html`);
-    await page.getByRole("heading", { name: "/v2/crawler/crawl" }).waitFor();
+    await page.getByRole("heading", { name: /^Crawl of STORY, incremental/ }).waitFor();
     assert.equal((await stage.world.app.jobs.list()).length, 1);
     await leave(visited);
   });

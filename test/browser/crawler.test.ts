@@ -6,7 +6,7 @@ import { parseSourceId } from "../../src/contracts/ids.ts";
 import { summarizeCrawl } from "../../src/http/pages/crawl-summary.ts";
 import { DOMAIN } from "../engine/world.ts";
 import { BrowserStage } from "./browser-stage.ts";
-import { assertAccessible, assertForEverybody, leave } from "./visit.ts";
+import { assertAccessible, assertForEverybody, leave, unfold } from "./visit.ts";
 
 describe("the crawler page in a browser", () => {
   let stage: BrowserStage;
@@ -121,7 +121,7 @@ describe("the crawler page in a browser", () => {
     const { page } = visited;
     await page.locator("[data-part=go]").click();
     await page.waitForURL(/\/v2\/crawler\/crawl\?/);
-    const planId = /plan_[0-9a-f]{16}/.exec(await page.locator("main").innerText())?.[0];
+    const planId = /plan_[0-9a-f]{16}/.exec(await page.content())?.[0];
     await page.goto(`${stage.url}/v2/crawler/plans?format=ui`);
     await page
       .locator("tbody tr")
@@ -199,7 +199,9 @@ describe("the crawler page in a browser", () => {
   it("finds in the log, and shows errors alone", async () => {
     const visited = await stage.visit("/v2/crawler?format=ui&job_id=jb_3");
     const { page } = visited;
+    await page.locator("#console [data-part=log] p").nth(1).waitFor({ state: "attached" });
     await inState(page, "completed");
+    await unfold(page.locator("#console"));
     const lines = page.getByRole("log").locator("p:visible");
     const all = await lines.count();
     await page.getByRole("searchbox", { name: "Find in the log" }).fill("Travel.docx");
@@ -218,7 +220,7 @@ describe("the crawler page in a browser", () => {
     const { page } = visited;
     await page.getByRole("button", { name: "Process only" }).click();
     await page.waitForURL(/\/v2\/crawler\/process_data\?/);
-    assert.match(await page.locator("main").innerText(), /ok\s+true[\s\S]*state\s+completed/);
+    assert.match(await page.locator("main").innerText(), /^Processing of STORY, incremental jb_\d+[\s\S]*completed/);
     await leave(visited);
   });
 

@@ -28,12 +28,12 @@ describe("the dashboard in a browser", () => {
     await running.waitFor();
     assert.equal(await running.getAttribute("data-live-job"), "jb_1");
     await card(page).getByText("crawling").waitFor();
-    await running.getByText(/^\d+ \/ \d+$/).waitFor();
+    await running.getByText(/^\d+ of \d+$/).waitFor();
     await stage.world.control("DELETE", "faults");
     await card(page).getByText("in step").waitFor();
     const documents = Number(await card(page).locator("dd").first().innerText());
     assert.ok(documents > 10, `${documents} documents`);
-    assert.match(await page.locator("#jobs").innerText(), /jb_1\s+crawl STORY\s+completed/);
+    assert.match(await page.locator("#jobs").innerText(), /jb_1\s+Crawl of STORY\s+completed/);
     const chart = card(page).getByRole("img");
     assert.equal(await chart.count(), 0, "one crawl has no course");
     await stage.world.crawl();
@@ -66,7 +66,7 @@ describe("the dashboard in a browser", () => {
     await stage.world.app.jobs.control(jobId, "cancel");
     await done;
     while ((await shown.count()) > 0) await page.clock.runFor(2000);
-    assert.match(await page.locator("#jobs").innerText(), new RegExp(`${jobId}\\s+crawl STORY\\s+cancelled`));
+    assert.match(await page.locator("#jobs").innerText(), new RegExp(`${jobId}\\s+Crawl of STORY\\s+cancelled`));
     await leave(visited);
   });
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import type { JobContext, ProgressChange } from "../../src/contracts/job.ts";
+import type { ProgressChange } from "../../src/contracts/job.ts";
 import { ask } from "../http/ask.ts";
 import { type Served, serveScripted } from "../http/scripted-app.ts";
 import { CRAWL, FINE, heldWork } from "../jobs/job-fixture.ts";
@@ -136,15 +136,13 @@ describe("the log of a long job in a browser", () => {
 
   /** A crawl that says and logs what the test wants, until it is let go. */
   async function crawlHere() {
-    const { work, release } = heldWork();
-    const started = Promise.withResolvers<JobContext>();
+    const { work, started, release } = heldWork();
     const { jobId, done } = await served.app.runner.start(CRAWL, async (job) => {
-      started.resolve(job);
       const result = await work(job);
       await job.checkpoint();
       return result;
     });
-    return { jobId, done, release, job: await started.promise, path: `/v2/jobs/get?job_id=${jobId}&format=html` };
+    return { jobId, done, release, job: await started, path: `/v2/jobs/get?job_id=${jobId}&format=html` };
   }
   const shown = (page: Page): Promise<string[]> => page.locator(".crawl-steps [data-part=words]").allInnerTexts();
   const states = (page: Page): Promise<string> =>

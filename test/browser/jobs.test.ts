@@ -149,11 +149,11 @@ describe("the jobs page in a browser", () => {
     const visited = await visit(browser, served.url, "/v2/jobs?format=ui");
     const { page } = visited;
     await page.getByRole("link", { name: `Result of ${jobId}` }).click();
-    await page.getByRole("heading", { name: `Result of ${jobId}` }).waitFor();
+    await page.getByRole("heading", { name: new RegExp(`FAILING .*${jobId}`) }).waitFor();
     await page.getByText("completed with problems").waitFor();
     await page.getByText(result.error).first().waitFor();
     assert.equal(await page.getByRole("table").first().isVisible(), false);
-    await page.getByText("Complete result as JSON").click();
+    await page.getByText("Everything it returned").click();
     await page.getByRole("cell", { name: "3", exact: true }).waitFor();
     await leave(visited);
   });

@@ -624,9 +624,9 @@ function counting(extractor: Extractor, seen: string[]): Extractor {
   return {
     revision: extractor.revision,
     types: extractor.types,
-    extract(path, fileType, signal) {
+    extract(path, fileType, signal, sha256) {
       seen.push(path);
-      return extractor.extract(path, fileType, signal);
+      return extractor.extract(path, fileType, signal, sha256);
     },
   };
 }

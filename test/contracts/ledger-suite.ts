@@ -9,6 +9,7 @@ import { describe, type TestContext, test } from "node:test";
 import fc from "fast-check";
 import type { FileId, VectorStoreId } from "../../src/contracts/ids.ts";
 import type { Ledger, LedgerEntry } from "../../src/contracts/ledger.ts";
+import type { Sighting } from "../../src/contracts/source.ts";
 import { changesOf, type LedgerTask, SETTLES_EVERY } from "../ledger/ledger-child.ts";
 import {
   AT,
@@ -159,6 +160,84 @@ function entriesCases(newPlace: NewPlace, numRuns: number): void {
       (await ledger.labels(["nobody", "c", "b", "a", "a"].map(id))).map((label) => label?.itemId),
       [undefined, undefined, undefined, "a", "a"],
     );
+    await ledger.close();
+  });
+
+  test("an item is unchanged only if every field that a listing tells is as it was, and its file was fetched so", async (t) => {
+    const place = await newPlace(t);
+    const { seen: listed, mirrored: fetched } = facetsOf(1);
+    assert.ok(listed && fetched);
+    const { fingerprint } = fetched;
+    const variants: Readonly<Record<string, Partial<Facets>>> = {
+      unseen: { seen: null },
+      unfetched: { mirrored: null },
+      "without a place": { mirrored: { ...fetched, file: "" } },
+      unhashed: { mirrored: { ...fetched, observed: null } },
+      failed: { mirrored: { ...fetched, sourceError: "refused" } },
+      withheld: { seen: { ...listed, withheld: true } },
+      "fetched under another name": { mirrored: { ...fetched, name: "old.txt" } },
+      "fetched elsewhere": { mirrored: { ...fetched, serverPath: "/sites/demo/old/1.txt" } },
+      "fetched with another size": { mirrored: { ...fetched, fingerprint: { ...fingerprint, size: 2 } } },
+      "fetched at another time": { mirrored: { ...fetched, fingerprint: { ...fingerprint, modifiedAt: "" } } },
+      "fetched with another etag": { mirrored: { ...fetched, fingerprint: { ...fingerprint, etag: "" } } },
+      "fetched in another version": { mirrored: { ...fetched, fingerprint: { ...fingerprint, contentVersion: "" } } },
+    };
+    const puts = Object.entries(variants).map(([name, change]) => [name, { ...facetsOf(1), ...change }] as const);
+    const ledger = await filled(place, { same: facetsOf(1), put: facetsOf(1), ...Object.fromEntries(puts) });
+    ledger.put(id("put"), { seen: { ...listed, rawUrl: "https://elsewhere.example/1.txt" } });
+    const found = async (item: string, change: Partial<Sighting> = {}): Promise<unknown> =>
+      (await ledger.unchangedFiles([{ ...sightingOf(item, facetsOf(1)), ...change }]))[0];
+    const file = { file: fileOf(1), size: 1, mtimeMs: 1 };
+    assert.deepEqual(await found("same"), file);
+    for (const name of ["put", "nobody", ...Object.keys(variants)]) assert.equal(await found(name), undefined, name);
+    const others: readonly Partial<Sighting>[] = [
+      { listItemId: 2 },
+      { name: "2.txt" },
+      { serverPath: "/sites/demo/2.txt" },
+      { rawUrl: "https://elsewhere.example/1.txt" },
+      { withheld: "a draft" },
+      { contentHash: "ab".repeat(32) },
+      { fingerprint: { ...fingerprint, size: 2 } },
+      { fingerprint: { ...fingerprint, modifiedAt: "2024-01-15T10:30:01.000000Z" } },
+      { fingerprint: { ...fingerprint, etag: "" } },
+      { fingerprint: { ...fingerprint, contentVersion: "" } },
+      { fingerprint: { ...fingerprint, contentVersion: "1x" } },
+    ];
+    for (const change of others) assert.equal(await found("same", change), undefined, JSON.stringify(change));
+    const { sha256 = "" } = fetched.observed ?? {};
+    assert.deepEqual(await found("same", { contentHash: sha256 }), file, "the bytes that the source read");
+    // The same text in all, and other fields.
+    const broken = { name: "a", serverPath: "/b\n/c", rawUrl: "d", etag: "e" };
+    const twisted = { name: "a", serverPath: "/b", rawUrl: "/c\nd", etag: "e" };
+    ledger.put(id("broken"), {
+      seen: { ...listed, ...broken },
+      mirrored: { ...fetched, ...broken, fingerprint: { ...fingerprint, etag: broken.etag } },
+    });
+    await ledger.flush();
+    const sighting = { ...twisted, fingerprint: { ...fingerprint, etag: twisted.etag } };
+    assert.equal(await found("broken", sighting), undefined);
+    await ledger.close();
+  });
+
+  test("unchanged files and labels come in the order that was asked for, however items are numbered", async (t) => {
+    const place = await newPlace(t);
+    const facets = new Map(Array.from({ length: 400 }, (_, n): [string, Facets] => [`i${n}`, facetsOf(n)]));
+    const ledger = await filled(place, Object.fromEntries(facets));
+    const names = [...facets.keys()];
+    const far = [...names.slice(300, 399), "i2", "nobody", ...names.slice(100, 200), "i399", "i1"];
+    for (const asked of [names, names.toReversed(), far, names.slice(0, 10), []]) {
+      const sightings = asked.map((name) => sightingOf(name, facets.get(name) ?? facetsOf(0)));
+      const files = (await ledger.unchangedFiles(sightings)).map((found) => found?.file);
+      assert.deepEqual(
+        files,
+        asked.map((name) => facets.get(name)?.mirrored?.file),
+      );
+      const labels = (await ledger.labels(asked.map(id))).map((label) => label?.fileId);
+      assert.deepEqual(
+        labels,
+        asked.map((name) => facets.get(name)?.indexed?.fileId),
+      );
+    }
     await ledger.close();
   });
 
@@ -962,6 +1041,15 @@ async function entriesIn(place: LedgerPlace): Promise<Record<string, Facets>> {
 async function factsOf(ledger: Ledger, item: string): Promise<Facets | undefined> {
   const entry = await ledger.get(id(item));
   return entry && plain(entry);
+}
+
+/** What a source lists of which the ledger has these facets. */
+function sightingOf(item: string, { seen: listed, mirrored: fetched }: Facets): Sighting {
+  assert.ok(listed && fetched);
+  const { listItemId, name, serverPath, url, rawUrl } = listed;
+  const { fingerprint } = fetched;
+  const place = { listItemId, name, path: name, serverPath, url, rawUrl };
+  return { kind: "sighting", itemId: id(item), ...place, documentType: "txt", form: "document", fingerprint };
 }
 
 async function filesOf(ledger: Ledger): Promise<Record<string, string>> {

@@ -134,6 +134,27 @@ test("a file lost or altered on disk is fetched again although nothing changed a
   assert.deepEqual(await world.contradictions(), []);
 });
 
+test("a listing of everything finds what was edited in ledger and mirror, although the source lists it as before", async () => {
+  const edits: Readonly<Record<string, string>> = {
+    aardvark: "UPDATE file SET modified_at = '2001-01-01T00:00:00.000000Z'",
+    bongo: "UPDATE file SET content_version = '999'",
+    caracal: "UPDATE file SET source_error = 'refused'",
+  };
+  ledger((opened) => {
+    opened.exec("UPDATE source SET change_mark = ''");
+    for (const [name, edit] of Object.entries(edits)) opened.exec(`${edit} WHERE name = '${name}.txt'`);
+  });
+  await writeFile(world.folder("02_embedded/animals/dugong.txt"), "The dugong rule is a lie.");
+  await world.change("add", { path: "animals/eland.txt", text: "The eland rule is new." });
+  const { source } = await world.crawl();
+  assert.ok((await listings()) > 0);
+  const { added, changed, unchanged } = source.download;
+  assert.deepEqual({ added, changed, unchanged }, { added: 1, changed: 4, unchanged: 0 });
+  assert.match(await readFile(world.folder("02_embedded/animals/dugong.txt"), "utf8"), /number one/);
+  assert.deepEqual(await world.contradictions(), []);
+  await assertListingAgrees();
+});
+
 test("a file that was away when it was to be embedded is embedded when it is back", async () => {
   const path = world.folder("02_embedded/animals/bongo.txt");
   await world.change("update", { path: "animals/bongo.txt", text: "The bongo rule is number two hundred." });

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { eraseJob } from "../../src/app/erase-job.ts";
 import { crawlJob } from "../../src/app/jobs.ts";
 import { parseDomainId, parseSourceId } from "../../src/contracts/ids.ts";
+import type { JobRecord } from "../../src/contracts/job.ts";
 import { crawlRequest } from "../../src/engine/crawl-request.ts";
 import type { EraseRequest, EraseResult } from "../../src/engine/erase/erase.ts";
 import { findMarker } from "./find-marker.ts";
@@ -33,6 +34,25 @@ async function erase(
   const { result } = await (await stage.app.runner.start({ endpoint, ...start }, work)).done;
   assert.ok(result);
   return { ok: result.ok, error: result.error, data: result.data as EraseResult };
+}
+
+/** The document with the marker; `before` hears each line of the log before it is written. */
+async function eraseWatched(before: (line: string) => void): Promise<JobRecord["result"]> {
+  const request = { domainId: FOLDERS, document: `hr/${MARKER}.md`, copies: false, reason: "", by: "test" };
+  const { start, work } = await eraseJob(stage.app, { ...request, confirmDeletes: false }, { dryRun: false });
+  const running = await stage.app.runner.start({ endpoint: "test", ...start }, (job) =>
+    work({
+      jobId: job.jobId,
+      dryRun: job.dryRun,
+      signal: job.signal,
+      checkpoint: () => job.checkpoint(),
+      log(line) {
+        before(line);
+        job.log(line);
+      },
+    }),
+  );
+  return (await running.done).result;
 }
 
 const found = (): Promise<string[]> => findMarker(stage.storage, MARKER);
@@ -189,24 +209,10 @@ test("an edited file at its path stays blocked, also after it was moved there an
 test("an erasing that was interrupted says so, and the next crawl finishes it", async () => {
   const crash = new Error("killed");
   for (const at of ["logs of jobs", "index", "mirror", "ledger and exports"]) {
-    const { start, work } = await eraseJob(
-      stage.app,
-      { domainId: FOLDERS, document: `hr/${MARKER}.md`, copies: false, reason: "", by: "test", confirmDeletes: false },
-      { dryRun: false },
-    );
-    const dying = await stage.app.runner.start({ endpoint: "test", ...start }, (job) =>
-      work({
-        jobId: job.jobId,
-        dryRun: job.dryRun,
-        signal: job.signal,
-        checkpoint: () => job.checkpoint(),
-        log(line) {
-          if (line.endsWith(`] ${at}`)) throw crash;
-          job.log(line);
-        },
-      }),
-    );
-    assert.equal((await dying.done).result?.ok, false);
+    const dying = await eraseWatched((line) => {
+      if (line.endsWith(`] ${at}`)) throw crash;
+    });
+    assert.equal(dying?.ok, false);
     const { erased } = await stage.app.erasures(FOLDERS);
     assert.deepEqual(
       erased.map(({ finishedAt }) => finishedAt),
@@ -227,21 +233,10 @@ test("an erasing that was interrupted says so, and the next crawl finishes it", 
 
 test("an erasing that is under way is not finished by another one or a crawl: each leaves one receipt", async () => {
   const others: Promise<unknown>[] = [];
-  const request = { domainId: FOLDERS, document: `hr/${MARKER}.md`, copies: false, reason: "", by: "test" };
-  const { start, work } = await eraseJob(stage.app, { ...request, confirmDeletes: false }, { dryRun: false });
-  const first = await stage.app.runner.start({ endpoint: "test", ...start }, (job) =>
-    work({
-      jobId: job.jobId,
-      dryRun: job.dryRun,
-      signal: job.signal,
-      checkpoint: () => job.checkpoint(),
-      log(line) {
-        if (line.startsWith("[ 1 /")) others.push(erase({ document: "hr/ibex.md" }), stage.crawl());
-        job.log(line);
-      },
-    }),
-  );
-  assert.equal((await first.done).result?.error, "");
+  const first = await eraseWatched((line) => {
+    if (line.startsWith("[ 1 /")) others.push(erase({ document: "hr/ibex.md" }), stage.crawl());
+  });
+  assert.equal(first?.error, "");
   assert.equal((await Promise.all(others)).length, 2);
   assert.deepEqual(await found(), []);
   assert.equal((await readdir(join(stage.storage, "domains", FOLDERS, "erasures"))).length, 2);

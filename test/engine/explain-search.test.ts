@@ -54,9 +54,9 @@ describe("an explanation beside its search", () => {
     return documents[0] ?? assert.fail("nothing was explained");
   };
 
-  test("200 random pairs of question and document", async () => {
+  test("60 random pairs of question and document", async () => {
     let found = 0;
-    for (let pair = 0; pair < 200; pair += 1) {
+    for (let pair = 0; pair < 60; pair += 1) {
       const query = pick(1 + Math.floor(next() * 3));
       const limit = [1, 5, 10, 50][pair % 4] ?? 10;
       const { sources } = await stage.app.query({ text: query, limit, domainId: FOLDERS, vectorStoreId: undefined });
@@ -69,7 +69,7 @@ describe("an explanation beside its search", () => {
       assert.deepEqual([place, score], expected, `'${query}', ${document}, ${limit}`);
       if (place !== null) found += 1;
     }
-    assert.ok(found > 60, `${found} were found`);
+    assert.ok(found > 18, `${found} were found`);
   });
 
   test("a passage that two share has the place of the one that stands for it", async () => {

@@ -108,9 +108,9 @@ class Source {
         extractor: {
           ...extractor,
           revision: this.revision,
-          extract: (path, fileType, signal) => {
+          extract: (path, fileType, signal, sha256) => {
             this.extracted.push(path.slice(this.mirror.folder.length + 1));
-            return extractor.extract(path, fileType, signal);
+            return extractor.extract(path, fileType, signal, sha256);
           },
         },
         retention: { graceRuns: 1, graceMs: 1, deletedMs: 1, versions: 2, versionMs: 90 * 86_400_000 },

@@ -54,6 +54,21 @@ for (const [name, links, more] of [
   });
 }
 
+test("a site that links the other spelling now, and left the old page where it was, has its new page", async () => {
+  start("/plans/", "/moved");
+  show("/plans/", "okapi");
+  move("/moved", "/moved/");
+  show("/moved/", "tapir");
+  await crawl();
+  start("/plans", "/moved");
+  show("/plans", "heron");
+  for (let i = 0; i < 2; i++) {
+    await crawl();
+    assert.deepEqual(await foundAt("heron", "tapir"), [["/plans"], ["/moved/"]]);
+  }
+  assert.deepEqual(asked(/moved/), ["GET /moved/"], "what leads to the other is asked again when it is due");
+});
+
 test("with a query, and where each names itself as canonical", async () => {
   start("/list?a=1", "/list/?a=1", "/named", "/named/");
   show("/list?a=1", "okapi");

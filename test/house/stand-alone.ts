@@ -44,7 +44,6 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "sources/sharepoint/pages/page-codec.ts",
   ],
   "one implementation of a contract that has others, or a test of its own": [
-    "backends/openai/audit-store.ts",
     "backends/openai/vector-store-draft.ts",
     "backends/openai/vector-store-index.ts",
     "index/audit-document.ts",
@@ -98,6 +97,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
   ],
   "a thread or process of its own, and what talks to it": ["extract/reader/reader-process.ts"],
   "a resource, rule or layer of the HTTP interface": [
+    "http/endpoints/search-function.ts",
     "http/http-app.ts",
     "http/inventory/assistants.ts",
     "http/inventory/files.ts",

@@ -194,7 +194,7 @@ describe("/v2/crawler: a crawl and its steps", () => {
     await ask(served.url, "GET /v2/crawler/embed_data?domain_id=DEMO");
     served.script.crawl = usual;
     const { text } = await ask(served.url, "GET /");
-    assert.match(text, /embed data <bdi>DEMO<\/bdi>[\s\S]*?<div class="outcome">5 added<\/div>/);
+    assert.match(text, /Embedding of <bdi>DEMO<\/bdi>[\s\S]*?<div class="outcome">5 added<\/div>/);
     assert.match(text, /<p class="outcome">3 added · /);
     const link = `/v2/reports/get?report_id=${encodeURIComponent(report_id)}&amp;format=html`;
     assert.ok(text.includes(`3 added · <a href="${link}">Report`), text.slice(text.indexOf('id="jobs"')));

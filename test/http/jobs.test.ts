@@ -63,7 +63,10 @@ describe("crawls as jobs", () => {
     };
     const reply = await ask(served.url, `GET /v2/crawler/crawl?${query}`);
     assert.equal(reply.type, "text/html");
-    assert.match(reply.text, /<th scope="row">job_id<\/th><td><bdi>jb_\d+<\/bdi>/);
+    assert.match(
+      reply.text,
+      /<h1><bdi>Crawl of DEMO, incremental, dry run<\/bdi> <span class="quiet">jb_\d+<\/span><\/h1>/,
+    );
     assert.deepEqual(seen, { mode: "incremental", scope: "files", confirmDeletes: true, dryRun: true });
   });
 

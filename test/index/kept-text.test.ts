@@ -12,9 +12,9 @@ const parts = defaultParts();
 const extracted: string[] = [];
 const extractor = {
   ...parts.extractor,
-  extract: (path: string, fileType: string, signal: AbortSignal) => {
+  extract: (path: string, fileType: string, signal: AbortSignal, sha256?: string) => {
     extracted.push(path);
-    return parts.extractor.extract(path, fileType, signal);
+    return parts.extractor.extract(path, fileType, signal, sha256);
   },
 };
 let folder = "";

@@ -83,14 +83,17 @@ export async function endlessWork(job: JobContext): Promise<Result> {
 /** Work that ends when the test says so, and heeds neither pause nor cancel. */
 export function heldWork(): {
   readonly work: (job: JobContext) => Promise<Result>;
+  readonly started: Promise<JobContext>;
   readonly release: (result: Result) => void;
 } {
-  const { promise, resolve } = Promise.withResolvers<Result>();
+  const [started, ended] = [Promise.withResolvers<JobContext>(), Promise.withResolvers<Result>()];
   return {
-    release: resolve,
+    started: started.promise,
+    release: ended.resolve,
     work: (job) => {
       job.log("Working.");
-      return promise;
+      started.resolve(job);
+      return ended.promise;
     },
   };
 }

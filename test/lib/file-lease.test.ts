@@ -121,7 +121,7 @@ test("a lock is given back when the work fails", async (t) => {
 
 test("a number that was swept is not given out again", async (t) => {
   const folder = await temporaryFolder(t);
-  const claim = (number: number): Promise<boolean> => claimNumber(folder, number, { content: "", kept: 2 });
+  const claim = (number: number): Promise<boolean> => claimNumber(folder, number, { content: "", retain: 2 });
   assert.equal(await claim(1), true);
   assert.equal(await claim(1), false);
   assert.equal(await claim(3), true);

@@ -60,15 +60,22 @@ const policy: DetectPolicy = {
 async function detect(
   seen: readonly Listed[],
   known: readonly LedgerEntry[],
-  options: { end?: Completeness; disk?: Record<string, typeof onDisk>; policy?: Partial<DetectPolicy> } = {},
-): Promise<{ changes: Change[]; detected: Detected }> {
+  options: {
+    end?: Completeness;
+    disk?: Record<string, typeof onDisk>;
+    policy?: Partial<DetectPolicy>;
+    /** Items that are listed as they were fetched. */
+    unchanged?: readonly string[];
+  } = {},
+): Promise<{ changes: Change[]; counted: number; detected: Detected }> {
   async function* listing(): Listing {
     yield seen;
     return options.end ?? "complete";
   }
   const ledger = {
     getMany: async (ids: readonly ItemId[]) => ids.map((id) => known.find(({ itemId }) => itemId === id)),
-    unchangedFiles: async () => [],
+    unchangedFiles: async (sightings: readonly Sighting[]) =>
+      sightings.map(({ itemId }) => (options.unchanged?.includes(itemId) ? { file: FILE, ...onDisk } : undefined)),
     count: async () => ({ items: known.length }),
     items: async function* () {
       yield known.map(({ itemId }) => itemId);
@@ -77,9 +84,13 @@ async function detect(
   const disk = options.disk ?? { [FILE]: onDisk };
   const generator = detectChanges(listing(), ledger, (file) => disk[file], { ...policy, ...options.policy });
   const changes: Change[] = [];
+  let counted = 0;
   let step = await generator.next();
-  for (; !step.done; step = await generator.next()) changes.push(...step.value.changes);
-  return { changes, detected: step.value };
+  for (; !step.done; step = await generator.next()) {
+    changes.push(...step.value.changes);
+    counted += step.value.unchanged;
+  }
+  return { changes, counted, detected: step.value };
 }
 
 const later = "2024-02-01T00:00:00.000000Z";
@@ -313,6 +324,44 @@ for (const [title, successor, listed, held] of MOVES) {
     assert.equal(changes.filter(({ kind }) => kind === "removed").length, 40 - held);
   });
 }
+
+const mayOnlyCount = (): boolean => true;
+const JUDGED: readonly (readonly [title: string, Parameters<typeof detect>[2] & object, Partial<Sighting>?])[] = [
+  ["without leave", { policy: {} }],
+  ["when its hash is due", { policy: { mayOnlyCount: () => false } }],
+  ["in a full crawl", { policy: { mayOnlyCount, mode: "full" } }],
+  ["with its file gone", { policy: { mayOnlyCount }, disk: {} }],
+  ["with a file of another size", { policy: { mayOnlyCount }, disk: { [FILE]: { ...onDisk, size: 6 } } }],
+  ["with a file of another time", { policy: { mayOnlyCount }, disk: { [FILE]: { ...onDisk, mtimeMs: 1003 } } }],
+  ["of a type that is not accepted", { policy: { mayOnlyCount, acceptedTypes: new Set(["md"]) } }],
+  ["that is too large", { policy: { mayOnlyCount, maxBytes: 4 } }],
+  ["with an original", { policy: { mayOnlyCount } }, { form: "original" }],
+];
+for (const [title, options, change] of JUDGED) {
+  test(`an unchanged item is judged, not only counted: ${title}`, async () => {
+    const { changes, counted } = await detect([sighting(change)], [entry()], { unchanged: ["1"], ...options });
+    assert.deepEqual([changes.some(({ itemId }) => itemId === "1"), counted], [true, 0]);
+  });
+}
+
+test("items that are only counted are listed and known: others that are not listed leave, by the same guard", async () => {
+  const names = Array.from({ length: 40 }, (_, i) => `${i}`);
+  const known = names.map((name) => entry({ itemId: name as ItemId }));
+  const listed = names.map((name) => sighting({ itemId: name as ItemId }));
+  const all = { policy: { mayOnlyCount }, unchanged: names };
+  const none = await detect(listed, known, all);
+  assert.deepEqual([none.changes, none.counted, none.detected.listed], [[], 40, 40]);
+  // One comes twice, and does not stand for another.
+  const one = await detect([...listed.slice(1), sighting({ itemId: "1" as ItemId })], known, all);
+  assert.deepEqual(
+    one.changes.map(({ itemId, kind }) => [itemId, kind]),
+    [["0", "removed"]],
+  );
+  assert.equal(one.detected.listed, 39);
+  const many = await detect(listed.slice(30), known, all);
+  assert.deepEqual([many.counted, many.changes.length, many.detected.heldBecause !== ""], [10, 30, true]);
+  assert.ok(many.changes.every(({ kind }) => kind === "held"));
+});
 
 test("what the source is not sure of is kept, in a complete listing, too, and is nothing to report", async () => {
   const undecided: Listed = { kind: "undecided", itemId: "1" as ItemId, reason: "404, once" };

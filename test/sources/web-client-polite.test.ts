@@ -124,7 +124,7 @@ describe("a robots.txt is remembered", () => {
         (_request, response) => response.end(),
         (_request, response) => response.writeHead(200, { "cache-control": cacheControl }).end(),
       );
-      const pace = { requestsPerHost: 1, hostDelayMs: 0, timeoutMs: 2000, patienceMs: 0, restMs: 0 };
+      const pace = { requestsPerHost: 1, hostDelayMs: 0, timeoutMs: 60_000, patienceMs: 0, restMs: 0 };
       const sender = createSender({ userAgent: "x", allowPrivateNetworks: true, ...pace });
       let nowMs = 0;
       const book = createRobotsCache({

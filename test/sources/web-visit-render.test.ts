@@ -20,7 +20,7 @@ test("a page that needs scripts is reported, and with a browser read again, in e
   const bare = await look();
   assert.deepEqual([bare.outcome, (await look()).outcome], ["new", "unchanged"]);
   assert.match(bare.reason, /unless its scripts run\. Set WEB_RENDER=true/);
-  const renderer = createPageRenderer({ client: world.client, browserPath: await chromiumPath(), timeoutMs: 15_000 });
+  const renderer = createPageRenderer({ client: world.client, browserPath: await chromiumPath(), timeoutMs: 90_000 });
   const visitor = createPageVisitor({ ...world.parts, renderer });
   const shown = await look(visitor);
   assert.deepEqual([shown.outcome, shown.reason], ["changed", ""]);

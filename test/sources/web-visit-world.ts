@@ -14,7 +14,8 @@ import { createWebPageReader } from "../../src/extract/web/create-web-page-reade
 import { openSqlRegistry } from "../../src/ledger/registry/sql-registry.ts";
 import { identifyUrl, USUAL_RULES } from "../../src/plan/web/item-identity.ts";
 import type { CheckPolicy } from "../../src/plan/web/item-state.ts";
-import { createPageVisitor, type VisitorParts } from "../../src/sources/web/page-visitor.ts";
+import { createPageVisitor } from "../../src/sources/web/page-visitor.ts";
+import type { VisitorParts } from "../../src/sources/web/request-page.ts";
 import { createWebClient, type WebClientOptions } from "../../src/sources/web/web-client.ts";
 import { createWebDocuments } from "../../src/sources/web/web-documents.ts";
 import { createWebImages } from "../../src/sources/web/web-images.ts";

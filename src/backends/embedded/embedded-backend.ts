@@ -108,7 +108,7 @@ export async function createEmbeddedBackend(options: EmbeddedBackendOptions): Pr
       const store = await stores.find(id);
       if (store) await changeOwner(store, change, signal);
     },
-    kept: {
+    storage: {
       eraseAnswers: (quotes, options) => eraseAnswers(db, quotes, options),
       async eraseFile(fileId) {
         await files.delete(fileId);

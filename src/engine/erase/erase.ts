@@ -126,7 +126,7 @@ export async function erase(request: EraseRequest, all: EngineParts, job: JobCon
   );
   const copiesLeft = withCopies ? [] : copies.told;
   const attached = withCopies ? copies.attached : [];
-  for (const { fileId } of attached) await parts.backend.kept?.eraseFile(fileId);
+  for (const { fileId } of attached) await parts.backend.storage?.eraseFile(fileId);
   const done: Finished[] = [];
   for (const { context, items: own } of groups) {
     const all = own.map((item) => withAttached(item, attached));

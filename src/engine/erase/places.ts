@@ -228,8 +228,8 @@ async function maskAudit({ words }: LeavingItem, { domain, parts, job }: PlaceCo
 }
 
 async function eraseAnswers(item: LeavingItem, { parts, job }: PlaceContext): Promise<PlaceResult> {
-  const { kept } = parts.backend;
-  if (kept) return { removed: await kept.eraseAnswers(await item.quotes(), job) };
+  const { storage } = parts.backend;
+  if (storage) return { removed: await storage.eraseAnswers(await item.quotes(), job) };
   return { removed: 0, left: ["Answers that quote it are stored by the service for as long as it keeps them."] };
 }
 

@@ -16,8 +16,7 @@ import { whyBlocked } from "../erase/blocked-items.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { type AddRequest, REGISTERED_SOURCE, type Registered, type WantedItem } from "./ingest.ts";
 import { asQueued, isQueued, sendItem } from "./item-queue.ts";
-import { changeItem, findIdentity, syncMembers } from "./item-records.ts";
-import type { ItemRecords } from "./remove-items.ts";
+import { changeItem, findIdentity, type ItemRecords, syncMembers } from "./item-records.ts";
 
 export type AddParts = Pick<
   OpenIngestParts,

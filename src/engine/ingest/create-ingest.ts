@@ -26,8 +26,8 @@ import {
   type Registered,
 } from "./ingest.ts";
 import { asQueued, HostSemaphore, ITEM_TASK, isQueued, mayStillWait, sendItem, workOne } from "./item-queue.ts";
-import { findIdentity, syncMembers } from "./item-records.ts";
-import { type ItemRecords, purgeGone, purgeStray, removeItem } from "./remove-items.ts";
+import { findIdentity, type ItemRecords, syncMembers } from "./item-records.ts";
+import { purgeGone, purgeStray, removeItem } from "./remove-items.ts";
 import { asShown, listShown, type ShownParts, summarizeShown } from "./shown-items.ts";
 
 interface IngestParts {

@@ -8,9 +8,8 @@ import type { IdentityRules } from "../../plan/web/item-identity.ts";
 import { isDue, isForced } from "../../plan/web/item-state.ts";
 import { LOCK_MS, lock, mayLock, unlock } from "../../plan/web/item-transitions.ts";
 import { withoutMessage } from "./item-queue.ts";
-import { changeItem, syncMembers } from "./item-records.ts";
+import { changeItem, type ItemRecords, syncMembers } from "./item-records.ts";
 import { type RekeyParts, rekeyItem } from "./rekey-item.ts";
-import type { ItemRecords } from "./remove-items.ts";
 
 interface ItemFetcherParts extends ItemRecords {
   readonly visitor: ItemVisitor;

@@ -2,11 +2,23 @@ import { BadInputError, ConflictError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId } from "../../contracts/ids.ts";
 import type { Member, Members } from "../../contracts/members.ts";
 import type { IngestItem, RegisteredItem, Registry } from "../../contracts/registry.ts";
+import type { WebDocuments, WebImages } from "../../contracts/web.ts";
 import { type Identity, type IdentityRules, identifyFile, identifyUrl } from "../../plan/web/item-identity.ts";
 import { newMember } from "../../plan/web/item-state.ts";
 import { withIndexStatus } from "../../plan/web/item-transitions.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
-import type { ItemRecords } from "./remove-items.ts";
+
+/** Records of addresses, and the sources that have them. */
+export interface ItemRecords {
+  readonly registry: Registry;
+  readonly members: Members;
+}
+
+/** Records with their documents and images. */
+export interface ItemRepository extends ItemRecords {
+  readonly documents: Pick<WebDocuments, "delete" | "erase">;
+  readonly images: Pick<WebImages, "delete">;
+}
 
 /** So many conflicts in a row mean that something is wrong. */
 const MOST_TRIES = 50;

@@ -14,8 +14,8 @@ import { afterIndexed, withEvent, withIndexStatus } from "../../plan/web/item-tr
 import type { EngineParts } from "../engine-parts.ts";
 import type { SourceStep } from "../run-context.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
-import { changeItem } from "./item-records.ts";
-import { dropItems, type ItemRecords, type ItemRepository, type Warn } from "./remove-items.ts";
+import { changeItem, type ItemRecords, type ItemRepository } from "./item-records.ts";
+import { dropItems, type Warn } from "./remove-items.ts";
 
 const UNREGISTERED =
   "the registry does not know it any more: register it again, or crawl with confirm_deletes=true to take it out of the index";

@@ -9,8 +9,7 @@ import { type Identity, type IdentityRules, identifyTwin, identifyUrl, isTwin } 
 import { hasDocument, newItem, newMember } from "../../plan/web/item-state.ts";
 import { withEvent, withWatchOf } from "../../plan/web/item-transitions.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
-import { changeItem } from "./item-records.ts";
-import type { ItemRecords } from "./remove-items.ts";
+import { changeItem, type ItemRecords } from "./item-records.ts";
 
 export interface RekeyParts extends ItemRecords {
   readonly documents: Pick<WebDocuments, "get" | "put">;

@@ -1,25 +1,12 @@
 import { BadInputError, ConflictError, explain, NotFoundError, RemoteError } from "../../contracts/errors.ts";
 import type { DomainId, ItemId, SourceId } from "../../contracts/ids.ts";
-import type { Member, MemberKey, Members } from "../../contracts/members.ts";
-import type { RegisteredItem, Registry } from "../../contracts/registry.ts";
-import type { WebDocuments, WebImages } from "../../contracts/web.ts";
+import type { Member, MemberKey } from "../../contracts/members.ts";
+import type { RegisteredItem } from "../../contracts/registry.ts";
 import { toUtcMicros } from "../../lib/time.ts";
 import type { OpenIngestParts } from "./create-ingest.ts";
 import { REGISTERED_SOURCE } from "./ingest.ts";
-import { changeItem, syncMembers } from "./item-records.ts";
+import { changeItem, type ItemRepository, syncMembers } from "./item-records.ts";
 import { rekeyItem } from "./rekey-item.ts";
-
-/** Records of addresses, and the sources that have them. */
-export interface ItemRecords {
-  readonly registry: Registry;
-  readonly members: Members;
-}
-
-/** Records with their documents and images. */
-export interface ItemRepository extends ItemRecords {
-  readonly documents: Pick<WebDocuments, "delete" | "erase">;
-  readonly images: Pick<WebImages, "delete">;
-}
 
 /**
  * Deletes items that are in no domain, with their documents and images; stops watching those that are not registered.

@@ -321,11 +321,11 @@ async function sweepIndex(index: Index, work: MaintainedTree): Promise<void> {
   const { sourceId } = tree.run.config;
   let shown = 0;
   for (const some of slicesOf(hidden.items, PURGED_AT_ONCE)) {
-    const kept = new Set(await index.retained?.purge(sourceId, some));
+    const retained = new Set(await index.retained?.purge(sourceId, some));
     // They cannot be recognised if they return, so nothing is retained for that.
-    await index.retained?.endGracePeriod(sourceId, [...kept]);
-    for (const docId of some) if (!kept.has(docId)) tally.add(thing("index_documents", tree, docId, 0));
-    shown += kept.size;
+    await index.retained?.endGracePeriod(sourceId, [...retained]);
+    for (const docId of some) if (!retained.has(docId)) tally.add(thing("index_documents", tree, docId, 0));
+    shown += retained.size;
   }
   if (shown > 0) {
     tally.leave(

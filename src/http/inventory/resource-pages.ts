@@ -32,7 +32,7 @@ interface ListPage<Row> {
 /** Renders the list of a resource. One dialog for all rows asks before a change. */
 export function listPage<Row extends BackendObject, One extends Partial<BackendObject>>(
   resource: PageResource<Row, One>,
-  { answer: { data, page, ok, error }, listing, frame, heading = headingOf(resource) }: ListPage<Row>,
+  { answer: { data, page, ok, error }, listing, frame, heading = headingOf(resource, frame) }: ListPage<Row>,
 ): Html {
   const { title, page: declared } = resource;
   const { forms, editor, tableId, caption = title, columns, empty } = declared;
@@ -59,8 +59,11 @@ ${edits && editor ? editDialog(resource, editor) : ""}${deletes ? removeDialog(r
   });
 }
 
-function headingOf({ title, page }: { readonly title: string; readonly page: { readonly lede: string } }): ListHeading {
-  const head = html`<header class="page-head"><p class="lede"><a href="/v2/inventory?format=ui">Inventory</a></p><h1>${title}</h1>
+function headingOf(
+  { title, page }: { readonly title: string; readonly page: { readonly lede: string } },
+  frame: Frame,
+): ListHeading {
+  const head = html`<header class="page-head">${mayChange(frame, "operate") ? html`<p class="lede"><a href="/v2/inventory?format=ui">Inventory</a></p>` : ""}<h1>${title}</h1>
 <p class="lede">${page.lede}</p></header>`;
   return { title, head };
 }

@@ -21,7 +21,7 @@ export function erasedPage({ erased, holds }: ErasedList, domainId: string, fram
 function holdTable(holds: readonly HoldJson[], domainId: string, isAdmin: boolean): Html {
   const rows = holds.map(
     ({ source_id, item, reason, by, set_utc }) =>
-      html`<tr><th scope="row">${item === "" ? "The whole domain" : html`<code>${item}</code>`}</th><td data-label="Source"><div>${source_id ? html`<code>${source_id}</code>` : html`<span class="none">all</span>`}</div></td><td data-label="Since"><div>${shownTime(set_utc)}<br><span class="quiet">${shownName(by)}</span></div></td><td data-label="Why"><div>${reasonOf(reason)}</div></td>
+      html`<tr><th scope="row">${item === "" ? "The whole domain" : html`<code>${item}</code>`}</th><td data-label="Source"><div>${source_id ? html`<code>${source_id}</code>` : html`<span class="none">all</span>`}</div></td><td data-label="Since"><div>${shownTime(set_utc)}<br><span class="quiet">${whoseName(by)}</span></div></td><td data-label="Why"><div>${reasonOf(reason)}</div></td>
 <td data-label="Actions"><div class="row-actions">${isAdmin ? liftButton({ source_id, item }, domainId) : html`<span class="none">–</span>`}</div></td></tr>`,
   );
   return html`<div class="panel flush scroll-x as-cards" tabindex="0" role="group" aria-label="What is held"><table class="rows">
@@ -31,7 +31,7 @@ function holdTable(holds: readonly HoldJson[], domainId: string, isAdmin: boolea
 function erasedTable(erased: readonly ErasedJson[], domainId: string, isAdmin: boolean): Html {
   const rows = erased.map(
     ({ item, source_id, started_utc, finished_utc, by, reason }) =>
-      html`<tr><th scope="row"><code>${item}</code></th><td data-label="Source"><div><code>${source_id}</code></div></td><td data-label="Erased"><div>${finished_utc ? shownTime(finished_utc) : html`<span class="pill warn">interrupted</span> begun ${shownTime(started_utc)}`}<br><span class="quiet">${shownName(by)}</span></div></td><td data-label="Why"><div>${reasonOf(reason)}</div></td>
+      html`<tr><th scope="row"><code>${item}</code></th><td data-label="Source"><div><code>${source_id}</code></div></td><td data-label="Erased"><div>${finished_utc ? shownTime(finished_utc) : html`<span class="pill warn">interrupted</span> begun ${shownTime(started_utc)}`}<br><span class="quiet">${whoseName(by)}</span></div></td><td data-label="Why"><div>${reasonOf(reason)}</div></td>
 <td data-label="Actions"><div class="row-actions">${isAdmin && finished_utc ? allowButton(item, domainId) : html`<span class="none">–</span>`}</div></td></tr>`,
   );
   const open = erased.filter(({ finished_utc }) => finished_utc === "").length;
@@ -65,4 +65,9 @@ function allowButton(item: string, domainId: string): Html {
 function asked(word: string, consequence: string, action: string): Html {
   return html`<details class="inline"><summary class="button small">${word}</summary>
 <form class="notice warn" action="${action}&amp;format=html" method="post"><p>${consequence}</p><div><button class="danger small">${word}</button></div></form></details>`;
+}
+
+/** Without keys, everybody is `local:local`. */
+function whoseName(by: string): string {
+  return by === "local:local" ? "somebody on this machine" : shownName(by);
 }

@@ -179,7 +179,7 @@ ${standing.failed > 0 ? html`<p><a href="${failuresAddress(domain.domainId)}">Se
 function jobActions(job: JobRecord, frame: Frame): Html {
   const report = summarizeCrawl(job, frame.product.kinds)?.reportId ?? "";
   return html`${report ? html`<a class="button small" href="/v2/reports/get?report_id=${encodeURIComponent(report)}&format=html">Report</a>` : ""}
-${job.dryRun && job.router === "crawler" && job.result ? html`<a class="button small" href="/v2/crawler?format=ui&job_id=${job.jobId}">Plan</a>` : ""}
+${job.dryRun && job.router === "crawler" && summarizeCrawl(job, frame.product.kinds) ? html`<a class="button small" href="/v2/crawler?format=ui&job_id=${job.jobId}">Plan</a>` : ""}
 ${isActive(job) || !mayChange(frame, "admin") ? "" : deleteJobForm(job)}
 <a class="button small" href="/v2/jobs?format=ui">All jobs</a>`;
 }

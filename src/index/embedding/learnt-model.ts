@@ -40,7 +40,7 @@ export function createLearntModel(): VectorModel {
       const vectors = packed ? unpackLearnt(packed) : undefined;
       return vectors && createLearntEmbedder(vectors, space.revision);
     },
-    isOutgrown: async (sql, space) => isSmall(space) && (await hasEnough(sql)),
+    isOutgrown: async (sql, space, adding) => isSmall(space) && (await hasEnough(sql, MIN_PASSAGES - adding)),
     async successor(store, active, unfinished, report, signal) {
       const passages = await countChunks(store.db);
       if (passages < MIN_PASSAGES) {
@@ -108,8 +108,8 @@ async function* samplePassages(sql: Sql, passages: number, lastChunkId: number):
   }
 }
 
-async function hasEnough(sql: Sql): Promise<boolean> {
-  return (await sql.all(`SELECT 1 FROM chunks LIMIT ${MIN_PASSAGES}`)).length === MIN_PASSAGES;
+async function hasEnough(sql: Sql, wanted: number): Promise<boolean> {
+  return wanted <= 0 || (await sql.all("SELECT 1 FROM chunks LIMIT $1", [wanted])).length === wanted;
 }
 
 async function countChunks(sql: Sql): Promise<number> {

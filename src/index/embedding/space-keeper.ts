@@ -34,9 +34,9 @@ export function createSpaceKeeper(model: VectorModel): SpaceKeeper {
   };
   const active = async (sql: Sql): Promise<SpaceRow> => (await activeSpace(sql)) ?? makeFirst(sql, await model.first());
   return {
-    async active(sql): Promise<Space> {
+    async active(sql, adding = 0): Promise<Space> {
       const row = await active(sql);
-      const isOutgrown = await model.isOutgrown?.(sql, row);
+      const isOutgrown = await model.isOutgrown?.(sql, row, adding);
       return { id: row.id, embedder: isOutgrown ? createNullEmbedder(row) : await embedderOf(sql, row) };
     },
     async find(sql, spaceId) {

@@ -20,8 +20,11 @@ export interface VectorModel {
    * Returns the embedder of this space; undefined if it is not available any more. `learnt` reads the model that is stored with the space.
    */
   embedderOf(space: SpaceRow, learnt: () => Promise<Uint8Array | null>): Promise<Embedder | undefined>;
-  /** Returns true if a refresh will replace the space: no more vectors are added to it, and until then searches use words only. */
-  isOutgrown?(sql: Sql, space: SpaceRow): Promise<boolean>;
+  /**
+   * Returns true if a refresh will replace the space, once `adding` more passages are in the store: no more vectors are added to it, and
+   * until then searches use words only.
+   */
+  isOutgrown?(sql: Sql, space: SpaceRow, adding: number): Promise<boolean>;
   /** Returns undefined if the active space, or the unfinished one of an earlier refresh, is current. */
   successor(
     store: Store,

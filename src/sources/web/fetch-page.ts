@@ -14,7 +14,6 @@ import {
 import { hasDocument } from "../../plan/web/item-state.ts";
 import { withoutSlots } from "../../plan/web/session-slots.ts";
 import { type HostProbes, isNotFoundPage } from "./host-probes.ts";
-import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
 import {
   isReadAlike,
@@ -26,6 +25,7 @@ import {
   type ResolvedUrl,
   requestPage,
   resolveUrl,
+  type VisitorParts,
   withSpelling,
 } from "./request-page.ts";
 

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { WebPage } from "../../contracts/web.ts";
 import { trimEnd } from "../../lib/text.ts";
-import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
-import { requestPage, resolveUrl } from "./request-page.ts";
+import { requestPage, resolveUrl, type VisitorParts } from "./request-page.ts";
 
 const ENOUGH_SESSIONS = 3;
 

@@ -2,7 +2,6 @@ import type { VisitOptions } from "../../contracts/web.ts";
 import { isSameSite, MAX_ADDRESS_CHARACTERS } from "../../plan/web/item-identity.ts";
 import type { RedirectHop } from "./fetch-page.ts";
 import type { HostProbes } from "./host-probes.ts";
-import type { VisitorParts } from "./page-visitor.ts";
 import { type PageReading, readPage } from "./read-page.ts";
 import {
   isReadAlike,
@@ -11,6 +10,7 @@ import {
   type ResolvedUrl,
   requestPage,
   resolveUrl,
+  type VisitorParts,
 } from "./request-page.ts";
 
 /** A page that was read, or is unchanged. */

@@ -1,29 +1,11 @@
-import type { TextReader } from "../../contracts/document.ts";
 import { explain, RemoteError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { IngestItem, Registry } from "../../contracts/registry.ts";
-import type {
-  InspectedPage,
-  PageRenderer,
-  PageVisitor,
-  Visit,
-  VisitOptions,
-  WebClient,
-  WebDocuments,
-  WebImages,
-  WebPageReader,
-} from "../../contracts/web.ts";
+import type { IngestItem } from "../../contracts/registry.ts";
+import type { InspectedPage, PageVisitor, Visit, VisitOptions } from "../../contracts/web.ts";
 import { textDigest } from "../../lib/hash.ts";
 import { toUtcMicros } from "../../lib/time.ts";
-import {
-  endsInSlash,
-  type IdentityRules,
-  identifyTwin,
-  identifyUrl,
-  isSameSite,
-  isTwin,
-} from "../../plan/web/item-identity.ts";
-import { type CheckPolicy, contentKeyOf } from "../../plan/web/item-state.ts";
+import { endsInSlash, identifyTwin, identifyUrl, isSameSite, isTwin } from "../../plan/web/item-identity.ts";
+import { contentKeyOf } from "../../plan/web/item-state.ts";
 import {
   afterAlias,
   afterDeferral,
@@ -47,6 +29,7 @@ import {
   type ResolvedUrl,
   readingRevision,
   throwIfStopped,
+  type VisitorParts,
 } from "./request-page.ts";
 import {
   findUnconfirmedContent,
@@ -57,24 +40,6 @@ import {
   type UnconfirmedChange,
 } from "./unconfirmed-change.ts";
 import { type UpdatedItem, updateItem } from "./update-item.ts";
-
-export interface VisitorParts {
-  readonly client: WebClient;
-  readonly registry: Registry;
-  readonly reader: WebPageReader;
-  /** Reads other formats: PDF, Office. */
-  readonly texts: TextReader;
-  readonly documents: WebDocuments;
-  readonly images: WebImages;
-  /** undefined: pages that need scripts are reported, not rendered. */
-  readonly renderer: PageRenderer | undefined;
-  readonly rules: IdentityRules;
-  readonly policy: CheckPolicy;
-  /** Extensions that are fetched, without dot. */
-  readonly acceptedTypes: ReadonlySet<string>;
-  readonly maxBytes: number;
-  readonly now?: () => Date;
-}
 
 export function createPageVisitor(parts: VisitorParts): PageVisitor {
   const now = parts.now ?? (() => new Date());

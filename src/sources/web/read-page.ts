@@ -15,7 +15,6 @@ import { chooseDate, type Dated } from "../../plan/web/choose-date.ts";
 import { readDatedAddress, undatedText } from "../../plan/web/dated-pages.ts";
 import { shownAddress } from "../../plan/web/item-identity.ts";
 import { type ContentKind, extensionOf, isAddressList, kindOf, mimeTypeOf, sniffKind } from "./content-type.ts";
-import type { VisitorParts } from "./page-visitor.ts";
 import {
   type HeaderDirectives,
   type PageFailure,
@@ -25,6 +24,7 @@ import {
   readHeaderDirectives,
   readingRevision,
   throwIfStopped,
+  type VisitorParts,
 } from "./request-page.ts";
 
 /** A response that was read: its document and metadata. */

@@ -1,14 +1,49 @@
+import type { TextReader } from "../../contracts/document.ts";
 import { CancelledError } from "../../contracts/errors.ts";
 import type { ItemId } from "../../contracts/ids.ts";
-import type { HttpState, IngestItem, RegisteredItem } from "../../contracts/registry.ts";
-import type { Tell, WebCookies, WebResponse, WebResult } from "../../contracts/web.ts";
+import type { HttpState, IngestItem, RegisteredItem, Registry } from "../../contracts/registry.ts";
+import type {
+  PageRenderer,
+  Tell,
+  WebClient,
+  WebCookies,
+  WebDocuments,
+  WebImages,
+  WebPageReader,
+  WebResponse,
+  WebResult,
+} from "../../contracts/web.ts";
 import { sha256Of } from "../../lib/hash.ts";
 import { parseRefresh } from "../../lib/html.ts";
 import { toInstant } from "../../lib/time.ts";
-import { endsInSlash, type Identity, identifyTwin, identifyUrl } from "../../plan/web/item-identity.ts";
-import { newItem } from "../../plan/web/item-state.ts";
+import {
+  endsInSlash,
+  type Identity,
+  type IdentityRules,
+  identifyTwin,
+  identifyUrl,
+} from "../../plan/web/item-identity.ts";
+import { type CheckPolicy, newItem } from "../../plan/web/item-state.ts";
 import { beginVisit, type VisitContext } from "../../plan/web/item-transitions.ts";
-import type { VisitorParts } from "./page-visitor.ts";
+
+/** What visits of pages work with. */
+export interface VisitorParts {
+  readonly client: WebClient;
+  readonly registry: Registry;
+  readonly reader: WebPageReader;
+  /** Reads other formats: PDF, Office. */
+  readonly texts: TextReader;
+  readonly documents: WebDocuments;
+  readonly images: WebImages;
+  /** undefined: pages that need scripts are reported, not rendered. */
+  readonly renderer: PageRenderer | undefined;
+  readonly rules: IdentityRules;
+  readonly policy: CheckPolicy;
+  /** Extensions that are fetched, without dot. */
+  readonly acceptedTypes: ReadonlySet<string>;
+  readonly maxBytes: number;
+  readonly now?: () => Date;
+}
 
 /** The response to one request, before its body is read. */
 type PageResponse =

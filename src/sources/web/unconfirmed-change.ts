@@ -5,9 +5,8 @@ import { type CheckPolicy, hasDocument } from "../../plan/web/item-state.ts";
 import { CONFIRMATIONS, countMove } from "../../plan/web/item-transitions.ts";
 import { findTextChanges } from "../../plan/web/shared-text.ts";
 import { type PageResult, PERMANENT, type RedirectChain, type RedirectHop } from "./fetch-page.ts";
-import type { VisitorParts } from "./page-visitor.ts";
 import type { PageReading } from "./read-page.ts";
-import type { PageRefusal, ResolvedUrl } from "./request-page.ts";
+import type { PageRefusal, ResolvedUrl, VisitorParts } from "./request-page.ts";
 
 /** A document that was replaced by something else, which later visits have to confirm. */
 export interface UnconfirmedChange {

@@ -1,8 +1,7 @@
 import { ConflictError } from "../../contracts/errors.ts";
 import type { IngestItem } from "../../contracts/registry.ts";
 import { newItem } from "../../plan/web/item-state.ts";
-import type { VisitorParts } from "./page-visitor.ts";
-import type { ResolvedUrl } from "./request-page.ts";
+import type { ResolvedUrl, VisitorParts } from "./request-page.ts";
 
 /** More conflicts than that have another cause than concurrent writers. */
 const MAX_TRIES = 20;

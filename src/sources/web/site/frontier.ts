@@ -113,13 +113,12 @@ export class Frontier {
     if (!this.#seen.has(id)) this.#seen.set(id, Spelt.not);
   }
 
-  /** Whether a link has the URL, with or without the slash at its end as it is here. */
-  hasSpelt(url: string): boolean {
-    const id = this.identify(url);
-    return id !== undefined && ((this.#seen.get(id) ?? Spelt.not) & speltAs(url)) !== 0;
+  /** Whether links have the URL with and without a slash at its end. */
+  isSpeltTwice(id: ItemId): boolean {
+    return this.#seen.get(id) === Spelt.both;
   }
 
-  /** Returns, once each, the pages that have links with and without a slash at the end, in the spelling that came second. */
+  /** Returns, once each, the pages that links spell with and without a slash at the end. */
   takeTwins(): WaitingPage[] {
     return this.#twins.splice(0);
   }

@@ -11,7 +11,7 @@ import { findAddressSecret } from "../../../lib/secret-parameters.ts";
 import { plural } from "../../../lib/text.ts";
 import { toUtcMicros } from "../../../lib/time.ts";
 import { TimeSlice } from "../../../lib/time-slice.ts";
-import { endsInSlash, identifyTwin, isTwin, otherSlash } from "../../../plan/web/item-identity.ts";
+import { endsInSlash, identifyTwin, otherSlash } from "../../../plan/web/item-identity.ts";
 import type { WebSourceConfig } from "../web-source-codec.ts";
 import { listedIn, SkippedVariants, type Turn } from "./address-variants.ts";
 import { CircuitBreaker, CrawlLimits } from "./crawl-limits.ts";
@@ -59,6 +59,8 @@ export class SiteCrawl {
   #again: WaitingPage[] | undefined;
   /** Suspended visits of changed pages, resumed when the texts of the other pages are known. */
   readonly #suspended: WaitingPage[] = [];
+  /** Pages that only have links in another spelling than the one under which they were found. */
+  readonly #respelt: WaitingPage[] = [];
   /** Twins of pages whose visit is suspended, with which they are compared. */
   readonly #lateTwins: WaitingPage[] = [];
   /** Items of suspended visits, and their redirect targets: they are linked. */
@@ -175,10 +177,14 @@ export class SiteCrawl {
 
   /** Returns what is to be visited after all when nothing waits: twins, and addresses that were skipped. */
   async #next(): Promise<WaitingPage[]> {
-    const found = Map.groupBy(this.#frontier.takeTwins(), ({ id }) => this.#undecided.has(id));
+    const found = Map.groupBy(this.#takeTwins(), ({ id }) => this.#undecided.has(id));
     this.#lateTwins.push(...(found.get(true) ?? []));
     const twins = await this.#twinsOf(found.get(false) ?? []);
     return twins.length > 0 ? twins : this.#skipped.next();
+  }
+
+  #takeTwins(): WaitingPage[] {
+    return [...this.#frontier.takeTwins(), ...this.#respelt.splice(0)];
   }
 
   async #twinsOf(pages: readonly WaitingPage[]): Promise<WaitingPage[]> {
@@ -189,19 +195,21 @@ export class SiteCrawl {
 
   /**
    * Returns the spelling of the URL, with or without a slash at its end, that is not the one of its item: it may show another
-   * page. []: there is no page at either.
+   * page. []: there is no page at either, or it led to the item, and it is not time to ask again.
    */
   async #twinOf({ id, url, depth }: WaitingPage): Promise<WaitingPage[]> {
-    const item = (await this.#tools.registry.get(id))?.item;
     const twin = identifyTwin(url, this.#tools.rules).id;
-    const isMissing = item !== undefined && item.scheduling.goneCount > 0;
-    if (isMissing && !this.#members.has(twin)) return [];
+    const [page, known] = await this.#tools.registry.getMany([id, twin]);
+    const isMember = this.#members.has(twin);
+    if (page && page.item.scheduling.goneCount > 0 && !isMember) return [];
+    const isDue = !known || known.item.scheduling.nextCrawlAt <= toUtcMicros(new Date());
+    if (!isDue && !isMember && !this.#frontier.isSpeltTwice(id)) return [];
     if (this.#blocked?.hasItem(twin)) {
       this.#blocked.skipItem(twin);
       return [];
     }
     this.#members.noteLinked(twin);
-    const isAsked = item !== undefined && endsInSlash(url) === endsInSlash(item.foundSource);
+    const isAsked = page !== undefined && endsInSlash(url) === endsInSlash(page.item.foundSource);
     return [{ id: twin, url: isAsked ? otherSlash(url) : url, depth, isCertain: true, isTwin: true }];
   }
 
@@ -213,7 +221,7 @@ export class SiteCrawl {
         return page && (() => this.#visitPage(page));
       });
       yield* this.#visitTwice(this.#take);
-      yield* this.#visitBeside(await this.#twinsOf([...this.#lateTwins.splice(0), ...this.#frontier.takeTwins()]));
+      yield* this.#visitBeside(await this.#twinsOf([...this.#lateTwins.splice(0), ...this.#takeTwins()]));
     } while (this.#suspended.length > 0);
   }
 
@@ -298,6 +306,8 @@ export class SiteCrawl {
       return [];
     }
     this.#noteVisit([page.id, visit.item.id, ...visit.aliases]);
+    const isRespelt = visit.item.id === page.id && endsInSlash(visit.item.foundSource) !== endsInSlash(url);
+    if (isRespelt && !page.isTwin && !this.#frontier.isSpeltTwice(page.id)) this.#respelt.push(page);
     this.#skipped.note(page, visit);
     this.#isBlind ||= read.some(({ isBlind }) => isBlind);
     this.#memory.put(pagesOf(page, { visit, read: read.map((one) => this.#withoutErased(one)) }));
@@ -444,7 +454,6 @@ export class SiteCrawl {
       scope: this.#scope,
       visits: this.#visitor,
       breaker: this.#breaker,
-      isSpelt: (url) => this.#frontier.hasSpelt(url),
       isComplete: this.#isComplete(),
       list: (page) => this.#listed(page),
     });
@@ -523,8 +532,6 @@ interface UnlinkedTools {
   readonly scope: SiteScope;
   readonly visits: CrawlVisitor;
   readonly breaker: CircuitBreaker;
-  /** Whether a link has the URL, with or without the slash at its end as it is here. */
-  readonly isSpelt: (url: string) => boolean;
   /** All pages were read, so it is certain that these items are unlinked. */
   readonly isComplete: boolean;
   readonly list: (page: PageOutcome) => readonly Listed[];
@@ -576,11 +583,6 @@ async function visitItem(id: ItemId, tools: UnlinkedTools, again?: ItemId[]): Pr
   const isPresent =
     visit.item.id === id && visit.outcome !== "missing" && listed.some(({ kind }) => kind === "sighting");
   if (!isPresent) return listed;
-  // Links to a twin count as links to the other spelling.
-  if (isTwin(known) && tools.isSpelt(known.foundSource)) {
-    members.keep(id);
-    return listed;
-  }
   members.keep(id, { unlinked });
   if (isTimeOver(id, tools)) return depart(visit.item, UNLINKED, members);
   if (tools.isComplete) members.noteUnlinked(id);
