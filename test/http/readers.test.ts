@@ -38,10 +38,7 @@ describe("a reader", () => {
     const titles = ["What does “Boats” say?", "What does “Rivers” say?"];
     assert.deepEqual((await examples()).toSorted(), titles);
     const made = await stage.app.questions.make(FOLDERS, 10, AbortSignal.timeout(600_000));
-    assert.ok(
-      made.some(({ question }) => question.startsWith("SELECT")),
-      JSON.stringify(made),
-    );
+    assert.ok(made.length > 0 && !made.some(({ question }) => question.startsWith("SELECT")), JSON.stringify(made));
     assert.deepEqual((await examples()).toSorted(), titles);
     const question = { question: "What carries boats?", document: "long.md", sourceId: "", words: [] } as const;
     await stage.app.questions.add(FOLDERS, question);

@@ -81,7 +81,8 @@ function refuseUnknown(
   const accepted = Object.keys(parameters);
   for (const name of given.keys()) {
     if (accepted.includes(name)) continue;
-    throw new BadInputError(`Unknown ${noun} '${shorten(name)}'. Accepted: ${[...accepted, ...besides].join(", ")}.`);
+    const all = [...accepted, ...besides].join(", ");
+    throw new BadInputError(`Unknown ${noun} '${shorten(name)}'. ${all ? `Accepted: ${all}.` : `None is accepted.`}`);
   }
 }
 
