@@ -107,7 +107,7 @@ export const STAND_ALONE: Readonly<Record<string, readonly string[]>> = {
     "http/mcp/mcp-tools.ts",
     "http/routing/confirm-first.ts",
   ],
-  "the first rendering of what a script of the page goes on with": ["http/pages/crawl-steps.ts"],
+  "the bar of a crawl, which a script of the page fetches again and again": ["http/pages/crawl-steps.ts"],
   "a command of the command line": ["cli/sandbox.ts", "cli/serve.ts"],
   "data, not code": ["extract/language-samples.ts", "index/answers/related-words.ts"],
   "one part of the crawl of a web site: its limits, its traps, its visits": [
