@@ -8,11 +8,11 @@ import type { PlannedItem } from "../contracts/plan.ts";
 import type {
   DocumentFile,
   FailedRef,
-  HeldDocument,
   IndexDraft,
   IndexedRef,
   Label,
   SourceDraft,
+  StoredDocument,
 } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
@@ -176,12 +176,12 @@ export class PlanInDraft {
     let isWhole = true;
     for await (const page of this.#planned([...PUT, ...LABELLED])) {
       const changes = new Map(page.flatMap(({ itemId, change }) => (left.has(itemId) ? [] : [[itemId, change]])));
-      const held = await this.#held([...changes.keys()]);
+      const stored = await this.#stored([...changes.keys()]);
       for (const entry of await ledger.getMany([...changes.keys()])) {
         if (!entry?.mirrored?.file) continue;
-        const document = held.get(entry.itemId);
+        const document = stored.get(entry.itemId);
         const change = changes.get(entry.itemId);
-        if (document && isHeldAs(document, documentOf(run, entry, mirror))) {
+        if (document && isStoredAs(document, documentOf(run, entry, mirror))) {
           ledger.putEmbedded(entry, rowOf(entry, step, document, change));
           continue;
         }
@@ -194,10 +194,10 @@ export class PlanInDraft {
     }
     for await (const page of this.#planned(REMOVED)) {
       const items = page.flatMap(({ itemId }) => (left.has(itemId) ? [] : [itemId]));
-      const held = await this.#held(items);
+      const stored = await this.#stored(items);
       // A document that could not be removed keeps its row, so the next run tries again.
       for (const itemId of items) {
-        if (held.has(itemId)) isWhole = false;
+        if (stored.has(itemId)) isWhole = false;
         else ledger.put(itemId, { indexed: null });
       }
       await ledger.flush();
@@ -296,17 +296,17 @@ export class PlanInDraft {
     }
   }
 
-  async #held(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, HeldDocument>> {
-    return new Map((await this.#draft.held(items)).map((held) => [held.itemId, held]));
+  async #stored(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, StoredDocument>> {
+    return new Map((await this.#draft.stored(items)).map((document) => [document.itemId, document]));
   }
 
   /** Failures of documents that stay as they were, because their removal is held. The next crawl tries again to read them. */
   async #keptThoughUnreadable({ ledger, job }: EmbedStep): Promise<readonly FailedRef[]> {
     const final = this.#failed.filter(({ permanent }) => permanent);
     const items = final.map(({ itemId }) => itemId);
-    const held = await this.#held(items);
+    const stored = await this.#stored(items);
     const names = new Map((await ledger.getMany(items)).map((entry) => [entry?.itemId, entry?.mirrored?.file]));
-    const kept = final.filter(({ itemId }) => held.has(itemId));
+    const kept = final.filter(({ itemId }) => stored.has(itemId));
     for (const { itemId, reason } of kept) {
       job.log(
         `WARNING: '${names.get(itemId) ?? itemId}' cannot be indexed any more: ${reason} What readers have of it is held.`,
@@ -339,11 +339,11 @@ function mayPass({ permanent, byReader = false }: FailedRef): boolean {
 }
 
 /** A document keeps its URL when the new one is unknown. */
-function isHeldAs(held: HeldDocument, { sha256, label }: DocumentFile): boolean {
+function isStoredAs(stored: StoredDocument, { sha256, label }: DocumentFile): boolean {
   const isSameLabel = (["name", "path", "url", "fileType", "modifiedAt"] as const).every(
-    (key) => held.label[key] === label[key] || (key === "url" && label.url === ""),
+    (key) => stored.label[key] === label[key] || (key === "url" && label.url === ""),
   );
-  return isSameLabel && (sha256 === "" || held.sha256 === sha256);
+  return isSameLabel && (sha256 === "" || stored.sha256 === sha256);
 }
 
 /** Returns the backend's file id for the same bytes of this item. */

@@ -148,7 +148,7 @@ const DRY_DRAFT: IndexDraft = {
   relabel: nothing,
   remove: nothing,
   stage: async () => [],
-  held: async () => [],
+  stored: async () => [],
   commit: async () => ({ ready: [], failed: [] }),
   discard: nothing,
 };

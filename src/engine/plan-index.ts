@@ -50,7 +50,7 @@ export async function planIndex(step: EmbedStep, parts: IndexParts): Promise<Pla
 /** What to compare: everything, or the items that may need a change. */
 interface Compared {
   /** What the index has of the items to compare. */
-  readonly held: Map<ItemId, IndexedRef>;
+  readonly stored: Map<ItemId, IndexedRef>;
   readonly items: readonly ItemId[] | "all";
   /** How many documents of the source the index has, and how many unchanged files were left out. */
   readonly holdings: number;
@@ -63,10 +63,10 @@ function mayCompareChanges({ request, listing, target }: EmbedStep): boolean {
 }
 
 async function readAllHoldings({ run, target }: EmbedStep): Promise<Compared> {
-  const held = new Map<ItemId, IndexedRef>();
+  const stored = new Map<ItemId, IndexedRef>();
   for await (const refs of target.index.holdings(run.config.sourceId))
-    for (const ref of refs) held.set(ref.itemId, ref);
-  return { held, items: "all", holdings: held.size, unchanged: 0 };
+    for (const ref of refs) stored.set(ref.itemId, ref);
+  return { stored, items: "all", holdings: stored.size, unchanged: 0 };
 }
 
 /**
@@ -88,9 +88,9 @@ async function findChanged(
     const refs = await shown.newest(sourceId, [...items]);
     const { files, indexed } = await ledger.count();
     const unchanged = files - (await countFilesOf(items, ledger));
-    return { held: new Map(refs.map((ref) => [ref.itemId, ref])), items: [...items], holdings: indexed, unchanged };
+    return { stored: new Map(refs.map((ref) => [ref.itemId, ref])), items: [...items], holdings: indexed, unchanged };
   }
-  const held = new Map<ItemId, IndexedRef>();
+  const stored = new Map<ItemId, IndexedRef>();
   let [holdings, known] = [0, 0];
   for await (const refs of target.index.holdings(sourceId)) {
     const labels = await ledger.labels(refs.map(({ itemId }) => itemId));
@@ -99,13 +99,13 @@ async function findChanged(
       const label = labels[at];
       if (label?.fileId) known += 1;
       if (!label || !isIndexedAs(ref, label, { target, mirror })) items.add(ref.itemId);
-      if (items.has(ref.itemId)) held.set(ref.itemId, ref);
+      if (items.has(ref.itemId)) stored.set(ref.itemId, ref);
     }
   }
   const { files, indexed } = await ledger.count();
   // Documents are missing in the index; only a comparison of everything shows which.
   if (known !== indexed) return undefined;
-  return { held, items: [...items], holdings, unchanged: files - (await countFilesOf(items, ledger)) };
+  return { stored, items: [...items], holdings, unchanged: files - (await countFilesOf(items, ledger)) };
 }
 
 async function countFilesOf(items: Iterable<ItemId>, ledger: Ledger): Promise<number> {
@@ -131,7 +131,7 @@ function isIndexedAs(
 }
 
 async function compareAll(
-  { held, items, holdings, unchanged }: Compared,
+  { stored, items, holdings, unchanged }: Compared,
   step: EmbedStep,
   parts: IndexParts,
 ): Promise<Pick<Planned, "counts" | "problems"> & { readonly left: number }> {
@@ -142,7 +142,7 @@ async function compareAll(
   let [known, files, waiting, failed, left] = [0, 0, 0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
-    const judged = await judgePage(page, held, step, parts);
+    const judged = await judgePage(page, stored, step, parts);
     const unapproved = await findUnapproved(judged, step);
     for (const one of judged) {
       const { entry, change, isMissing } = one;
@@ -154,7 +154,7 @@ async function compareAll(
       if (unapproved.has(entry.itemId)) {
         left += 1;
         counts.skipped += 1;
-        held.delete(entry.itemId);
+        stored.delete(entry.itemId);
         continue;
       }
       if (isMissing) left += 1;
@@ -165,7 +165,7 @@ async function compareAll(
       else if (isMissing || isLeft) counts.skipped += 1;
       else if (change.kind === "none" && file !== "") counts.unchanged += 1;
       if (isLeft && !isEmptyFile) failed += 1;
-      if (change.kind !== "none" || !isPutAside(entry, step, parts)) held.delete(entry.itemId);
+      if (change.kind !== "none" || !isPutAside(entry, step, parts)) stored.delete(entry.itemId);
     }
   }
   if (failed > 0)
@@ -180,14 +180,14 @@ async function compareAll(
   }
   // Documents without an item may belong to another source with the same id.
   const isCertain = (listing ? listing.sawAll : knowsAll(step)) && !step.run.sharesId;
-  if (!isCertain) held.clear();
-  for (const itemId of await findUnapprovedLeftovers([...held.values()], step)) {
+  if (!isCertain) stored.clear();
+  for (const itemId of await findUnapprovedLeftovers([...stored.values()], step)) {
     left += 1;
     counts.skipped += 1;
-    held.delete(itemId);
+    stored.delete(itemId);
   }
   if (!listing) await step.approval?.noteDoneDocuments(job);
-  const problems = await decideRemovals({ known, files, leftovers: [...held.values()], holdings, isCertain }, step);
+  const problems = await decideRemovals({ known, files, leftovers: [...stored.values()], holdings, isCertain }, step);
   const { added = 0, changed = 0, moved = 0, removed = 0, held: stay = 0, adopted = 0 } = await plan.count("embed");
   const planned = { ...counts, added, changed, moved, removed, held: stay, unchanged: counts.unchanged + adopted };
   return { counts: planned, problems, left };
@@ -212,7 +212,7 @@ interface JudgedEntry {
 
 async function judgePage(
   page: readonly LedgerEntry[],
-  held: ReadonlyMap<ItemId, IndexedRef>,
+  stored: ReadonlyMap<ItemId, IndexedRef>,
   step: EmbedStep,
   parts: IndexParts,
 ): Promise<JudgedEntry[]> {
@@ -226,7 +226,7 @@ async function judgePage(
     const entry = lacksHash(known, step) ? await withHash(known, step) : known;
     const download = downloads?.get(entry.itemId);
     const isForced = step.request.force || forced.has(entry.itemId);
-    const change = judgeEntry(entry, { held: held.get(entry.itemId), isForced }, download, step, parts);
+    const change = judgeEntry(entry, { stored: stored.get(entry.itemId), isForced }, download, step, parts);
     const file = entry.mirrored?.file ?? "";
     const isMissing = lacksFile(file, change, step);
     if (isMissing)
@@ -251,7 +251,7 @@ export async function findUnapprovedLeftovers(
 ): Promise<ReadonlySet<ItemId>> {
   if (!approval) return new Set();
   const intents = refs.map((ref) => {
-    return { itemId: ref.itemId, change: "removed", reason: LEFTOVER, ...heldPlace(ref) } as const;
+    return { itemId: ref.itemId, change: "removed", reason: LEFTOVER, ...placeInStore(ref) } as const;
   });
   return await approval.leaveOut("embed", intents, job);
 }
@@ -286,7 +286,7 @@ async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenera
 /** `download`: what this run did to its file. */
 function judgeEntry(
   entry: LedgerEntry,
-  { held, isForced }: Pick<IndexState, "held" | "isForced">,
+  { stored, isForced }: Pick<IndexState, "stored" | "isForced">,
   download: PlannedItem | undefined,
   step: EmbedStep,
   parts: IndexParts,
@@ -297,7 +297,7 @@ function judgeEntry(
     store: target.store,
     mode: request.mode,
     isForced,
-    held,
+    stored,
     failed: isToBeLeft(entry, step, parts),
     waiting: mirror.isOriginal(file),
     path: file ? mirror.relativePath(file) : "",
@@ -408,7 +408,7 @@ async function decideRemovals(
     guard: { known: holdings, listed: listing?.listed ?? files, ...policy },
   });
   for (const ref of leftovers) {
-    const told = { ...heldPlace(ref), reason: LEFTOVER };
+    const told = { ...placeInStore(ref), reason: LEFTOVER };
     const item = { step: "embed", itemId: ref.itemId, change: "removed", reason: LEFTOVER, told } as const;
     if (go.length > 0) plan.add(item);
     else if (heldBecause !== "") plan.add(asHeld(item, heldBecause));
@@ -485,7 +485,7 @@ export function describe(
 const LEFTOVER = "the index has it, but no item stands for it";
 
 /** The path of a document that only the index knows. */
-export function heldPlace({ itemId, path }: IndexedRef): DisplayPath {
+export function placeInStore({ itemId, path }: IndexedRef): DisplayPath {
   return { name: path?.split("/").at(-1) || itemId, path: path || itemId };
 }
 
