@@ -69,15 +69,15 @@ export async function draftPlan(
     sum(kinds.map((kind) => (changes.includes(kind) ? (planned[kind] ?? 0) : 0)));
   if (size(changes) === 0) return undefined;
   const { sourceId } = run.config;
-  const { together, index } = target;
-  const draft = await (together ? together.source(sourceId) : index.draft(sourceId, target.crawl));
+  const { crawlDraft, index } = target;
+  const draft = await (crawlDraft ? crawlDraft.source(sourceId) : index.draft(sourceId, target.crawlName));
   const inDraft = new PlanInDraft(draft, size, step, parts);
   try {
     await inDraft.fill();
     return inDraft;
   } catch (error) {
     // What was stored so far is reused by the next crawl, which sweeps the draft.
-    if (!together || !job.signal.aborted) await draft.discard();
+    if (!crawlDraft || !job.signal.aborted) await draft.discard();
     if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
     throw error;
   }
@@ -172,10 +172,12 @@ export class PlanInDraft {
     const waiting: Recorded["held"][number][] = kept.flatMap(({ itemId, reason }) =>
       isEmptyReason(reason) && planned.get(itemId)?.change === "changed" ? ["removed"] : [],
     );
-    const left = new Set(this.failed.map(({ itemId }) => itemId));
+    const failedItems = new Set(this.failed.map(({ itemId }) => itemId));
     let isWhole = true;
     for await (const page of this.#planned([...PUT, ...LABELLED])) {
-      const changes = new Map(page.flatMap(({ itemId, change }) => (left.has(itemId) ? [] : [[itemId, change]])));
+      const changes = new Map(
+        page.flatMap(({ itemId, change }) => (failedItems.has(itemId) ? [] : [[itemId, change]])),
+      );
       const stored = await this.#stored([...changes.keys()]);
       for (const entry of await ledger.getMany([...changes.keys()])) {
         if (!entry?.mirrored?.file) continue;
@@ -193,7 +195,7 @@ export class PlanInDraft {
       await ledger.flush();
     }
     for await (const page of this.#planned(REMOVED)) {
-      const items = page.flatMap(({ itemId }) => (left.has(itemId) ? [] : [itemId]));
+      const items = page.flatMap(({ itemId }) => (failedItems.has(itemId) ? [] : [itemId]));
       const stored = await this.#stored(items);
       // A document that could not be removed keeps its row, so the next run tries again.
       for (const itemId of items) {

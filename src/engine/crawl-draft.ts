@@ -18,11 +18,11 @@ function draftLease(generationId: string): string {
  * Opens the draft that all sources of a crawl fill. undefined if each source is committed by itself: in the first crawl of a domain, on
  * request, in a new store without readers, and if the backend has no atomic commits.
  */
-export async function openTogether(
-  { index, swap, crawl: name = "" }: IndexTarget,
+export async function openCrawlDraft(
+  { index, swap, crawlName = "" }: IndexTarget,
   { domain, request, job }: Omit<DomainCrawl, "target">,
   parts: EngineParts,
-): Promise<{ readonly together?: NonNullable<IndexTarget["together"]>; readonly lease?: Lease }> {
+): Promise<{ readonly crawlDraft?: NonNullable<IndexTarget["crawlDraft"]>; readonly lease?: Lease }> {
   if (swap) return {};
   const questions = await countAsked(domain.domainId, parts);
   if (index.commits === "gradual") {
@@ -52,8 +52,8 @@ export async function openTogether(
     if (domain.sources.length > 1) job.log(`${why}: each source becomes visible when it is in.`);
     return {};
   }
-  const together = await index.crawlDrafts.open(name);
-  return { together, lease: await waitForLease(parts, domain.domainId, draftLease(together.generationId), job) };
+  const crawlDraft = await index.crawlDrafts.open(crawlName);
+  return { crawlDraft, lease: await waitForLease(parts, domain.domainId, draftLease(crawlDraft.generationId), job) };
 }
 
 export interface Committed {
@@ -64,18 +64,18 @@ export interface Committed {
 }
 
 /** Makes what all sources staged visible in one moment. */
-export async function commitTogether(
+export async function commitCrawlDraft(
   crawled: readonly CrawledSource[],
   { target, job }: DomainCrawl,
 ): Promise<Committed> {
   const failures = new Map<CrawledSource, unknown>();
   let staged = crawled.filter((source) => source.staged !== undefined);
-  if (!target?.together) return { failures, generation: null };
+  if (!target?.crawlDraft) return { failures, generation: null };
   await job.checkpoint();
   for (;;) {
     try {
       const allowEmpty = staged.every((source) => source.staged?.allowEmpty);
-      const generation = await target.together.commit(job.signal, { allowEmpty });
+      const generation = await target.crawlDraft.commit(job.signal, { allowEmpty });
       if (generation !== null && staged.length > 1) {
         job.log(`Index: what changed in ${staged.length} sources is visible now, as generation ${generation}.`);
       }

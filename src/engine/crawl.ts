@@ -9,7 +9,7 @@ import { nowUtcMicros } from "../lib/time.ts";
 import { noteMissingSources, preparePlan, requestOf, sourcesInPlan } from "./approval.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { isInScope, selectSources } from "./check-crawl.ts";
-import { commitTogether, openTogether, sweepDeadDrafts } from "./crawl-draft.ts";
+import { commitCrawlDraft, openCrawlDraft, sweepDeadDrafts } from "./crawl-draft.ts";
 import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import { partsFor } from "./dry-run.ts";
@@ -69,7 +69,7 @@ async function crawlAndCommit(
 ): Promise<Pick<CrawlResult, "sources" | "questions">> {
   const { target, problems, job } = crawl;
   const sayUnseen = (error: unknown): never => {
-    if (target?.together && job.signal.aborted)
+    if (target?.crawlDraft && job.signal.aborted)
       job.log("Nothing of this crawl is searchable: it ended before its commit.");
     throw error;
   };
@@ -87,8 +87,8 @@ async function crawlAndCommit(
   if (target) job.progress?.({ step: "embed" });
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
   const answered = await askQuestions(crawl, unreadable, parts);
-  const heldDraft = answered?.verdict === "held" ? await target?.together?.hold() : undefined;
-  const { failures, generation } = await commitTogether(crawled, crawl).catch(sayUnseen);
+  const heldDraft = answered?.verdict === "held" ? await target?.crawlDraft?.hold() : undefined;
+  const { failures, generation } = await commitCrawlDraft(crawled, crawl).catch(sayUnseen);
   const questions = answered && (await concludeQuestions(answered, { generation, heldDraft }, crawl, parts));
   const sources: SourceResult[] = [];
   // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
@@ -152,7 +152,7 @@ function openSource(run: SourceRun, ledger: Ledger, { request, job }: DomainCraw
  * additions and removals are one commit.
  */
 function mayRemovalsWait({ kind }: SourceConfig, sources: number, { request, job, target }: DomainCrawl): boolean {
-  if (target?.together) return false;
+  if (target?.crawlDraft) return false;
   return sources > 1 && !job.dryRun && !request.swap && !kind.abilities.isReadWhileListed;
 }
 
@@ -167,11 +167,11 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
     ? await openSwapTarget(crawl, parts)
     : await openIndexTarget(crawl, request.vectorStoreId, parts);
   // The time makes the name unique: job numbers start again when all jobs are deleted.
-  const name = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
-  const target = opened && { ...opened, crawl: name };
+  const crawlName = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
+  const target = opened && { ...opened, crawlName };
   // If the store cannot be read, each source says so when it comes to it.
   const earlierDrafts = (await target?.index.crawlDrafts?.listOpen().catch(() => [])) ?? [];
-  return target && { ...target, earlierDrafts, ...(await openTogether(target, crawl, parts)) };
+  return target && { ...target, earlierDrafts, ...(await openCrawlDraft(target, crawl, parts)) };
 }
 
 /** Finishes a swap and refreshes the vectors, when all sources are indexed. */
@@ -206,13 +206,13 @@ function explainStaleVectors(error: unknown, { store, isOwn }: IndexTarget): str
  * domain's map files. After a kill, the next crawl does the same.
  */
 async function takeOver(
-  { store, index, crawl: name = "" }: IndexTarget,
+  { store, index, crawlName = "" }: IndexTarget,
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<void> {
   const { domain, job, problems } = crawl;
   const request: CrawlRequest = { ...crawl.request, steps: ["embed"], mode: "incremental", swap: false, force: false };
-  const target: IndexTarget = { store, index, crawl: name, isOwn: true };
+  const target: IndexTarget = { store, index, crawlName, isOwn: true };
   for (const config of domain.sources) {
     await job.checkpoint();
     const run = { domainId: domain.domainId, config };

@@ -31,12 +31,12 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   const doing = { ...step, job: silentIfDry(job) };
   const draft = await draftPlan(doing, parts, removalsWait ? ADDITIONS : undefined);
-  if (!target.together) await draft?.commit();
+  if (!target.crawlDraft) await draft?.commit();
   const failed = draft?.failed ?? [];
   await countFailures(failed, await draft?.doubtful(), counts, step);
-  const { isWhole = true } = (target.together ? undefined : await draft?.record(doing)) ?? {};
+  const { isWhole = true } = (target.crawlDraft ? undefined : await draft?.record(doing)) ?? {};
   const upTo = isWhole ? planned.upTo : undefined;
-  const embedded = { counts, problems, waiting, upTo, failed, staged: target.together && draft };
+  const embedded = { counts, problems, waiting, upTo, failed, staged: target.crawlDraft && draft };
   if (!isUnfinished(embedded)) noteUpTo(embedded, ledger);
   return embedded;
 }

@@ -24,9 +24,9 @@ export interface IndexTarget {
   readonly isOwn: boolean;
   readonly index: Index;
   /** Name of the crawl, the same for all its commits. */
-  readonly crawl?: string;
+  readonly crawlName?: string;
   /** The draft that all sources fill, so that the crawl becomes visible in one moment; undefined: each source does when it is in. */
-  readonly together?: CrawlDraft;
+  readonly crawlDraft?: CrawlDraft;
   /** Drafts that were open when this crawl began: of crawls that were ended or held, or that are at work. */
   readonly earlierDrafts?: readonly string[];
   /** The lease of that draft. */

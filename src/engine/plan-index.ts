@@ -34,21 +34,21 @@ export interface Planned {
 }
 
 /** Raise it when the comparison changes: the first run after the upgrade then compares everything. */
-const COMPARISON = 4;
+const RULES = 4;
 
 /** Compares mirror and ledger with the index, and puts what differs into the plan of the run. */
 export async function planIndex(step: EmbedStep, parts: IndexParts): Promise<Planned> {
   const { target, listing, ledger } = step;
-  const rules = `${COMPARISON} ${target.store} ${parts.extractor.revision}`;
+  const rules = `${RULES} ${target.store} ${parts.extractor.revision}`;
   const { revision } = ledger;
-  const changed = mayCompareChanges(step) ? await findChanged(ledger.indexedUpTo(rules), step) : undefined;
-  const { left, ...planned } = await compareAll(changed ?? (await readAllHoldings(step)), step, parts);
-  const isAll = listing?.sawAll && target.isOwn && planned.counts.held + planned.problems.length + left === 0;
+  const changed = mayJudgeOnlyChanges(step) ? await findChanged(ledger.indexedUpTo(rules), step) : undefined;
+  const { omitted, ...planned } = await judgeItems(changed ?? (await readAllHoldings(step)), step, parts);
+  const isAll = listing?.sawAll && target.isOwn && planned.counts.held + planned.problems.length + omitted === 0;
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }
 
 /** What to compare: everything, or the items that may need a change. */
-interface Compared {
+interface ItemsToJudge {
   /** What the index has of the items to compare. */
   readonly stored: Map<ItemId, IndexedRef>;
   readonly items: readonly ItemId[] | "all";
@@ -58,11 +58,11 @@ interface Compared {
 }
 
 /** false without a listing in this run: then it is not known whether the files are there. */
-function mayCompareChanges({ request, listing, target }: EmbedStep): boolean {
+function mayJudgeOnlyChanges({ request, listing, target }: EmbedStep): boolean {
   return listing !== undefined && target.isOwn && request.mode !== "full" && !request.retryFailed;
 }
 
-async function readAllHoldings({ run, target }: EmbedStep): Promise<Compared> {
+async function readAllHoldings({ run, target }: EmbedStep): Promise<ItemsToJudge> {
   const stored = new Map<ItemId, IndexedRef>();
   for await (const refs of target.index.holdings(run.config.sourceId))
     for (const ref of refs) stored.set(ref.itemId, ref);
@@ -76,7 +76,7 @@ async function readAllHoldings({ run, target }: EmbedStep): Promise<Compared> {
 async function findChanged(
   since: number,
   { run, request, listing, target, ledger, mirror }: EmbedStep,
-): Promise<Compared | undefined> {
+): Promise<ItemsToJudge | undefined> {
   if (since === 0) return undefined;
   const items = new Set(await ledger.changedSince(since, [ORIGINALS_FOLDER, FAILED_FOLDER]));
   for await (const page of listing?.plan.items("download", TOUCHED) ?? [])
@@ -130,16 +130,16 @@ function isIndexedAs(
   );
 }
 
-async function compareAll(
-  { stored, items, holdings, unchanged }: Compared,
+async function judgeItems(
+  { stored, items, holdings, unchanged }: ItemsToJudge,
   step: EmbedStep,
   parts: IndexParts,
-): Promise<Pick<Planned, "counts" | "problems"> & { readonly left: number }> {
+): Promise<Pick<Planned, "counts" | "problems"> & { readonly omitted: number }> {
   const { listing, ledger, mirror, plan, job } = step;
   const counts = { ...noCounts(), unchanged };
   const timeSlice = new TimeSlice();
-  // `left`: how many items are left out because their file is missing or they are not approved.
-  let [known, files, waiting, failed, left] = [0, 0, 0, 0, 0];
+  // `omitted`: how many items are not in the plan because their file is missing or they are not approved.
+  let [known, files, waiting, failed, omitted] = [0, 0, 0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
     const judged = await judgePage(page, stored, step, parts);
@@ -152,19 +152,19 @@ async function compareAll(
       if (mirror.isOriginal(file)) waiting += 1;
       if (timeSlice.isOver()) await timeSlice.next();
       if (unapproved.has(entry.itemId)) {
-        left += 1;
+        omitted += 1;
         counts.skipped += 1;
         stored.delete(entry.itemId);
         continue;
       }
-      if (isMissing) left += 1;
+      if (isMissing) omitted += 1;
       addToPlan(one, step);
-      const isLeft = !isMissing && change.kind === "none" && mirror.isFailed(file);
-      const isEmptyFile = isLeft && isEmptyReason(entry.indexed?.embeddingError ?? "");
+      const isFailedFile = !isMissing && change.kind === "none" && mirror.isFailed(file);
+      const isEmptyFile = isFailedFile && isEmptyReason(entry.indexed?.embeddingError ?? "");
       if (isEmptyFile) counts.empty += 1;
-      else if (isMissing || isLeft) counts.skipped += 1;
+      else if (isMissing || isFailedFile) counts.skipped += 1;
       else if (change.kind === "none" && file !== "") counts.unchanged += 1;
-      if (isLeft && !isEmptyFile) failed += 1;
+      if (isFailedFile && !isEmptyFile) failed += 1;
       if (change.kind !== "none" || !isPutAside(entry, step, parts)) stored.delete(entry.itemId);
     }
   }
@@ -182,7 +182,7 @@ async function compareAll(
   const isCertain = (listing ? listing.sawAll : knowsAll(step)) && !step.run.sharesId;
   if (!isCertain) stored.clear();
   for (const itemId of await findUnapprovedLeftovers([...stored.values()], step)) {
-    left += 1;
+    omitted += 1;
     counts.skipped += 1;
     stored.delete(itemId);
   }
@@ -190,7 +190,7 @@ async function compareAll(
   const problems = await decideRemovals({ known, files, leftovers: [...stored.values()], holdings, isCertain }, step);
   const { added = 0, changed = 0, moved = 0, removed = 0, held: stay = 0, adopted = 0 } = await plan.count("embed");
   const planned = { ...counts, added, changed, moved, removed, held: stay, unchanged: counts.unchanged + adopted };
-  return { counts: planned, problems, left };
+  return { counts: planned, problems, omitted };
 }
 
 /**
@@ -298,7 +298,7 @@ function judgeEntry(
     mode: request.mode,
     isForced,
     stored,
-    failed: isToBeLeft(entry, step, parts),
+    failed: isNotRetried(entry, step, parts),
     waiting: mirror.isOriginal(file),
     path: file ? mirror.relativePath(file) : "",
     url: entry.seen?.url ?? "",
@@ -312,7 +312,7 @@ function judgeEntry(
  * no longer recorded, when it would now be sent under another name, or when another reader gave it up or found no text
  * in it. What could not be processed has no document.
  */
-function isToBeLeft(
+function isNotRetried(
   { mirrored, indexed }: LedgerEntry,
   { target, request, mirror }: EmbedStep,
   { extractor }: IndexParts,
@@ -474,9 +474,9 @@ export function describe(
 ): { readonly change: "added" | "changed" | "moved" | "removed"; readonly told: PlannedWords } | undefined {
   if (change.kind === "none" || change.kind === "adopt") return undefined;
   const why = change.kind === "relabel" ? "its name, place or time changed" : change.reason;
-  const foreseen = isTouched(download) ? download?.told?.reason : undefined;
-  const left = change.kind === "remove" && step.run.isRetired ? TAKEN_OUT : undefined;
-  const told = { ...placeOf(entry, download, step), reason: left ?? foreseen ?? why };
+  const downloadReason = isTouched(download) ? download?.told?.reason : undefined;
+  const takenOut = change.kind === "remove" && step.run.isRetired ? TAKEN_OUT : undefined;
+  const told = { ...placeOf(entry, download, step), reason: takenOut ?? downloadReason ?? why };
   const put = entry.indexed?.fileId ? "changed" : "added";
   return { change: change.kind === "remove" ? "removed" : change.kind === "relabel" ? "moved" : put, told };
 }

@@ -52,7 +52,7 @@ export async function askQuestions(
   unreadable: UnreadableItems,
   parts: Parts,
 ): Promise<QuestionOutcome | undefined> {
-  const { index, together, swap } = crawl.target ?? {};
+  const { index, crawlDraft, swap } = crawl.target ?? {};
   if (!index) return undefined;
   if (swap) {
     if (swap.shortfalls.length > 0 || !index.shown) return undefined;
@@ -61,11 +61,11 @@ export async function askQuestions(
       compare({ about: "crawl", set, before: swap.index, after, crawl }, parts),
     );
   }
-  if (!together) return undefined;
+  if (!crawlDraft) return undefined;
   return await askUnlessUnreadable(crawl, parts, async (set) => {
-    const { brought, removed } = await together.changes();
+    const { brought, removed } = await crawlDraft.changes();
     if (brought + removed === 0) return undefined;
-    const after = { index, preview: { draft: together.generationId }, unreadable };
+    const after = { index, preview: { draft: crawlDraft.generationId }, unreadable };
     return await compare({ about: "crawl", set, before: index, after, crawl }, parts);
   });
 }
@@ -350,7 +350,7 @@ export async function concludeQuestions(
   parts: Parts,
 ): Promise<QuestionsResult> {
   const held = heldDraft?.documents ?? 0;
-  const generationId = generation === null ? "" : (target?.together?.generationId ?? "");
+  const generationId = generation === null ? "" : (target?.crawlDraft?.generationId ?? "");
   const outcome = { generationId, held, heldDraft: heldDraft?.generationId ?? "" };
   await noteRun(domain.domainId, asked, outcome, parts, job);
   if (asked.verdict === "held" && target?.swap) target.swap.shortfalls.push(sayNotSwapped(asked));

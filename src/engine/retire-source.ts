@@ -187,12 +187,12 @@ async function storedOf(
 async function removeAll(
   stored: readonly IndexedRef[],
   { config }: SourceRun,
-  { index, crawl, together }: IndexTarget,
+  { index, crawlName, crawlDraft }: IndexTarget,
   job: JobContext,
 ): Promise<StagedRemovals> {
   if (stored.length === 0) return NOTHING_STAGED;
-  const own = together ? undefined : await index.draft(config.sourceId, crawl);
-  const draft = own ?? (await together?.source(config.sourceId));
+  const own = crawlDraft ? undefined : await index.draft(config.sourceId, crawlName);
+  const draft = own ?? (await crawlDraft?.source(config.sourceId));
   if (!draft) return NOTHING_STAGED;
   try {
     for (const { itemId } of stored) await draft.remove(itemId);
@@ -202,7 +202,7 @@ async function removeAll(
     const { failed } = (await own?.commit(job.signal, { allowEmpty })) ?? { failed: [] };
     job.log(`Index: ${stored.length - failed.length} removed.`);
     for (const { itemId, reason } of failed) job.log(`ERROR: index '${itemId}': ${reason}`);
-    const staged = together && { draft: { allowEmpty, discard: () => draft.discard() } };
+    const staged = crawlDraft && { draft: { allowEmpty, discard: () => draft.discard() } };
     return { ...staged, failed: failed.map(({ reason }) => reason) };
   } catch (error) {
     await draft.discard();

@@ -24,7 +24,7 @@ export interface SourceScan {
   /** Written to the ledger for the next run. */
   readonly checkpoint: Pick<
     ListingCheckpoint,
-    "policy" | "mark" | "listedAt" | "checkedAt" | "runsByFeed" | "hiddenRows"
+    "policy" | "cursor" | "listedAt" | "checkedAt" | "runsByFeed" | "hiddenRows"
   >;
   /** Hash rotation: `owed` of 100 parts are due, starting with part `next`. `isNow`: they are hashed in this run. */
   readonly rotation: { readonly owed: number; readonly next: number; readonly isNow: boolean };
@@ -70,7 +70,7 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
     let listing = await openListing(source, last, ledger, job);
     const checkpoint = (): SourceScan["checkpoint"] => ({
       policy,
-      mark: listing.cursor,
+      cursor: listing.cursor,
       ...listingAge(listing, last, { isHinted, startedAt }),
     });
     if (listing.by === "feed" && isHinted) {
@@ -176,7 +176,7 @@ async function openListing(
 ): Promise<SourceListing> {
   const { signal } = job;
   const mayUseFeed = last !== undefined && isFeedUsable(source, last);
-  const changes = mayUseFeed ? await readFeed(source, last.mark, ledger, signal) : undefined;
+  const changes = mayUseFeed ? await readFeed(source, last.cursor, ledger, signal) : undefined;
   if (changes) return { by: "feed", changes, cursor: changes.cursor };
   return mayUseFeed
     ? await listInstead(source, "the source cannot tell what changed", job)
@@ -198,9 +198,9 @@ async function startListing(source: Source, signal: AbortSignal): Promise<Source
   return { by: "listing", pages: startEarly(source.list(signal)), cursor };
 }
 
-function isFeedUsable({ feed }: Source, { mark, listedAt, runsByFeed }: ListingCheckpoint): boolean {
+function isFeedUsable({ feed }: Source, { cursor, listedAt, runsByFeed }: ListingCheckpoint): boolean {
   const days = (Date.now() - Date.parse(listedAt)) / 86_400_000;
-  return feed !== undefined && mark !== "" && runsByFeed < RUNS_BY_FEED && days >= 0 && days < DAYS_BY_FEED;
+  return feed !== undefined && cursor !== "" && runsByFeed < RUNS_BY_FEED && days >= 0 && days < DAYS_BY_FEED;
 }
 
 /** Returns undefined on any error: the listing meets the same error, and explains it better. */

@@ -92,7 +92,7 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
   }
   const sawEverything = detected.completeness === "complete" && detected.unreadable.length === 0;
   // Deleting orphans is not in the approved plan.
-  const isCertain = sawEverything && plan.left === undefined;
+  const isCertain = sawEverything && plan.unapproved === undefined;
   if (!isCertain || found === disk.size) return { files, missing: [...missing], orphans: [] };
   const unowned = await findUnowned(disk, step);
   // A file placed since this run began may belong to another step, whose rows were not read.

@@ -388,9 +388,9 @@ class DraftCommit {
   }
 
   async #detachOld(itemId: ItemId, except: FileId | undefined, signal: AbortSignal): Promise<void> {
-    const held = this.#parts.snapshot.items.get(itemId);
+    const files = this.#parts.snapshot.items.get(itemId);
     const before = this.#ready.get(itemId);
-    const old = [...(held?.current ? [held.current] : []), ...(held?.ghosts ?? []), ...(before ? [before] : [])];
+    const old = [...(files?.current ? [files.current] : []), ...(files?.ghosts ?? []), ...(before ? [before] : [])];
     await this.#detachAll(
       old.filter(({ fileId }) => fileId !== except),
       signal,
