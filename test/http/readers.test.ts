@@ -37,11 +37,10 @@ describe("a reader", () => {
   it("is shown questions as people ask them: of titles, until somebody wrote some; none made from a document's text", async () => {
     const titles = ["What does “Boats” say?", "What does “Rivers” say?"];
     assert.deepEqual((await examples()).toSorted(), titles);
-    const made = await stage.app.questions.make(FOLDERS, 10, AbortSignal.timeout(600_000));
-    assert.ok(
-      made.some(({ question }) => question.startsWith("SELECT")),
-      JSON.stringify(made),
-    );
+    assert.ok((await stage.app.questions.make(FOLDERS, 10, AbortSignal.timeout(600_000))).length > 0);
+    // As earlier releases made some.
+    const code = { question: "SELECT name FROM harbour", document: "report.sql", sourceId: "", words: [] } as const;
+    await stage.app.questions.add(FOLDERS, code);
     assert.deepEqual((await examples()).toSorted(), titles);
     const question = { question: "What carries boats?", document: "long.md", sourceId: "", words: [] } as const;
     await stage.app.questions.add(FOLDERS, question);
