@@ -22,8 +22,8 @@ export async function applyPlan(
   // `notRemoved`: items that are gone at the source and could not be removed here.
   if (size.removed + size.moved + size.fetched === 0) return { notRemoved: 0 };
   const { ledger, mirror, source, request, counts, job } = download;
-  const { isHinted = false, inStep } = plan.delta ?? {};
-  const claims = isHinted || inStep ? PathClaims.onDisk(mirror, inStep?.marked) : await PathClaims.of(ledger, mirror);
+  const { isHinted = false, inSync } = plan.delta ?? {};
+  const claims = isHinted || inSync ? PathClaims.onDisk(mirror, inSync?.marked) : await PathClaims.of(ledger, mirror);
   // A hinted run did not scan the mirror.
   const mayAdopt = isHinted || plan.disk.size > 0;
   const step: ApplyStep = { ...download, claims, vacated: [], mayAdopt };

@@ -29,9 +29,9 @@ import { Progress } from "./tally.ts";
 
 /** The embedded index works on this machine; a remote one mostly waits for the network. */
 const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
-/** After so many puts, what failed is asked, and the rest is forgotten. */
+/** After so many puts they are staged: from then on only the failed ones are remembered. */
 const STAGED_AT_ONCE = 2000;
-/** As in a listing: one or two files without text are plausible, more are not. */
+/** One or two files without text may leave a domain empty. If so many do, something is wrong, and the commit is refused. */
 const SUSPICIOUSLY_MANY = 3;
 
 /** What the embed step does to documents, in the order in which it is done. */
@@ -47,16 +47,16 @@ type CommitParts = Pick<EngineParts, "ledgers" | "extractor">;
 type Pages = AsyncIterable<readonly PlannedItem[]> | readonly (readonly PlannedItem[])[];
 
 export interface Recorded {
-  /** The index has all of it. */
+  /** The index has everything that was planned. */
   readonly isWhole: boolean;
-  /** What is held, as it was planned; "removed": a document that lost its text. */
+  /** The planned changes that were held instead of committed; "removed": a document that lost its text. */
   readonly held: readonly ("added" | "changed" | "moved" | "removed")[];
 }
 
 /**
- * The way into the index: the planned changes of one source are written into a draft, which is committed with those of all sources by
- * crawl(), or by itself; then the ledger gets what the index has. In between, a killed run leaves documents without a row, which the
- * next one adopts. undefined: none of these changes are planned.
+ * Writes the planned changes of one source into a draft. The caller commits it, by itself or with those of all sources, and then records
+ * in the ledger what the store has. A run that is killed in between leaves documents without a row, which the next one adopts.
+ * undefined: none of these changes are planned.
  */
 export async function draftPlan(
   step: EmbedStep,
@@ -76,7 +76,7 @@ export async function draftPlan(
     await inDraft.fill();
     return inDraft;
   } catch (error) {
-    // What was stored so far is reused by the next crawl, which sweeps the draft.
+    // A cancelled crawl leaves its draft: the next one reuses the texts and vectors, and then deletes it.
     if (!crawlDraft || !job.signal.aborted) await draft.discard();
     if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
     throw error;
@@ -98,7 +98,7 @@ export class PlanInDraft {
   /** Files that could not be taken out of `03_failed/`. */
   readonly #lost: FailedRef[] = [];
   #failed: readonly FailedRef[] = [];
-  /** What was put. Only failures need it. */
+  /** The versions that were put. Once they are staged, only those of failed documents. */
   readonly #versions = new Map<ItemId, Mirrored>();
   #put: ItemId[] = [];
 

@@ -9,7 +9,7 @@ import { countAsked } from "./questions.ts";
 import type { DomainCrawl } from "./run-context.ts";
 import { leaseUnlessHeld, waitForLease } from "./with-ledger.ts";
 
-/** Held by a crawl as long as it may write to its draft: other crawls leave that alone. */
+/** The lease of a crawl that may still write to its draft: other crawls do not delete the draft then. */
 function draftLease(generationId: string): string {
   return `draft/${generationId}`;
 }
@@ -38,9 +38,9 @@ export async function openCrawlDraft(
     return {};
   }
   // If the store cannot be read, each source says so when it comes to it.
-  const held = await index.sources().catch(() => undefined);
-  if (!held) return {};
-  const isFirst = held.size === 0;
+  const stored = await index.sources().catch(() => undefined);
+  if (!stored) return {};
+  const isFirst = stored.size === 0;
   const isAsked = !isFirst && questions > 0;
   if (isAsked && request.visibility === "source") {
     job.log(

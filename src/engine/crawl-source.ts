@@ -31,11 +31,11 @@ type OpenSource = (ledger: Ledger) => Source;
 
 /** A source whose steps are done, as far as they can be before the other sources are in. */
 export interface CrawledSource {
-  /** undefined: nothing of it becomes visible with the crawl. */
+  /** Its part of the crawl's draft; undefined: nothing of it becomes visible with the crawl. */
   readonly staged?: Pick<PlanInDraft, "allowEmpty" | "discard"> | undefined;
-  /** Its embed step did not come to its end: what the index should have of it is not known. */
+  /** Its embed step failed, so it is not known what the index should have of it. */
   readonly isUnknown?: boolean;
-  /** Items that are there, but have nothing to be indexed by any more. */
+  /** Items that the source has, and whose file cannot be read (any more). */
   readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
   /** Call it when all sources are in, and what is staged is visible. */
   finish(commit?: CommitOfSource): Promise<SourceResult>;
@@ -51,7 +51,7 @@ interface CommitOfSource {
   readonly isHeld?: boolean;
 }
 
-/** Runs the steps of the request, each under its own lease. Failures are in the result; throws only when the job is cancelled. */
+/** Runs the steps of the request, each under a lease. Failures are in the result; throws only when the job is cancelled. */
 export async function crawlSource(
   run: SourceRun,
   openSource: OpenSource,

@@ -28,8 +28,8 @@ import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
 /**
  * Makes the index of a domain match its sources, by all three steps or by those that the request names:
  *
- *     source ──list──▶ judge ──plan──▶ fetch ──▶ mirror ──▶ process ──▶ extract ──▶ draft ──ask──▶ commit ──▶ index
- *     └──────────────── download ─────────────────────┘                └──────────── embed ─────────────┘
+ *     source ──list──▶ sightings ──judge──▶ plan ──fetch──▶ mirror ──process──▶ documents ──judge──▶ plan ──put──▶ draft ──ask, commit──▶ index
+ *     └──────────────────────── download ────────────────────────┘└────── process ──────┘└─────────── embed ───────────┘
  *
  * Sources are crawled one after the other. Where commits are atomic, all of them fill one draft, which is committed when the last one is
  * in: readers see the domain as it was before the crawl or as it is after it. Otherwise, and where each source is to be visible when
@@ -68,7 +68,7 @@ async function crawlAndCommit(
   parts: EngineParts,
 ): Promise<Pick<CrawlResult, "sources" | "questions">> {
   const { target, problems, job } = crawl;
-  const sayUnseen = (error: unknown): never => {
+  const logNothingVisible = (error: unknown): never => {
     if (target?.crawlDraft && job.signal.aborted)
       job.log("Nothing of this crawl is searchable: it ended before its commit.");
     throw error;
@@ -82,13 +82,13 @@ async function crawlAndCommit(
   const crawlAll = async (): Promise<void> => {
     for await (const source of crawlSources(crawl, parts)) keep(source);
   };
-  await crawlAll().catch(sayUnseen);
+  await crawlAll().catch(logNothingVisible);
   for (const source of await retireLeftInStore(crawl, parts)) keep(source);
   if (target) job.progress?.({ step: "embed" });
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
   const answered = await askQuestions(crawl, unreadable, parts);
   const heldDraft = answered?.verdict === "held" ? await target?.crawlDraft?.hold() : undefined;
-  const { failures, generation } = await commitCrawlDraft(crawled, crawl).catch(sayUnseen);
+  const { failures, generation } = await commitCrawlDraft(crawled, crawl).catch(logNothingVisible);
   const questions = answered && (await concludeQuestions(answered, { generation, heldDraft }, crawl, parts));
   const sources: SourceResult[] = [];
   // Last: a document that moved from one source to another may be found twice for a moment, never not at all.

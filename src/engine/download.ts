@@ -23,7 +23,7 @@ export interface Downloaded extends StepResult {
   readonly listing: ListingResult;
 }
 
-/** list ▶ judge ▶ plan ▶ fetch ▶ mirror, for one source. A kind that lists by reading (`isReadWhileListed`) fetches from its own copy. Throws when the source cannot be listed at all. */
+/** list ▶ judge ▶ plan ▶ mirror, for one source. A kind that reads its items to list them (`isReadWhileListed`) fetches from its own copy. Throws when the source cannot be listed at all. */
 export async function download(step: DownloadStep, parts: EngineParts): Promise<Downloaded> {
   const { source, ledger, job } = step;
   const counts = noCounts();

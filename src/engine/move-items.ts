@@ -11,8 +11,7 @@ export interface ApplyStep extends DownloadStep {
   readonly counts: StepCounts;
   readonly claims: PathClaims;
   /**
-   * Files whose items moved to another file. They are removed at the end: until then another item may be taking their
-   * path.
+   * Files whose items have another file now. They are removed at the end, unless another item has taken the path by then.
    */
   readonly vacated: string[];
   /** The mirror had files when the run began, which items without a row may own. */

@@ -33,10 +33,10 @@ export interface Planned {
   readonly upTo?: { readonly rules: string; readonly revision: number };
 }
 
-/** Raise it when the comparison changes: the first run after the upgrade then compares everything. */
+/** Raise it when documents are judged by other rules: the first run after the upgrade then judges everything. */
 const RULES = 4;
 
-/** Compares mirror and ledger with the index, and puts what differs into the plan of the run. */
+/** Judges the documents of a source, by ledger, mirror and vector store, and puts what is to be done into the plan of the run. */
 export async function planIndex(step: EmbedStep, parts: IndexParts): Promise<Planned> {
   const { target, listing, ledger } = step;
   const rules = `${RULES} ${target.store} ${parts.extractor.revision}`;
@@ -47,9 +47,9 @@ export async function planIndex(step: EmbedStep, parts: IndexParts): Promise<Pla
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }
 
-/** What to compare: everything, or the items that may need a change. */
+/** What to judge: everything, or the items that may need a change. */
 interface ItemsToJudge {
-  /** What the index has of the items to compare. */
+  /** What the vector store has of these items. */
   readonly stored: Map<ItemId, IndexedRef>;
   readonly items: readonly ItemId[] | "all";
   /** How many documents of the source the index has, and how many unchanged files were left out. */
@@ -71,7 +71,7 @@ async function readAllHoldings({ run, target }: EmbedStep): Promise<ItemsToJudge
 
 /**
  * Returns what changed since the index was complete, what failed or waits (counted anew), and what the index holds
- * differently than the ledger says. undefined: everything must be compared.
+ * differently than the ledger says. undefined: everything must be judged.
  */
 async function findChanged(
   since: number,
@@ -83,7 +83,7 @@ async function findChanged(
     for (const { itemId } of page) items.add(itemId);
   const { sourceId } = run.config;
   const { shown } = target.index;
-  // Watch mode named folders. Its next scan of everything compares the whole index.
+  // Watch mode named folders. After its next scan of everything, everything is compared with the store.
   if (shown && request.onlyFolders?.has(sourceId)) {
     const refs = await shown.newest(sourceId, [...items]);
     const { files, indexed } = await ledger.count();
@@ -103,7 +103,7 @@ async function findChanged(
     }
   }
   const { files, indexed } = await ledger.count();
-  // Documents are missing in the index; only a comparison of everything shows which.
+  // Documents are missing in the index; only judging everything shows which.
   if (known !== indexed) return undefined;
   return { stored, items: [...items], holdings, unchanged: files - (await countFilesOf(items, ledger)) };
 }
@@ -165,7 +165,7 @@ async function judgeItems(
       else if (isMissing || isFailedFile) counts.skipped += 1;
       else if (change.kind === "none" && file !== "") counts.unchanged += 1;
       if (isFailedFile && !isEmptyFile) failed += 1;
-      if (change.kind !== "none" || !isPutAside(entry, step, parts)) stored.delete(entry.itemId);
+      if (change.kind !== "none" || !wasRemovedAsUnwanted(entry, step, parts)) stored.delete(entry.itemId);
     }
   }
   if (failed > 0)
@@ -194,8 +194,8 @@ async function judgeItems(
 }
 
 /**
- * Whether the ledger has every item of the source, as far as the last download knew. Another store is never part of a
- * run that lists, so what it has of a source that was taken out and came back would stay for ever.
+ * For another store than the domain's: whether the ledger has every item that the last download knew. Runs with such a store
+ * do not list, so only the ledger can tell which of its documents are leftovers.
  */
 function knowsAll({ target, ledger }: EmbedStep): boolean {
   return !target.isOwn && (ledger.listing?.policy ?? "") !== "";
@@ -308,7 +308,7 @@ function judgeEntry(
 }
 
 /**
- * Whether a failed item is left alone. It is tried again when it changes, on request, when the reason of the failure is
+ * Whether a failed item is not tried again. It is tried again when it changes, on request, when the reason of the failure is
  * no longer recorded, when it would now be sent under another name, or when another reader gave it up or found no text
  * in it. What could not be processed has no document.
  */
@@ -335,8 +335,8 @@ function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Index
 
 /**
  * A run that listed the source knows what it removed, and every other item it saw has a row. Without a listing, the
- * ledger of the last one decides: an item that is not seen is gone, one of an unwanted type or size, or withheld, was
- * put aside. A lost map file is neither.
+ * ledger of the last one decides: an item that is not seen is gone; one of an unwanted type or size, or withheld, is unwanted. A
+ * row that is only missing from a map file is neither.
  */
 function mayRemove(
   { seen }: LedgerEntry,
@@ -360,9 +360,10 @@ function isUnwanted(
 }
 
 /**
- * The item left mirror and index. If the index has it all the same, a rollback brought it back, and it may be removed.
+ * Whether the item is listed and unwanted, and was removed from mirror and index. If the store has it all the same, a rollback brought
+ * it back, and it is a leftover.
  */
-function isPutAside({ seen, mirrored, indexed }: LedgerEntry, step: EmbedStep, parts: IndexParts): boolean {
+function wasRemovedAsUnwanted({ seen, mirrored, indexed }: LedgerEntry, step: EmbedStep, parts: IndexParts): boolean {
   return seen !== null && !mirrored && !indexed && isUnwanted(seen, step, parts);
 }
 

@@ -42,7 +42,7 @@ export interface FeedDelta {
    * Present if ledger and mirror had the same files at the start of this run. `marked`: files whose names may have a
    * `~` mark.
    */
-  readonly inStep?: { readonly marked: ReadonlyMap<ItemId, string> };
+  readonly inSync?: { readonly marked: ReadonlyMap<ItemId, string> };
   /** Watch mode reported the changed folders: only they are scanned, and the mirror is not. */
   readonly isHinted: boolean;
 }
@@ -117,9 +117,9 @@ async function findDelta(
   }
   // Most files are nobody's: the ledger lost items, of which the feed says nothing.
   if (!converter && disk.size - found > found) return undefined;
-  // Not in a dry run: `inStep` lets later steps look at the disk, where a dry run changes nothing.
-  const isInStep = !converter && !job.dryRun && expected === found && found === disk.size;
-  return { gone, suspects, expected, found, isHinted: false, ...(isInStep && { inStep: { marked } }) };
+  // Not in a dry run: `inSync` lets later steps look at the disk, where a dry run changes nothing.
+  const isInSync = !converter && !job.dryRun && expected === found && found === disk.size;
+  return { gone, suspects, expected, found, isHinted: false, ...(isInSync && { inSync: { marked } }) };
 }
 
 function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undefined): boolean {

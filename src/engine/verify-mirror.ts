@@ -73,7 +73,7 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
     return { files: disk.size, missing: [], orphans: [] };
   }
   if (delta?.isHinted) return await compareTouched(plan, step);
-  const few = delta?.inStep && (await compareChanged(plan, await compareTouched(plan, step), step));
+  const few = delta?.inSync && (await compareChanged(plan, await compareTouched(plan, step), step));
   if (few) return few;
   const missing = new Set<string>();
   let [files, found] = [0, 0];
