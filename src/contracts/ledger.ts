@@ -79,7 +79,7 @@ export interface LedgerEntry {
 
 /** State of the last complete listing, so that the next run is cheap. Losing it only costs time. */
 export interface ListingCheckpoint {
-  /** Digest of what decides what is wanted: the source's configuration, accepted types, size limit. */
+  /** Digest of the settings that decide which items are wanted: the source's configuration, accepted types, size limit. */
   readonly policy: string;
   /** Cursor of the source's change feed before the listing; "" if it has none. */
   readonly cursor: string;

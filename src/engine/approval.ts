@@ -23,7 +23,7 @@ interface RunPlan {
 
 type PlanParts = Pick<EngineParts, "ledgers" | "acceptedTypes" | "maxFileBytes">;
 
-/** A dry run may store its plan, and tells what is not as planned; a run may be strict about it. */
+/** Drops what does not apply: only a dry run stores its plan, and only a real run is strict. */
 export function requestOf(asked: CrawlRequest, { dryRun }: Pick<JobContext, "dryRun">): CrawlRequest {
   const { storePlan, ...request } = asked;
   return dryRun ? { ...asked, strict: false } : request;
@@ -250,8 +250,8 @@ export class Approval {
 }
 
 /**
- * The one rule. The download does what is still as planned. A later step may go on with an item when the mirror has what the planned download was to
- * bring, and does with it what follows from that, or what the plan has of its own step or one before. Where the plan has no download of it, only the latter.
+ * Whether the approved plan allows a change. Download: the plan has the same change, and the source is as it was. Later steps: the plan has a
+ * change of this item in this step, or in an earlier one, that implies it; a planned download must have been done.
  */
 function allows(step: PlanStep, intent: Intent, { download, later }: Rows): boolean {
   if (step === "download") return download !== undefined && isSame(intent, download);

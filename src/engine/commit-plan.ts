@@ -89,7 +89,7 @@ function sum(numbers: readonly number[]): number {
 
 /** The planned changes of a source in a draft. Where commits are atomic, readers see nothing of them before the commit. */
 export class PlanInDraft {
-  /** The domain may become empty by it. Removals have passed the guard; if several files were put and the index is empty, none of them could be read. */
+  /** Whether the commit may leave the domain empty. Removals have passed the guard; but if several files were put and none could be read, it may not. */
   readonly allowEmpty: boolean;
   readonly #draft: SourceDraft & Partial<Pick<IndexDraft, "commit">>;
   readonly #size: (kinds: readonly Applied[]) => number;
@@ -436,7 +436,7 @@ function copiedFrom(
 
 interface Failures {
   readonly failed: readonly FailedRef[];
-  /** Those of them that were put. */
+  /** The failed items that were put, not removed or relabelled. */
   readonly put: ReadonlySet<ItemId>;
   /** The version that was put, by item. */
   readonly versions: ReadonlyMap<ItemId, Mirrored>;
@@ -494,7 +494,7 @@ export async function recordFailures(
 function withoutPath(reason: string, file: string, { mirror }: RecordStep): string {
   if (!mirror.owns(file)) return reason;
   const path = mirror.absolute(file);
-  // A link that leads nowhere is found all the same.
+  // find() also finds a link whose target is missing.
   const isMissing = reason.includes(path) && (/\bENOENT\b/.test(reason) || !mirror.find(file));
   return isMissing ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
 }

@@ -57,7 +57,7 @@ export async function openCrawlDraft(
 }
 
 export interface Committed {
-  /** Sources that keep what they had, and why: those that would leave nothing of the domain although they put files, or all. */
+  /** Sources whose changes are not committed, and why: those that would empty the domain although they put files, or all of them. */
   readonly failures: ReadonlyMap<CrawledSource, unknown>;
   /** null: nothing became visible. */
   readonly generation: number | null;

@@ -37,7 +37,7 @@ export interface CrawledSource {
   readonly isUnknown?: boolean;
   /** Items that the source has, and whose file cannot be read (any more). */
   readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
-  /** Call it when all sources are in, and what is staged is visible. */
+  /** Records the commit in the ledger. Call it when all sources are in and their draft is committed. */
   finish(commit?: CommitOfSource): Promise<SourceResult>;
   /** Forgets its plan, if that has not been carried out. */
   close(): Promise<void>;
@@ -92,7 +92,7 @@ export async function crawlSource(
   }
 }
 
-/** Kinds that keep texts read the same files in both later steps: what could not be read was told by the first. */
+/** Kinds that keep texts read the same files in process and embed: process has reported those that cannot be read. */
 function embedProblem({ run }: SourceCrawl, { counts }: StepResults, embedded: Embedded): string {
   const told = run.config.kind.abilities.keepsTexts ? counts.process.failed : 0;
   const more = embedded.counts.failed - told;
@@ -292,7 +292,7 @@ export interface StepResult {
 class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   problems: string[] = [];
-  /** Those of `problems` that are about failed items. */
+  /** The sentences of `problems` that are about failed items, with their step. */
   readonly itemProblems = new Map<string, Step>();
   planned: Awaited<ReturnType<typeof planResult>> = {};
   /** Acknowledged failures. */

@@ -256,7 +256,7 @@ export async function findUnapprovedLeftovers(
   return await approval.leaveOut("embed", intents, job);
 }
 
-/** Adds what is to be done with the document, or why nothing is. */
+/** Adds the change of the document to the plan, or why a failed one is skipped. */
 function addToPlan({ entry, change, download }: JudgedEntry, step: EmbedStep): void {
   const { job, mirror, plan } = step;
   const { itemId, mirrored } = entry;
@@ -457,7 +457,7 @@ async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep):
 
 type DisplayPath = Omit<PlannedWords, "reason">;
 
-/** What is to be embedded. A document that is yet to be made of an original is taken to be as large. */
+/** Returns how much is to be embedded. A document that the process step has yet to make counts as large as its original. */
 function sizeOf(mirrored: Mirrored | null): Pick<PlannedItem, "bytes" | "tokens"> {
   const bytes = mirrored?.observed?.size || mirrored?.fingerprint.size || 0;
   return { bytes, tokens: estimateFileTokens(fileTypeOf(mirrored?.file ?? ""), bytes) };

@@ -34,18 +34,18 @@ export interface AskedQuestion {
   readonly first: string;
 }
 
-/** What a crawl asked, and what is to be done. */
+/** How a crawl's questions were answered, and the verdict. */
 interface QuestionOutcome extends Omit<QuestionRun, "at" | keyof RunOutcome> {}
 
-/** What came of a run: `generationId` is "" if nothing was committed. */
+/** What the crawl committed and held; `generationId` is "" if nothing was committed. */
 type RunOutcome = Pick<QuestionRun, "generationId" | "held" | "heldDraft">;
 
 /** By source: items that the crawl found, but which have nothing to be indexed by any more. */
 type UnreadableItems = ReadonlyMap<SourceId, ReadonlySet<ItemId>>;
 
 /**
- * Asks the questions of the domain against what the crawl is about to commit, or against the store that is to take the place of another.
- * undefined: there is nothing to ask, and readers may have it.
+ * Asks the questions of the domain against the draft that the crawl is about to commit, or against the new store of a swap.
+ * undefined: there is nothing to ask, so nothing is held.
  */
 export async function askQuestions(
   crawl: DomainCrawl,

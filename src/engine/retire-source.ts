@@ -23,7 +23,7 @@ import { endRetentionOf, retiredInStore, retiredSource } from "./retired-sources
 import type { DomainCrawl } from "./run-context.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
-/** Removes everything of a source that is no longer in the domain, unless a removal is held: its files when its documents are gone. */
+/** Removes everything of a source that is no longer in the domain: first its documents, then its files. If the guard holds the documents, the files stay. */
 export async function retireSource(source: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<CrawledSource> {
   const run: SourceRun = { ...source, isRetired: true };
   crawl.job.log(`Source '${run.config.sourceId}' is no longer in the domain: removing its documents and files.`);
@@ -156,7 +156,7 @@ async function removeFromStore(
   };
 }
 
-/** What was removed from the store; `draft`: it becomes visible with the crawl. */
+/** The removals of a source; `draft`: its part of the crawl's draft. */
 interface StagedRemovals {
   readonly draft?: NonNullable<CrawledSource["staged"]>;
   /** Why documents could not be removed, one sentence each. */

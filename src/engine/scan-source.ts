@@ -33,7 +33,7 @@ export interface SourceScan {
 /** What changed at the source since the last run, and which files of the mirror differ from the ledger. */
 export interface FeedDelta {
   readonly gone: readonly ItemId[];
-  /** Items that the feed does not report and that are judged all the same. */
+  /** Items that the feed does not report and that are judged too: they differ on disk, or are due to be hashed. */
   readonly suspects: readonly ItemId[];
   /** How many items should have a file in the mirror, and how many of them have one. */
   readonly expected: number;
@@ -115,7 +115,7 @@ async function findDelta(
       if (converter || !isInOrder(state, onDisk) || (rotation.isNow && isDue(itemId, rotation))) suspects.push(itemId);
     }
   }
-  // Most files are nobody's: the ledger lost items, of which the feed says nothing.
+  // Most files belong to no item: the ledger lost items, which the feed does not report.
   if (!converter && disk.size - found > found) return undefined;
   // Not in a dry run: `inSync` lets later steps look at the disk, where a dry run changes nothing.
   const isInSync = !converter && !job.dryRun && expected === found && found === disk.size;
@@ -142,7 +142,7 @@ function listingAge(
   return { listedAt, hiddenRows, checkedAt: startedAt, runsByFeed: last.runsByFeed + 1 };
 }
 
-/** Digest of what decides what is wanted. */
+/** Digest of the settings that decide which items are wanted. */
 export function digestPolicy(
   config: SourceConfig,
   { acceptedTypes, maxFileBytes }: Pick<EngineParts, "acceptedTypes" | "maxFileBytes">,

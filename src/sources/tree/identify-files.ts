@@ -172,10 +172,10 @@ class FileIdentifier {
     }
     const goneEntries = [...this.#scan.missing, ...(await this.#recalledElsewhere(manifest))];
     const kept = await this.#markUnreadable(failed, goneEntries, manifest);
-    const left = goneEntries.filter((entry) => !kept.has(entry));
+    const gone = goneEntries.filter((entry) => !kept.has(entry));
     const excluded = new Set([...before.values(), ...goneEntries].map(({ docId }) => docId));
     const moved = await findMovedDuringScan(read, excluded, manifest, this.#tools.tree, this.#signal);
-    const vanished = [...left, ...moved];
+    const vanished = [...gone, ...moved];
     const existsElsewhere = await this.#contentElsewhere(read, [...before.values(), ...vanished], manifest);
     const absent: ManifestEntry[] = [];
     for await (const page of manifest.withStatus("missing", "deleted")) absent.push(...page);
