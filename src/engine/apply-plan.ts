@@ -22,10 +22,11 @@ export async function applyPlan(
   // `notRemoved`: items that are gone at the source and could not be removed here.
   if (size.removed + size.moved + size.fetched === 0) return { notRemoved: 0 };
   const { ledger, mirror, source, request, counts, job } = download;
-  const { isHinted = false, inSync } = plan.delta ?? {};
-  const claims = isHinted || inSync ? PathClaims.onDisk(mirror, inSync?.marked) : await PathClaims.of(ledger, mirror);
-  // A hinted run did not scan the mirror.
-  const mayAdopt = isHinted || plan.disk.size > 0;
+  const { isOfNamedFolders = false, inSync } = plan.delta ?? {};
+  const claims =
+    isOfNamedFolders || inSync ? PathClaims.onDisk(mirror, inSync?.marked) : await PathClaims.of(ledger, mirror);
+  // A run of named folders did not scan the mirror.
+  const mayAdopt = isOfNamedFolders || plan.disk.size > 0;
   const step: ApplyStep = { ...download, claims, vacated: [], mayAdopt };
   // The table first: it no longer has the removed rows, and a run that is killed in between removes them again.
   const rows = source.table ? await gather(listedChanges(items, FETCHED, ledger), isRow) : [];

@@ -119,24 +119,24 @@ async function removeFromStore(
   const stored = all.filter(({ itemId }) => !unapproved.has(itemId));
   const { confirmDeletes } = request;
   const guard = { known: stored.length, listed: 0, limits: run.config.limits, confirmDeletes };
-  const { heldBecause: suspect } = garbage(stored, { isCertain: true, guard });
-  for (const ref of stored) plan.add(planned(ref, suspect));
+  const { heldBecause } = garbage(stored, { isCertain: true, guard });
+  for (const ref of stored) plan.add(planned(ref, heldBecause));
   const planResults = await planResult(plan, job).finally(() => plan.close());
-  const staged = suspect ? NOTHING_STAGED : await removeAll(stored, run, target, silentIfDry(job));
+  const staged = heldBecause ? NOTHING_STAGED : await removeAll(stored, run, target, silentIfDry(job));
   const conclude = async (failed: readonly string[]): Promise<SourceResult> => {
     const problems: string[] = [];
-    if (suspect) {
+    if (heldBecause) {
       const what = plural(stored.length, "document is", "documents are");
-      problems.push(`${what} still in the vector store, held because ${suspect}. ${HOW_TO_CONFIRM}`);
+      problems.push(`${what} still in the vector store, held because ${heldBecause}. ${HOW_TO_CONFIRM}`);
     }
     if (failed.length > 0) problems.push(`${plural(failed.length, "document")} could not be removed: ${failed[0]}`);
-    else if (!suspect && !target.isOwn && stored.length === all.length) {
+    else if (!heldBecause && !target.isOwn && stored.length === all.length) {
       await parts.ledgers.dropStore(run, target.store);
     }
     const embed = {
       ...noCounts(),
-      removed: suspect ? 0 : stored.length - failed.length,
-      held: suspect ? stored.length : 0,
+      removed: heldBecause ? 0 : stored.length - failed.length,
+      held: heldBecause ? stored.length : 0,
     };
     return {
       ...emptyResult(run.config, problems.join("; ")),
@@ -210,13 +210,13 @@ async function removeAll(
   }
 }
 
-function planned(ref: IndexedRef, suspect: string): PlannedItem {
+function planned(ref: IndexedRef, heldBecause: string): PlannedItem {
   const { itemId } = ref;
-  const reason = suspect ? `held: ${suspect}` : TAKEN_OUT;
+  const reason = heldBecause ? `held: ${heldBecause}` : TAKEN_OUT;
   return {
     step: "embed",
     itemId,
-    change: suspect ? "held" : "removed",
+    change: heldBecause ? "held" : "removed",
     reason,
     told: { ...placeInStore(ref), reason },
   };

@@ -44,7 +44,7 @@ export interface FeedDelta {
    */
   readonly inSync?: { readonly marked: ReadonlyMap<ItemId, string> };
   /** Watch mode reported the changed folders: only they are scanned, and the mirror is not. */
-  readonly isHinted: boolean;
+  readonly isOfNamedFolders: boolean;
 }
 
 /** After so many runs without hashing, all parts that are due are hashed together. */
@@ -56,14 +56,14 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
   const policy = digestPolicy(run.config, parts);
   const before = ledger.listing;
   const last = request.mode === "incremental" && before?.policy === policy ? before : undefined;
-  const isHinted = request.onlyFolders?.has(run.config.sourceId) ?? false;
-  const owed = request.checksum ? PARTS : (before?.hashesOwed ?? 0) + (isHinted ? 0 : 1);
-  const rotation = { owed, next: before?.nextHashes ?? 0, isNow: owed >= MAX_OWED && !isHinted };
+  const isOfNamedFolders = request.onlyFolders?.has(run.config.sourceId) ?? false;
+  const owed = request.checksum ? PARTS : (before?.hashesOwed ?? 0) + (isOfNamedFolders ? 0 : 1);
+  const rotation = { owed, next: before?.nextHashes ?? 0, isNow: owed >= MAX_OWED && !isOfNamedFolders };
   // Before the scan: it must see the mirror as this run will use it.
   await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
   const scanEnd = new AbortController();
   const files = await ledger.countFiles();
-  const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: scanEnd.signal });
+  const scanning = isOfNamedFolders && last ? undefined : mirror.scan({ expected: files, signal: scanEnd.signal });
   scanning?.catch(() => undefined);
   try {
     const startedAt = new Date().toISOString();
@@ -71,10 +71,10 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
     const checkpoint = (): SourceScan["checkpoint"] => ({
       policy,
       cursor: listing.cursor,
-      ...listingAge(listing, last, { isHinted, startedAt }),
+      ...listingAge(listing, last, { isOfNamedFolders, startedAt }),
     });
-    if (listing.by === "feed" && isHinted) {
-      const delta = { gone: listing.changes.gone, suspects: [], expected: files, found: 0, isHinted };
+    if (listing.by === "feed" && isOfNamedFolders) {
+      const delta = { gone: listing.changes.gone, suspects: [], expected: files, found: 0, isOfNamedFolders };
       return { listing, disk: new FilesOnDisk(), delta, isNext: true, checkpoint: checkpoint(), rotation };
     }
     const disk = (await scanning) ?? (await mirror.scan());
@@ -119,7 +119,7 @@ async function findDelta(
   if (!converter && disk.size - found > found) return undefined;
   // Not in a dry run: `inSync` lets later steps look at the disk, where a dry run changes nothing.
   const isInSync = !converter && !job.dryRun && expected === found && found === disk.size;
-  return { gone, suspects, expected, found, isHinted: false, ...(isInSync && { inSync: { marked } }) };
+  return { gone, suspects, expected, found, isOfNamedFolders: false, ...(isInSync && { inSync: { marked } }) };
 }
 
 function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undefined): boolean {
@@ -131,14 +131,14 @@ function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undef
 function listingAge(
   listing: SourceListing,
   last: ListingCheckpoint | undefined,
-  { isHinted, startedAt }: Pick<FeedDelta, "isHinted"> & { readonly startedAt: string },
+  { isOfNamedFolders, startedAt }: Pick<FeedDelta, "isOfNamedFolders"> & { readonly startedAt: string },
 ): Pick<ListingCheckpoint, "listedAt" | "checkedAt" | "runsByFeed" | "hiddenRows"> {
   if (listing.by === "listing" || !last) {
     return { listedAt: new Date().toISOString(), checkedAt: startedAt, runsByFeed: 0, hiddenRows: 0 };
   }
   const { listedAt, hiddenRows } = last;
   // Watch mode scans everything every few minutes; only those scans count.
-  if (isHinted) return { listedAt, hiddenRows, checkedAt: last.checkedAt, runsByFeed: last.runsByFeed };
+  if (isOfNamedFolders) return { listedAt, hiddenRows, checkedAt: last.checkedAt, runsByFeed: last.runsByFeed };
   return { listedAt, hiddenRows, checkedAt: startedAt, runsByFeed: last.runsByFeed + 1 };
 }
 

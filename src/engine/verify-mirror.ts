@@ -72,7 +72,7 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
   if (isIdle && plan.found === disk.size && (await ledger.countFiles()) === disk.size) {
     return { files: disk.size, missing: [], orphans: [] };
   }
-  if (delta?.isHinted) return await compareTouched(plan, step);
+  if (delta?.isOfNamedFolders) return await compareTouched(plan, step);
   const few = delta?.inSync && (await compareChanged(plan, await compareTouched(plan, step), step));
   if (few) return few;
   const missing = new Set<string>();
