@@ -58,6 +58,8 @@ describe("an admin's day in a browser", () => {
     await page.getByRole("button", { name: "Pause" }).click();
     await inState("paused");
     await page.getByRole("button", { name: "Resume" }).click();
+    await page.locator("#console .crawl-steps").waitFor();
+    await page.locator(".log-fold summary").click();
     await page.getByRole("log").getByText("Resumed.").waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
     await inState("cancelled");

@@ -8,7 +8,7 @@ const TITLES: Readonly<Record<Step, string>> = { download: "Download", process: 
 /** Whether the job has a bar of three steps: crawls, except those that ended without ever saying where they were. Other jobs have one bar. */
 export function hasSteps(job: JobRecord | undefined): boolean {
   if (job?.router !== "crawler" || (job.action !== "crawl" && job.action !== "apply")) return false;
-  return job.progress !== undefined || (job.action === "crawl" && job.endedAt === "");
+  return job.progress !== undefined || job.endedAt === "";
 }
 
 interface Shown {
