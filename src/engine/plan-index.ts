@@ -179,7 +179,8 @@ async function compareAll(
     );
   }
   // Documents without an item may belong to another source with the same id.
-  const isCertain = (listing ? listing.sawAll : knowsAll(step)) && !step.run.sharesId;
+  const isCertain =
+    (listing ? listing.sawAll : held.size > 0 && (await knowsAll(step, files - waiting))) && !step.run.sharesId;
   if (!isCertain) held.clear();
   for (const itemId of await findUnapprovedLeftovers([...held.values()], step)) {
     left += 1;
@@ -195,10 +196,14 @@ async function compareAll(
 
 /**
  * Whether the ledger has every item of the source, as far as the last download knew. Another store is never part of a
- * run that lists, so what it has of a source that was taken out and came back would stay for ever.
+ * run that lists, so what it has of a source that was taken out and came back would stay for ever. `documents`: how many
+ * files of the mirror belong to items, without originals; if there are more, the ledger has lost items.
  */
-function knowsAll({ target, ledger }: EmbedStep): boolean {
-  return !target.isOwn && (ledger.listing?.policy ?? "") !== "";
+async function knowsAll({ target, ledger, mirror }: EmbedStep, documents: number): Promise<boolean> {
+  if (target.isOwn || (ledger.listing?.policy ?? "") === "") return false;
+  let found = 0;
+  for (const file of (await mirror.scan()).keys()) if (!mirror.isOriginal(file)) found += 1;
+  return found <= documents;
 }
 
 interface JudgedEntry {
