@@ -28,7 +28,7 @@ export function documentsPage(
   return layout({
     frame,
     title: `Documents of ${domainId} · lockstep`,
-    body: html`<header class="page-head"><h1>Documents</h1><p class="quiet">of <a href="/v2/domains/get?domain_id=${domainId}&amp;format=html"><code>${domainId}</code></a></p>
+    body: html`<header class="page-head"><h1>Documents</h1><p class="quiet">of ${mayChange(frame, "operate") ? html`<a href="/v2/domains/get?domain_id=${domainId}&amp;format=html"><code>${domainId}</code></a>` : html`<code>${domainId}</code>`}</p>
 <p class="lede">The files of its folders and the like. Each has an identity that follows it when it is renamed, moved or edited, and keeps its earlier versions. ${sayOrder(sources.length)}</p></header>
 ${
   sources.length === 0
