@@ -532,7 +532,7 @@ export interface IndexDraft {
   remove(itemId: ItemId, options?: { readonly mayReturn: boolean }): Promise<void>;
   /**
    * Writes what was asked so far. Returns what failed of all of it; a later put of the item may still succeed. Where commits are gradual,
-   * readers see what was put; what is replaced goes then, what is removed with the commit.
+   * readers see what was put or relabelled; what is replaced goes then, what is removed with the commit.
    */
   stage(signal: AbortSignal, options?: { readonly allowEmpty: boolean }): Promise<readonly FailedRef[]>;
   /** Returns the documents of these items in the store: before the commit as the draft has them, after it as the store has them by then (where commits are gradual: as this draft left them). */

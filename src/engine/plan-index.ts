@@ -179,7 +179,8 @@ async function judgeItems(
     );
   }
   // Documents without an item may belong to another source with the same id.
-  const isCertain = (listing ? listing.sawAll : knowsAll(step)) && !step.run.sharesId;
+  const isCertain =
+    (listing ? listing.sawAll : stored.size > 0 && (await knowsAll(step, files - waiting))) && !step.run.sharesId;
   if (!isCertain) stored.clear();
   for (const itemId of await findUnapprovedLeftovers([...stored.values()], step)) {
     omitted += 1;
@@ -195,10 +196,14 @@ async function judgeItems(
 
 /**
  * For another store than the domain's: whether the ledger has every item that the last download knew. Runs with such a store
- * do not list, so only the ledger can tell which of its documents are leftovers.
+ * do not list, so only the ledger can tell which of its documents are leftovers. `documents`: how many files of the mirror
+ * belong to items, without originals; if there are more, the ledger has lost items.
  */
-function knowsAll({ target, ledger }: EmbedStep): boolean {
-  return !target.isOwn && (ledger.listing?.policy ?? "") !== "";
+async function knowsAll({ target, ledger, mirror }: EmbedStep, documents: number): Promise<boolean> {
+  if (target.isOwn || (ledger.listing?.policy ?? "") === "") return false;
+  let found = 0;
+  for (const file of (await mirror.scan()).keys()) if (!mirror.isOriginal(file)) found += 1;
+  return found <= documents;
 }
 
 interface JudgedEntry {

@@ -170,4 +170,23 @@ describe("a vector store that misbehaves", () => {
     await (await at.index.draft(SOURCE)).commit(never);
     assert.deepEqual(await found(at, "Otters"), ["Otters sleep together."]);
   });
+
+  test("a new label that was refused is reported, and written when the same draft is asked again", async () => {
+    const file = await at.makeFile("named", "Otters have names.");
+    await putAndCommit(at, file);
+    const draft = await at.index.draft(SOURCE);
+    const label = { ...file.label, modifiedAt: "2026-02-01T00:00:00.000000Z" };
+    const refusal = { kind: "answer", status: 403, body: errorBody("No right.") } as const;
+    at.proxy.inject({ on: `POST ${ANY_FILE}`, times: 1, act: refusal });
+    await draft.relabel(file.itemId, label);
+    assert.deepEqual(
+      (await draft.stage(never)).map(({ itemId, permanent }) => ({ itemId, permanent })),
+      [{ itemId: file.itemId, permanent: false }],
+    );
+    await draft.relabel(file.itemId, { ...label });
+    assert.deepEqual(await draft.stage(never), []);
+    assert.deepEqual((await draft.commit(never)).failed, []);
+    const [hit] = await at.index.search({ text: "names", limit: 1 });
+    assert.equal(hit?.attributes["last_modified"], label.modifiedAt);
+  });
 });

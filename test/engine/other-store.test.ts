@@ -169,6 +169,19 @@ for (const backend of [undefined, "remote"] as const) {
       assert.deepEqual([embed.added, embed.changed, embed.removed], [0, 0, 1]);
       assert.deepEqual([await held(other, "tasks"), (await saying("ibex")).length], [2, 0]);
     });
+
+    test("what only the ledger lost stays in it, as the mirror has its file", async () => {
+      const before = await held(other, "docs");
+      const ledger = new DatabaseSync(join(stage.world.storage, "crawler", DOMAIN, "ledger.sqlite"));
+      const lost = "(SELECT item_no FROM file WHERE name = 'policy.txt')";
+      ledger.exec(`PRAGMA busy_timeout = 60000; PRAGMA foreign_keys = ON; DELETE FROM item WHERE item_no IN ${lost}`);
+      ledger.close();
+      const { job, result } = await intoOther();
+      assert.equal(job.result?.error, "");
+      const { embed } = result.sources.find(({ source_id }) => source_id === "docs") ?? assert.fail();
+      assert.deepEqual([embed.removed, embed.held], [0, 0]);
+      assert.equal(await held(other, "docs"), before);
+    });
   });
 }
 

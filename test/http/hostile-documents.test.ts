@@ -121,7 +121,7 @@ describe("hostile documents", () => {
     assert.doesNotMatch(text, /<(?:img|svg|iframe|script|style|link|video|object)/i, text);
     assert.doesNotMatch(text, /<[a-z][^<>]*\sstyle=/i, text);
     assert.doesNotMatch(text, /<(?:!--|textarea|plaintext|noscript)/i, "nothing hides the rest");
-    assert.doesNotMatch(text, /\[\d+\]:/, "the numbers of sources lead where they should");
+    assert.doesNotMatch(text, /\[\s*\d+\s*\]:/, "the numbers of sources lead where they should");
   };
 
   test("all of them are found, and a servant of a model that obeys what stands outside of passages leaks nothing", async () => {
@@ -140,7 +140,8 @@ describe("hostile documents", () => {
 
   test("a model that repeats what it was shown sends no image along, however it is spelt", async () => {
     obeying(
-      ({ messages: [, given] }) => `${given?.content ?? ""} ${IMAGE} <IMG src=x>\n\n[1]: https://evil.example/ !`,
+      ({ messages: [, given] }) =>
+        `${given?.content ?? ""} ${IMAGE} <IMG src=x>\n\n[1]: https://evil.example/ !\n\n[ 2\t]: https://evil.example/two`,
     );
     for (const text of await answers()) {
       assertInert(text);

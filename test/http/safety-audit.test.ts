@@ -58,6 +58,19 @@ describe("the audit log over HTTP", () => {
     ]);
   });
 
+  it("tells people in words what was changed over the OpenAI protocol", async () => {
+    for (const [call, words] of [
+      ["DELETE /openai/v1/files/file-1", "deleted a file"],
+      ["POST /openai/v1/vector_stores/vs_1/files", "created a file of a vector store"],
+      ["POST /openai/v1/vector_stores/vs_1", "changed a vector store"],
+      ["POST /openai/v1/vector_stores/vs_1/file_batches/b_1/cancel", "cancelled a file batch of a vector store"],
+    ] as const) {
+      await ask(served.url, call, { ...admin, json: {} });
+      const { text } = await ask(served.url, "GET /v2/audit?format=ui", admin);
+      assert.ok(text.includes(`<bdi>ada</bdi> ${words}`), `${call}: ${/<bdi>ada<\/bdi>[^<]*/.exec(text)?.[0]}`);
+    }
+  });
+
   it("holds what was refused to somebody who is known, and nothing of strangers, readers and dry runs", async () => {
     await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO", reader);
     await ask(served.url, "GET /v2/crawler/crawl?domain_id=DEMO&mode=wrong", admin);

@@ -48,7 +48,7 @@ const AT_ONCE = 4;
 const NO_LABEL: Label = { name: "", path: "", url: "", fileType: "", modifiedAt: "", attributes: {} };
 
 /**
- * Uploads while it is open, unseen by readers; attaches, and detaches what that replaces, in slices (stage); removes in commit. A crash leaves uploads that are in the
+ * Uploads while it is open, unseen by readers; attaches, detaches what that replaces, and renames, in slices (stage); removes in commit. A crash leaves uploads that are in the
  * journal, or files with our attributes beside those they were to replace. The next draft of the source reuses the former
  * and keeps the newest of the latter.
  */
@@ -233,7 +233,7 @@ const LARGEST_SLICE = 500;
 /** Limit of older stores, and of those of Azure. The service does not tell the limit of a store. */
 const SMALLEST_LIMIT = 10_000;
 
-/** Applies a draft to a store: adds, waits until the files are found, detaches the old ones, slice by slice; removals last, unless the store is nearly full. */
+/** Applies a draft to a store: adds, waits until the files are found, detaches the old ones, slice by slice; then renames; removals last, unless the store is nearly full. */
 class DraftCommit {
   /** Attached files whose predecessors are still attached. */
   readonly inFlight = new Set<FileId>();
@@ -244,6 +244,8 @@ class DraftCommit {
   /** Items whose new version failed permanently. The old one is removed too, because nothing outdated is served. */
   readonly #failedForGood = new Set<ItemId>();
   readonly #detached = new Set<FileId>();
+  /** Labels that the store has. */
+  readonly #labelled = new Map<ItemId, Label>();
   #filesInStore: number;
 
   constructor(parts: DraftParts) {
@@ -258,6 +260,11 @@ class DraftCommit {
     signal: AbortSignal,
   ): Promise<readonly FailedRef[]> {
     this.#changes = changes;
+    const relabels = changes.relabels
+      .keys()
+      .toArray()
+      .filter((itemId) => this.#labelled.get(itemId) !== changes.relabels.get(itemId));
+    for (const itemId of relabels) this.#failed.delete(itemId);
     const additions: Addition[] = [];
     for (const { file, label, outcome } of puts.values()) {
       this.#failed.delete(file.itemId);
@@ -274,13 +281,13 @@ class DraftCommit {
       await this.#removeAll(signal);
     }
     await this.#addAll(additions, signal);
+    await this.#each(relabels, (itemId) => this.#relabel(itemId, signal));
     return [...this.#failed.values()];
   }
 
   async finish(changes: OtherChanges, signal: AbortSignal): Promise<{ ready: IndexedRef[]; failed: FailedRef[] }> {
     this.#changes = changes;
     this.#assertNotEmptied(this.#ready.size);
-    await this.#each(this.#changes.relabels.keys(), (itemId) => this.#relabel(itemId, signal));
     await this.#removeAll(signal);
     await this.#each(this.#failedForGood, (itemId) => this.#detachOld(itemId, undefined, signal));
     await this.#deleteUnusedUploads(signal);
@@ -404,6 +411,7 @@ class DraftCommit {
     if (!current) throw new RemoteError(`relabel '${label.name}': the vector store holds no document of it`);
     const attributes = this.#attributes(itemId, readContentHash(current), label);
     await updateAttributes(this.#parts.store, current.fileId, attributes, signal);
+    this.#labelled.set(itemId, label);
   }
 
   #removeAll(signal: AbortSignal): Promise<void> {

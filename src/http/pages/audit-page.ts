@@ -114,7 +114,7 @@ const SENTENCES: Readonly<Record<string, readonly [done: string, tried: string]>
 
 /** Returns "created domain" for "POST /v2/domains/create", or the words of the path if it has no known verb. Other actions, such as sign-ins, stay as they are. */
 function wordsOf(action: string, isDone: boolean): string {
-  const [, method = "", wire, path] = /^([A-Z]+) \/(?:v2\/|(openai\/v1\/))?(.+)$/.exec(action) ?? [];
+  const [, method = "", wire, path] = /^([A-Z]+) \/(?:v2\/|(openai\/))?(.+)$/.exec(action) ?? [];
   if (wire !== undefined && path !== undefined) return wireWords(method, path.split("/"), isDone);
   if (path === undefined) return isDone ? action.replace(/^sign /, "signed ") : `tried: ${action}`;
   const sentence = SENTENCES[path];
@@ -128,13 +128,19 @@ function wordsOf(action: string, isDone: boolean): string {
   return noun === "crawler" ? said : `${said} ${noun}`;
 }
 
-/** Returns "created a file of a vector store" for "POST /openai/v1/vector_stores/vs_1/files": there, the method is the verb. */
+const WIRE_DONE: Readonly<Record<string, string>> = { cancel: "cancelled", complete: "completed" };
+
+/** Returns "created a file of a vector store" for "POST /openai/vector_stores/vs_1/files": there, the method is the verb, or the path ends with one. */
 function wireWords(method: string, parts: readonly string[], isDone: boolean): string {
   const isName = (part: string): boolean => /^[a-z_]+$/.test(part);
-  const verb = method === "DELETE" ? "delete" : isName(parts.at(-1) ?? "") ? "create" : "update";
-  const nouns = parts.filter(isName).map((part) => part.replaceAll("_", " ").replace(/s$/, ""));
+  const [last = ""] = parts.slice(-1);
+  const own = Object.hasOwn(WIRE_DONE, last) ? last : "";
+  const verb = own || (method === "DELETE" ? "delete" : isName(last) ? "create" : "update");
+  const nouns = parts
+    .filter((part) => isName(part) && part !== own)
+    .map((part) => part.replaceAll("_", " ").replace(/(?<=ch)es$|s$/, ""));
   const noun = nouns.toReversed().map((one) => `${/^[aeiou]/.test(one) ? "an" : "a"} ${one}`);
-  return `${isDone ? DONE[verb] : `tried to ${verb}`} ${noun.join(" of ")}`;
+  return `${isDone ? { ...DONE, ...WIRE_DONE }[verb] : `tried to ${verb}`} ${noun.join(" of ")}`;
 }
 
 function shownValue(value: unknown): string {

@@ -7,10 +7,10 @@ const IMAGE = /!(?=\[)/g;
 /** Any attribute may load something (`style` does); these do with their content, or hide it. Nobody needs longer names. */
 const TAG =
   /<(?=!--|[a-z][^\s<>/]*[\s/]+[^\s/>]|(?:script|style|svg|math|iframe|textarea|title|xmp|plaintext|no(?:embed|frames|script)|template|select)\b|[a-z][^\s<>/]{30})/gi;
-/** `[1]: https://…` would make a link to there of every `[1]` in the text. */
-const DEFINITION = /(?<=\[\d{1,3}\])(?=:)/g;
+/** `[1]: https://…` would make a link to there of every `[1]` in the text, and `[ 1 ]: https://…` as well. */
+const DEFINITION = /(?<=\[\s*\d{1,3}\s*\])(?=:)/g;
 /** The beginning of any of them, which the next piece may complete. */
-const UNDECIDED = /!$|!?\[\d{0,3}\]?$|<(?:!-?|[a-z][^\s<>/]{0,30}[\s/]*)?$/i;
+const UNDECIDED = /!$|!?\[\s*(?:\d{1,3}\s*)?\]?$|<(?:!-?|[a-z][^\s<>/]{0,30}[\s/]*)?$/i;
 
 /** Returns the text so that a client that renders Markdown and HTML loads nothing. */
 export function inertMarkdown(text: string): string {
