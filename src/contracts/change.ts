@@ -3,9 +3,9 @@ import type { LedgerEntry } from "./ledger.ts";
 import type { Sighting } from "./source.ts";
 
 /**
- * What detect found about one item. `reason` is the sentence a dry run shows.
+ * What the judge concludes for one item. `reason` is the sentence a dry run shows.
  * - added: fetch it. changed: fetch it again. moved: same bytes at another path.
- * - skipped: listed, but not for the index (type, size). kept: not listed, but the listing was incomplete there.
+ * - skipped: listed, but not wanted (type, size). kept: not listed, but the listing was incomplete there.
  * - removed: gone at the source, or no longer wanted. held: the same, but too many at once without confirmation.
  */
 export type Change = ListedChange | AbsentChange;

@@ -79,10 +79,10 @@ export interface LedgerEntry {
 
 /** State of the last complete listing, so that the next run is cheap. Losing it only costs time. */
 export interface ListingCheckpoint {
-  /** Digest of what decides what is wanted: the source's configuration, accepted types, size limit. */
+  /** Digest of the settings that decide which items are wanted: the source's configuration, accepted types, size limit. */
   readonly policy: string;
   /** Cursor of the source's change feed before the listing; "" if it has none. */
-  readonly mark: string;
+  readonly cursor: string;
   /** The last full listing, and the number of runs by the feed since. */
   readonly listedAt: string;
   readonly runsByFeed: number;

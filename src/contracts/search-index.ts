@@ -516,7 +516,7 @@ export interface HeldDraft {
 /** The part of one source in the draft of a crawl, which makes it visible. `discard` takes the source out of that. */
 export type SourceDraft = Omit<IndexDraft, "commit">;
 
-export interface HeldDocument extends IndexedRef {
+export interface StoredDocument extends IndexedRef {
   readonly label: Omit<Label, "attributes">;
 }
 
@@ -535,8 +535,8 @@ export interface IndexDraft {
    * readers see what was put; what is replaced goes then, what is removed with the commit.
    */
   stage(signal: AbortSignal, options?: { readonly allowEmpty: boolean }): Promise<readonly FailedRef[]>;
-  /** Returns what the index has of these items: after the commit, whatever others did meanwhile (unless commits are gradual). */
-  held(items: readonly ItemId[]): Promise<readonly HeldDocument[]>;
+  /** Returns the documents of these items in the store: before the commit as the draft has them, after it as the store has them by then (where commits are gradual: as this draft left them). */
+  stored(items: readonly ItemId[]): Promise<readonly StoredDocument[]>;
   /**
    * Throws ConflictError, without any change for readers, if nothing of a domain that had documents would be left (unless
    * `allowEmpty`). `ready`: at least what was put since it was staged last.

@@ -124,7 +124,7 @@ export interface Source {
   readonly feed?: ChangeFeed;
   /**
    * For sources that store the state of their items: called when the plan was carried out; in a dry run with a ledger
-   * that discards it. Items that were not listed and are not in `stillHeld` have left the mirror, and leave the index
+   * that discards it. Items that were not listed and are not in `staying` have left the mirror, and leave the index
    * next.
    */
   conclude?(outcome: ListingOutcome): Promise<void>;
@@ -138,7 +138,7 @@ export interface ListingOutcome {
   /** The listing was complete: items that were not listed are deleted. */
   readonly complete: boolean;
   /** Items that were not listed and stay all the same: held, below something unreadable, or not to be removed just now. */
-  readonly stillHeld: ReadonlySet<ItemId>;
+  readonly staying: ReadonlySet<ItemId>;
 }
 
 /** The rows of the last listing as one file. */

@@ -17,20 +17,21 @@ import type { DownloadStep } from "./run-context.ts";
 export async function applyPlan(
   plan: DownloadPlan,
   download: DownloadStep & Pick<ApplyStep, "counts">,
-): Promise<{ readonly stuck: number }> {
+): Promise<{ readonly notRemoved: number }> {
   const { items, size } = plan;
-  // `stuck`: items that are gone at the source and could not be removed here.
-  if (size.removed + size.moved + size.fetched === 0) return { stuck: 0 };
+  // `notRemoved`: items that are gone at the source and could not be removed here.
+  if (size.removed + size.moved + size.fetched === 0) return { notRemoved: 0 };
   const { ledger, mirror, source, request, counts, job } = download;
-  const { isHinted = false, inStep } = plan.delta ?? {};
-  const claims = isHinted || inStep ? PathClaims.onDisk(mirror, inStep?.marked) : await PathClaims.of(ledger, mirror);
-  // A hinted run did not scan the mirror.
-  const mayAdopt = isHinted || plan.disk.size > 0;
+  const { isOfNamedFolders = false, inSync } = plan.delta ?? {};
+  const claims =
+    isOfNamedFolders || inSync ? PathClaims.onDisk(mirror, inSync?.marked) : await PathClaims.of(ledger, mirror);
+  // A run of named folders did not scan the mirror.
+  const mayAdopt = isOfNamedFolders || plan.disk.size > 0;
   const step: ApplyStep = { ...download, claims, vacated: [], mayAdopt };
   // The table first: it no longer has the removed rows, and a run that is killed in between removes them again.
   const rows = source.table ? await gather(listedChanges(items, FETCHED, ledger), isRow) : [];
   const unplaced = await placeRows(rows, plan, step);
-  const stuck = await removeAll(items, step);
+  const notRemoved = await removeAll(items, step);
   const unmoved = await moveItems(await gather(listedChanges(items, ["moved"], ledger)), step);
   const total = size.fetched - rows.length + unmoved.length;
   let unfetched = await fetchItems(files(items, ledger, unmoved), total, step);
@@ -41,8 +42,8 @@ export async function applyPlan(
   await removeVacated(step);
   await takeFreedPaths(step);
   for (const { kind } of [...unplaced, ...unfetched]) counts[kind] -= 1;
-  counts.failed += unplaced.length + unfetched.length + stuck;
-  return { stuck };
+  counts.failed += unplaced.length + unfetched.length + notRemoved;
+  return { notRemoved };
 }
 
 function isRow({ sighting }: ListedChange): boolean {

@@ -8,7 +8,7 @@ import type { SourceRun } from "../contracts/source-kind.ts";
 import { retiredConfig } from "../domains/source-codec.ts";
 import { plural } from "../lib/text.ts";
 import { judgeFile } from "../plan/judge.ts";
-import type { CrawlRequest, KeptToPlan, LeftChange, SourceResult, StepCounts } from "./crawl-request.ts";
+import type { CrawlRequest, Deviation, KeptToPlan, SourceResult, StepCounts } from "./crawl-request.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { encodePlanRequest } from "./plan-file.ts";
 import { isTouched, type PlanSize, TOUCHED } from "./planned-changes.ts";
@@ -23,7 +23,7 @@ interface RunPlan {
 
 type PlanParts = Pick<EngineParts, "ledgers" | "acceptedTypes" | "maxFileBytes">;
 
-/** A dry run may store its plan, and tells what is not as planned; a run may be strict about it. */
+/** Drops what does not apply: only a dry run stores its plan, and only a real run is strict. */
 export function requestOf(asked: CrawlRequest, { dryRun }: Pick<JobContext, "dryRun">): CrawlRequest {
   const { storePlan, ...request } = asked;
   return dryRun ? { ...asked, strict: false } : request;
@@ -152,8 +152,8 @@ export class Approval {
   readonly #plan: Plan;
   /** The source is left alone if anything of it is not as planned. */
   readonly strict: boolean;
-  readonly #left: LeftChange[] = [];
-  #leftCount = 0;
+  readonly #deviations: Deviation[] = [];
+  #deviationCount = 0;
   #doneBefore = 0;
   /** Documents that the plan has, and this run still has to do with. */
   #plannedDocuments = 0;
@@ -164,7 +164,7 @@ export class Approval {
   }
 
   result(): KeptToPlan {
-    const [not_as_planned, more] = [this.#left, this.#leftCount - this.#left.length];
+    const [not_as_planned, more] = [this.#deviations, this.#deviationCount - this.#deviations.length];
     return { not_as_planned, not_as_planned_more: more, done_before: this.#doneBefore };
   }
 
@@ -174,19 +174,19 @@ export class Approval {
     intents: readonly Intent[],
     job: Pick<JobContext, "log">,
   ): Promise<ReadonlySet<ItemId>> {
-    const left = new Set<ItemId>();
+    const unapproved = new Set<ItemId>();
     const rowsOf = await this.#read(step, intents);
     for (const intent of intents) {
       const rows = rowsOf(intent);
       if (step === "embed" && rows.later.some((row) => row.step === step && isTouched(row)))
         this.#plannedDocuments += 1;
       if (allows(step, intent, rows)) continue;
-      left.add(intent.itemId);
+      unapproved.add(intent.itemId);
       const { path, reason } = intent;
       job.log(`Not in the approved plan, so it is left unchanged: '${path}', ${step}: ${reason}.`);
       this.#note({ step, path, reason });
     }
-    return left;
+    return unapproved;
   }
 
   /** Notes and logs approved downloads that are no longer needed or possible; counts those that were done before. */
@@ -197,11 +197,11 @@ export class Approval {
       const ids = page.map(({ itemId }) => itemId);
       const paths = page.flatMap(({ sighting }) => sighting?.path ?? []);
       const [now, added] = await Promise.all([plan.find("download", ids), plan.findNew(paths)]);
-      const left = page.filter(({ itemId, sighting }) => {
+      const undone = page.filter(({ itemId, sighting }) => {
         return !isTouched(now.get(itemId)) && !added.has(sighting?.path ?? "");
       });
-      const entries = left.length > 0 ? await entriesOf(left, ledger) : [];
-      for (const [at, item] of left.entries()) {
+      const entries = undone.length > 0 ? await entriesOf(undone, ledger) : [];
+      for (const [at, item] of undone.entries()) {
         const judged = now.get(item.itemId);
         const isUnchanged = judged === undefined || judged.change === "returned";
         if (isUnchanged && isDone(item, entries[at])) {
@@ -231,9 +231,9 @@ export class Approval {
     if (count > 0) job.log(`${plural(count, "planned change was", "planned changes were")} done before.`);
   }
 
-  #note(change: LeftChange): void {
-    this.#leftCount += 1;
-    if (this.#left.length < MAX_NAMED) this.#left.push(change);
+  #note(change: Deviation): void {
+    this.#deviationCount += 1;
+    if (this.#deviations.length < MAX_NAMED) this.#deviations.push(change);
   }
 
   /** New items of trees get another id in every run until one is stored, so they are found by path. */
@@ -250,8 +250,8 @@ export class Approval {
 }
 
 /**
- * The one rule. The download does what is still as planned. A later step may go on with an item when the mirror has what the planned download was to
- * bring, and does with it what follows from that, or what the plan has of its own step or one before. Where the plan has no download of it, only the latter.
+ * Whether the approved plan allows a change. Download: the plan has the same change, and the source is as it was. Later steps: the plan has a
+ * change of this item in this step, or in an earlier one, that implies it; a planned download must have been done.
  */
 function allows(step: PlanStep, intent: Intent, { download, later }: Rows): boolean {
   if (step === "download") return download !== undefined && isSame(intent, download);
@@ -312,7 +312,7 @@ export async function keepToPlan(
   job: JobContext,
 ): Promise<number> {
   await approval.nameUndone(plan, ledger, job);
-  let left = 0;
+  let count = 0;
   for await (const page of plan.items("download", [...TOUCHED, "returned"])) {
     await job.checkpoint();
     const intents = page.map((item) => ({ ...item, path: pathOf(item) }));
@@ -322,13 +322,13 @@ export async function keepToPlan(
       leaveAlone(item, size, counts);
       plan.replace({ ...item, change: "kept", told: undefined, strayedTo: undefined });
     }
-    left += unapproved.size;
+    count += unapproved.size;
   }
   const { not_as_planned, not_as_planned_more } = approval.result();
   const moved = not_as_planned.length + not_as_planned_more;
   if (approval.strict && moved > 0) throw new ConflictError(sayMoved(moved));
-  if (left > 0) job.log(`WARNING: ${plural(left, "change is", "changes are")} not in the plan. Make a new one.`);
-  return left;
+  if (count > 0) job.log(`WARNING: ${plural(count, "change is", "changes are")} not in the plan. Make a new one.`);
+  return count;
 }
 
 /** Why a strict run did nothing. */

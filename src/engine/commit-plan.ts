@@ -8,11 +8,11 @@ import type { PlannedItem } from "../contracts/plan.ts";
 import type {
   DocumentFile,
   FailedRef,
-  HeldDocument,
   IndexDraft,
   IndexedRef,
   Label,
   SourceDraft,
+  StoredDocument,
 } from "../contracts/search-index.ts";
 import type { SourceRun } from "../contracts/source-kind.ts";
 import { forEachConcurrent } from "../lib/concurrency.ts";
@@ -29,9 +29,9 @@ import { Progress } from "./tally.ts";
 
 /** The embedded index works on this machine; a remote one mostly waits for the network. */
 const PUTS_AT_ONCE = { atomic: 4, gradual: 16 } as const;
-/** After so many puts, what failed is asked, and the rest is forgotten. */
+/** After so many puts they are staged: from then on only the failed ones are remembered. */
 const STAGED_AT_ONCE = 2000;
-/** As in a listing: one or two files without text are plausible, more are not. */
+/** One or two files without text may leave a domain empty. If so many do, something is wrong, and the commit is refused. */
 const SUSPICIOUSLY_MANY = 3;
 
 /** What the embed step does to documents, in the order in which it is done. */
@@ -47,16 +47,16 @@ type CommitParts = Pick<EngineParts, "ledgers" | "extractor">;
 type Pages = AsyncIterable<readonly PlannedItem[]> | readonly (readonly PlannedItem[])[];
 
 export interface Recorded {
-  /** The index has all of it. */
+  /** The index has everything that was planned. */
   readonly isWhole: boolean;
-  /** What is held, as it was planned; "removed": a document that lost its text. */
+  /** The planned changes that were held instead of committed; "removed": a document that lost its text. */
   readonly held: readonly ("added" | "changed" | "moved" | "removed")[];
 }
 
 /**
- * The way into the index: the planned changes of one source are written into a draft, which is committed with those of all sources by
- * crawl(), or by itself; then the ledger gets what the index has. In between, a killed run leaves documents without a row, which the
- * next one adopts. undefined: none of these changes are planned.
+ * Writes the planned changes of one source into a draft. The caller commits it, by itself or with those of all sources, and then records
+ * in the ledger what the store has. A run that is killed in between leaves documents without a row, which the next one adopts.
+ * undefined: none of these changes are planned.
  */
 export async function draftPlan(
   step: EmbedStep,
@@ -69,15 +69,15 @@ export async function draftPlan(
     sum(kinds.map((kind) => (changes.includes(kind) ? (planned[kind] ?? 0) : 0)));
   if (size(changes) === 0) return undefined;
   const { sourceId } = run.config;
-  const { together, index } = target;
-  const draft = await (together ? together.source(sourceId) : index.draft(sourceId, target.crawl));
+  const { crawlDraft, index } = target;
+  const draft = await (crawlDraft ? crawlDraft.source(sourceId) : index.draft(sourceId, target.crawlName));
   const inDraft = new PlanInDraft(draft, size, step, parts);
   try {
     await inDraft.fill();
     return inDraft;
   } catch (error) {
-    // What was stored so far is reused by the next crawl, which sweeps the draft.
-    if (!together || !job.signal.aborted) await draft.discard();
+    // A cancelled crawl leaves its draft: the next one reuses the texts and vectors, and then deletes it.
+    if (!crawlDraft || !job.signal.aborted) await draft.discard();
     if (job.signal.aborted) throw new CancelledError("embedding stopped", { cause: error });
     throw error;
   }
@@ -89,7 +89,7 @@ function sum(numbers: readonly number[]): number {
 
 /** The planned changes of a source in a draft. Where commits are atomic, readers see nothing of them before the commit. */
 export class PlanInDraft {
-  /** The domain may become empty by it. Removals have passed the guard; if several files were put and the index is empty, none of them could be read. */
+  /** Whether the commit may leave the domain empty. Removals have passed the guard; but if several files were put and none could be read, it may not. */
   readonly allowEmpty: boolean;
   readonly #draft: SourceDraft & Partial<Pick<IndexDraft, "commit">>;
   readonly #size: (kinds: readonly Applied[]) => number;
@@ -98,7 +98,7 @@ export class PlanInDraft {
   /** Files that could not be taken out of `03_failed/`. */
   readonly #lost: FailedRef[] = [];
   #failed: readonly FailedRef[] = [];
-  /** What was put. Only failures need it. */
+  /** The versions that were put. Once they are staged, only those of failed documents. */
   readonly #versions = new Map<ItemId, Mirrored>();
   #put: ItemId[] = [];
 
@@ -172,16 +172,18 @@ export class PlanInDraft {
     const waiting: Recorded["held"][number][] = kept.flatMap(({ itemId, reason }) =>
       isEmptyReason(reason) && planned.get(itemId)?.change === "changed" ? ["removed"] : [],
     );
-    const left = new Set(this.failed.map(({ itemId }) => itemId));
+    const failedItems = new Set(this.failed.map(({ itemId }) => itemId));
     let isWhole = true;
     for await (const page of this.#planned([...PUT, ...LABELLED])) {
-      const changes = new Map(page.flatMap(({ itemId, change }) => (left.has(itemId) ? [] : [[itemId, change]])));
-      const held = await this.#held([...changes.keys()]);
+      const changes = new Map(
+        page.flatMap(({ itemId, change }) => (failedItems.has(itemId) ? [] : [[itemId, change]])),
+      );
+      const stored = await this.#stored([...changes.keys()]);
       for (const entry of await ledger.getMany([...changes.keys()])) {
         if (!entry?.mirrored?.file) continue;
-        const document = held.get(entry.itemId);
+        const document = stored.get(entry.itemId);
         const change = changes.get(entry.itemId);
-        if (document && isHeldAs(document, documentOf(run, entry, mirror))) {
+        if (document && isStoredAs(document, documentOf(run, entry, mirror))) {
           ledger.putEmbedded(entry, rowOf(entry, step, document, change));
           continue;
         }
@@ -193,11 +195,11 @@ export class PlanInDraft {
       await ledger.flush();
     }
     for await (const page of this.#planned(REMOVED)) {
-      const items = page.flatMap(({ itemId }) => (left.has(itemId) ? [] : [itemId]));
-      const held = await this.#held(items);
+      const items = page.flatMap(({ itemId }) => (failedItems.has(itemId) ? [] : [itemId]));
+      const stored = await this.#stored(items);
       // A document that could not be removed keeps its row, so the next run tries again.
       for (const itemId of items) {
-        if (held.has(itemId)) isWhole = false;
+        if (stored.has(itemId)) isWhole = false;
         else ledger.put(itemId, { indexed: null });
       }
       await ledger.flush();
@@ -296,17 +298,17 @@ export class PlanInDraft {
     }
   }
 
-  async #held(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, HeldDocument>> {
-    return new Map((await this.#draft.held(items)).map((held) => [held.itemId, held]));
+  async #stored(items: readonly ItemId[]): Promise<ReadonlyMap<ItemId, StoredDocument>> {
+    return new Map((await this.#draft.stored(items)).map((document) => [document.itemId, document]));
   }
 
   /** Failures of documents that stay as they were, because their removal is held. The next crawl tries again to read them. */
   async #keptThoughUnreadable({ ledger, job }: EmbedStep): Promise<readonly FailedRef[]> {
     const final = this.#failed.filter(({ permanent }) => permanent);
     const items = final.map(({ itemId }) => itemId);
-    const held = await this.#held(items);
+    const stored = await this.#stored(items);
     const names = new Map((await ledger.getMany(items)).map((entry) => [entry?.itemId, entry?.mirrored?.file]));
-    const kept = final.filter(({ itemId }) => held.has(itemId));
+    const kept = final.filter(({ itemId }) => stored.has(itemId));
     for (const { itemId, reason } of kept) {
       job.log(
         `WARNING: '${names.get(itemId) ?? itemId}' cannot be indexed any more: ${reason} What readers have of it is held.`,
@@ -339,11 +341,11 @@ function mayPass({ permanent, byReader = false }: FailedRef): boolean {
 }
 
 /** A document keeps its URL when the new one is unknown. */
-function isHeldAs(held: HeldDocument, { sha256, label }: DocumentFile): boolean {
+function isStoredAs(stored: StoredDocument, { sha256, label }: DocumentFile): boolean {
   const isSameLabel = (["name", "path", "url", "fileType", "modifiedAt"] as const).every(
-    (key) => held.label[key] === label[key] || (key === "url" && label.url === ""),
+    (key) => stored.label[key] === label[key] || (key === "url" && label.url === ""),
   );
-  return isSameLabel && (sha256 === "" || held.sha256 === sha256);
+  return isSameLabel && (sha256 === "" || stored.sha256 === sha256);
 }
 
 /** Returns the backend's file id for the same bytes of this item. */
@@ -434,7 +436,7 @@ function copiedFrom(
 
 interface Failures {
   readonly failed: readonly FailedRef[];
-  /** Those of them that were put. */
+  /** The failed items that were put, not removed or relabelled. */
   readonly put: ReadonlySet<ItemId>;
   /** The version that was put, by item. */
   readonly versions: ReadonlyMap<ItemId, Mirrored>;
@@ -492,7 +494,7 @@ export async function recordFailures(
 function withoutPath(reason: string, file: string, { mirror }: RecordStep): string {
   if (!mirror.owns(file)) return reason;
   const path = mirror.absolute(file);
-  // A link that leads nowhere is found all the same.
+  // find() also finds a link whose target is missing.
   const isMissing = reason.includes(path) && (/\bENOENT\b/.test(reason) || !mirror.find(file));
   return isMissing ? `'${file}' is missing on disk` : reason.replaceAll(path, file);
 }

@@ -9,7 +9,7 @@ import { countAsked } from "./questions.ts";
 import type { DomainCrawl } from "./run-context.ts";
 import { leaseUnlessHeld, waitForLease } from "./with-ledger.ts";
 
-/** Held by a crawl as long as it may write to its draft: other crawls leave that alone. */
+/** The lease of a crawl that may still write to its draft: other crawls do not delete the draft then. */
 function draftLease(generationId: string): string {
   return `draft/${generationId}`;
 }
@@ -18,11 +18,11 @@ function draftLease(generationId: string): string {
  * Opens the draft that all sources of a crawl fill. undefined if each source is committed by itself: in the first crawl of a domain, on
  * request, in a new store without readers, and if the backend has no atomic commits.
  */
-export async function openTogether(
-  { index, swap, crawl: name = "" }: IndexTarget,
+export async function openCrawlDraft(
+  { index, swap, crawlName = "" }: IndexTarget,
   { domain, request, job }: Omit<DomainCrawl, "target">,
   parts: EngineParts,
-): Promise<{ readonly together?: NonNullable<IndexTarget["together"]>; readonly lease?: Lease }> {
+): Promise<{ readonly crawlDraft?: NonNullable<IndexTarget["crawlDraft"]>; readonly lease?: Lease }> {
   if (swap) return {};
   const questions = await countAsked(domain.domainId, parts);
   if (index.commits === "gradual") {
@@ -38,9 +38,9 @@ export async function openTogether(
     return {};
   }
   // If the store cannot be read, each source says so when it comes to it.
-  const held = await index.sources().catch(() => undefined);
-  if (!held) return {};
-  const isFirst = held.size === 0;
+  const stored = await index.sources().catch(() => undefined);
+  if (!stored) return {};
+  const isFirst = stored.size === 0;
   const isAsked = !isFirst && questions > 0;
   if (isAsked && request.visibility === "source") {
     job.log(
@@ -52,30 +52,30 @@ export async function openTogether(
     if (domain.sources.length > 1) job.log(`${why}: each source becomes visible when it is in.`);
     return {};
   }
-  const together = await index.crawlDrafts.open(name);
-  return { together, lease: await waitForLease(parts, domain.domainId, draftLease(together.generationId), job) };
+  const crawlDraft = await index.crawlDrafts.open(crawlName);
+  return { crawlDraft, lease: await waitForLease(parts, domain.domainId, draftLease(crawlDraft.generationId), job) };
 }
 
 export interface Committed {
-  /** Sources that keep what they had, and why: those that would leave nothing of the domain although they put files, or all. */
+  /** Sources whose changes are not committed, and why: those that would empty the domain although they put files, or all of them. */
   readonly failures: ReadonlyMap<CrawledSource, unknown>;
   /** null: nothing became visible. */
   readonly generation: number | null;
 }
 
 /** Makes what all sources staged visible in one moment. */
-export async function commitTogether(
+export async function commitCrawlDraft(
   crawled: readonly CrawledSource[],
   { target, job }: DomainCrawl,
 ): Promise<Committed> {
   const failures = new Map<CrawledSource, unknown>();
   let staged = crawled.filter((source) => source.staged !== undefined);
-  if (!target?.together) return { failures, generation: null };
+  if (!target?.crawlDraft) return { failures, generation: null };
   await job.checkpoint();
   for (;;) {
     try {
       const allowEmpty = staged.every((source) => source.staged?.allowEmpty);
-      const generation = await target.together.commit(job.signal, { allowEmpty });
+      const generation = await target.crawlDraft.commit(job.signal, { allowEmpty });
       if (generation !== null && staged.length > 1) {
         job.log(`Index: what changed in ${staged.length} sources is visible now, as generation ${generation}.`);
       }

@@ -133,13 +133,13 @@ export interface SourceResult {
 /** How a source compares with the approved plan; travels as JSON, too. */
 export interface KeptToPlan {
   /** What is not as planned, and was left alone; limited, the log has everything. */
-  readonly not_as_planned: readonly LeftChange[];
+  readonly not_as_planned: readonly Deviation[];
   readonly not_as_planned_more: number;
   /** Planned downloads that were done before, as by a run that was killed. */
   readonly done_before: number;
 }
 
-export interface LeftChange {
+export interface Deviation {
   readonly step: Step;
   readonly path: string;
   readonly reason: string;

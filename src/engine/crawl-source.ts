@@ -31,13 +31,13 @@ type OpenSource = (ledger: Ledger) => Source;
 
 /** A source whose steps are done, as far as they can be before the other sources are in. */
 export interface CrawledSource {
-  /** undefined: nothing of it becomes visible with the crawl. */
+  /** Its part of the crawl's draft; undefined: nothing of it becomes visible with the crawl. */
   readonly staged?: Pick<PlanInDraft, "allowEmpty" | "discard"> | undefined;
-  /** Its embed step did not come to its end: what the index should have of it is not known. */
+  /** Its embed step failed, so it is not known what the index should have of it. */
   readonly isUnknown?: boolean;
-  /** Items that are there, but have nothing to be indexed by any more. */
+  /** Items that the source has, and whose file cannot be read (any more). */
   readonly unreadable?: readonly [SourceId, ReadonlySet<ItemId>];
-  /** Call it when all sources are in, and what is staged is visible. */
+  /** Records the commit in the ledger. Call it when all sources are in and their draft is committed. */
   finish(commit?: CommitOfSource): Promise<SourceResult>;
   /** Forgets its plan, if that has not been carried out. */
   close(): Promise<void>;
@@ -51,7 +51,7 @@ interface CommitOfSource {
   readonly isHeld?: boolean;
 }
 
-/** Runs the steps of the request, each under its own lease. Failures are in the result; throws only when the job is cancelled. */
+/** Runs the steps of the request, each under a lease. Failures are in the result; throws only when the job is cancelled. */
 export async function crawlSource(
   run: SourceRun,
   openSource: OpenSource,
@@ -92,7 +92,7 @@ export async function crawlSource(
   }
 }
 
-/** Kinds that keep texts read the same files in both later steps: what could not be read was told by the first. */
+/** Kinds that keep texts read the same files in process and embed: process has reported those that cannot be read. */
 function embedProblem({ run }: SourceCrawl, { counts }: StepResults, embedded: Embedded): string {
   const told = run.config.kind.abilities.keepsTexts ? counts.process.failed : 0;
   const more = embedded.counts.failed - told;
@@ -292,7 +292,7 @@ export interface StepResult {
 class StepResults {
   readonly counts = { download: noCounts(), process: noCounts(), embed: noCounts() };
   problems: string[] = [];
-  /** Those of `problems` that are about failed items. */
+  /** The sentences of `problems` that are about failed items, with their step. */
   readonly itemProblems = new Map<string, Step>();
   planned: Awaited<ReturnType<typeof planResult>> = {};
   /** Acknowledged failures. */

@@ -9,7 +9,7 @@ import { nowUtcMicros } from "../lib/time.ts";
 import { noteMissingSources, preparePlan, requestOf, sourcesInPlan } from "./approval.ts";
 import { archiveCrawl } from "./archive-crawl.ts";
 import { isInScope, selectSources } from "./check-crawl.ts";
-import { commitTogether, openTogether, sweepDeadDrafts } from "./crawl-draft.ts";
+import { commitCrawlDraft, openCrawlDraft, sweepDeadDrafts } from "./crawl-draft.ts";
 import type { CrawlRequest, CrawlResult, SourceResult } from "./crawl-request.ts";
 import { type CrawledSource, crawlSource } from "./crawl-source.ts";
 import { partsFor } from "./dry-run.ts";
@@ -28,8 +28,8 @@ import { finishSwap, openSwapTarget, sweepOtherStores } from "./swap-store.ts";
 /**
  * Makes the index of a domain match its sources, by all three steps or by those that the request names:
  *
- *     source ──list──▶ judge ──plan──▶ fetch ──▶ mirror ──▶ process ──▶ extract ──▶ draft ──ask──▶ commit ──▶ index
- *     └──────────────── download ─────────────────────┘                └──────────── embed ─────────────┘
+ *     source ──list──▶ sightings ──judge──▶ plan ──fetch──▶ mirror ──process──▶ documents ──judge──▶ plan ──put──▶ draft ──ask, commit──▶ index
+ *     └──────────────────────── download ────────────────────────┘└────── process ──────┘└─────────── embed ───────────┘
  *
  * Sources are crawled one after the other. Where commits are atomic, all of them fill one draft, which is committed when the last one is
  * in: readers see the domain as it was before the crawl or as it is after it. Otherwise, and where each source is to be visible when
@@ -68,8 +68,8 @@ async function crawlAndCommit(
   parts: EngineParts,
 ): Promise<Pick<CrawlResult, "sources" | "questions">> {
   const { target, problems, job } = crawl;
-  const sayUnseen = (error: unknown): never => {
-    if (target?.together && job.signal.aborted)
+  const logNothingVisible = (error: unknown): never => {
+    if (target?.crawlDraft && job.signal.aborted)
       job.log("Nothing of this crawl is searchable: it ended before its commit.");
     throw error;
   };
@@ -82,13 +82,13 @@ async function crawlAndCommit(
   const crawlAll = async (): Promise<void> => {
     for await (const source of crawlSources(crawl, parts)) keep(source);
   };
-  await crawlAll().catch(sayUnseen);
+  await crawlAll().catch(logNothingVisible);
   for (const source of await retireLeftInStore(crawl, parts)) keep(source);
   if (target) job.progress?.({ step: "embed" });
   const unreadable = new Map(crawled.flatMap((source) => (source.unreadable ? [source.unreadable] : [])));
   const answered = await askQuestions(crawl, unreadable, parts);
-  const heldDraft = answered?.verdict === "held" ? await target?.together?.hold() : undefined;
-  const { failures, generation } = await commitTogether(crawled, crawl).catch(sayUnseen);
+  const heldDraft = answered?.verdict === "held" ? await target?.crawlDraft?.hold() : undefined;
+  const { failures, generation } = await commitCrawlDraft(crawled, crawl).catch(logNothingVisible);
   const questions = answered && (await concludeQuestions(answered, { generation, heldDraft }, crawl, parts));
   const sources: SourceResult[] = [];
   // Last: a document that moved from one source to another may be found twice for a moment, never not at all.
@@ -152,7 +152,7 @@ function openSource(run: SourceRun, ledger: Ledger, { request, job }: DomainCraw
  * additions and removals are one commit.
  */
 function mayRemovalsWait({ kind }: SourceConfig, sources: number, { request, job, target }: DomainCrawl): boolean {
-  if (target?.together) return false;
+  if (target?.crawlDraft) return false;
   return sources > 1 && !job.dryRun && !request.swap && !kind.abilities.isReadWhileListed;
 }
 
@@ -167,11 +167,11 @@ async function openTarget(crawl: Omit<DomainCrawl, "target">, parts: EngineParts
     ? await openSwapTarget(crawl, parts)
     : await openIndexTarget(crawl, request.vectorStoreId, parts);
   // The time makes the name unique: job numbers start again when all jobs are deleted.
-  const name = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
-  const target = opened && { ...opened, crawl: name };
+  const crawlName = request.gathered ? `items ${nowUtcMicros().slice(0, 10)}` : `${job.jobId} ${nowUtcMicros()}`;
+  const target = opened && { ...opened, crawlName };
   // If the store cannot be read, each source says so when it comes to it.
   const earlierDrafts = (await target?.index.crawlDrafts?.listOpen().catch(() => [])) ?? [];
-  return target && { ...target, earlierDrafts, ...(await openTogether(target, crawl, parts)) };
+  return target && { ...target, earlierDrafts, ...(await openCrawlDraft(target, crawl, parts)) };
 }
 
 /** Finishes a swap and refreshes the vectors, when all sources are indexed. */
@@ -206,13 +206,13 @@ function explainStaleVectors(error: unknown, { store, isOwn }: IndexTarget): str
  * domain's map files. After a kill, the next crawl does the same.
  */
 async function takeOver(
-  { store, index, crawl: name = "" }: IndexTarget,
+  { store, index, crawlName = "" }: IndexTarget,
   crawl: DomainCrawl,
   parts: EngineParts,
 ): Promise<void> {
   const { domain, job, problems } = crawl;
   const request: CrawlRequest = { ...crawl.request, steps: ["embed"], mode: "incremental", swap: false, force: false };
-  const target: IndexTarget = { store, index, crawl: name, isOwn: true };
+  const target: IndexTarget = { store, index, crawlName, isOwn: true };
   for (const config of domain.sources) {
     await job.checkpoint();
     const run = { domainId: domain.domainId, config };

@@ -23,7 +23,7 @@ export interface Downloaded extends StepResult {
   readonly listing: ListingResult;
 }
 
-/** list ▶ judge ▶ plan ▶ fetch ▶ mirror, for one source. A kind that lists by reading (`isReadWhileListed`) fetches from its own copy. Throws when the source cannot be listed at all. */
+/** list ▶ judge ▶ plan ▶ mirror, for one source. A kind that reads its items to list them (`isReadWhileListed`) fetches from its own copy. Throws when the source cannot be listed at all. */
 export async function download(step: DownloadStep, parts: EngineParts): Promise<Downloaded> {
   const { source, ledger, job } = step;
   const counts = noCounts();
@@ -37,11 +37,11 @@ export async function download(step: DownloadStep, parts: EngineParts): Promise<
   logListing(isQuiet, scan, { detected: plan.detected, counts, hiddenRows, problems }, step);
 
   const returned = await returnMisplaced(plan, step);
-  const { stuck } = await applyPlan(plan, { ...step, counts, job: silentIfDry(job) });
+  const { notRemoved } = await applyPlan(plan, { ...step, counts, job: silentIfDry(job) });
   await source.conclude?.(await outcomeOf(plan, ledger));
   await verifyMirror(plan, { counts, returned, before }, step);
 
-  noteListing(scan, plan, { undone: stuck + counts.held + (plan.left ?? 0), hiddenRows }, ledger);
+  noteListing(scan, plan, { undone: notRemoved + counts.held + (plan.unapproved ?? 0), hiddenRows }, ledger);
   const leftOut = source.leftOut?.();
   if (leftOut) counts.skipped += countLeftOut(leftOut);
   const itemProblem = counts.failed > 0 ? ITEM_PROBLEMS.download(plural(counts.failed, "item")) : "";
@@ -55,7 +55,7 @@ function isIdle({ size: { removed, moved, fetched, staying, strayed } }: Downloa
 /** Stores the checkpoint for the next run. An incomplete listing stores none. */
 function noteListing(
   { rotation, checkpoint }: SourceScan,
-  { detected, isHashed, left }: DownloadPlan,
+  { detected, isHashed, unapproved }: DownloadPlan,
   { undone, hiddenRows }: { readonly undone: number; readonly hiddenRows: number },
   ledger: Ledger,
 ): void {
@@ -63,10 +63,12 @@ function noteListing(
   const { owed, next } = rotation;
   // Altered files that the plan leaves out must be found again.
   const hashes =
-    isHashed && !left ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS } : { hashesOwed: owed, nextHashes: next };
+    isHashed && !unapproved
+      ? { hashesOwed: 0, nextHashes: (next + owed) % PARTS }
+      : { hashesOwed: owed, nextHashes: next };
   // The feed reports a change only once: if something was left undone, the next run must list everything.
-  const mark = undone > 0 ? "" : checkpoint.mark;
-  ledger.noteListing({ ...checkpoint, mark, hiddenRows, ...hashes });
+  const cursor = undone > 0 ? "" : checkpoint.cursor;
+  ledger.noteListing({ ...checkpoint, cursor, hiddenRows, ...hashes });
 }
 
 function logListing(
@@ -114,21 +116,21 @@ const HIDDEN_ROWS =
 
 /** Items that could not be removed still have their entry. */
 async function outcomeOf({ detected, items }: DownloadPlan, ledger: Ledger): Promise<ListingOutcome> {
-  const stillHeld = new Set<ItemId>();
-  for await (const page of items.items("download", STAYING)) for (const { itemId } of page) stillHeld.add(itemId);
+  const staying = new Set<ItemId>();
+  for await (const page of items.items("download", STAYING)) for (const { itemId } of page) staying.add(itemId);
   for await (const page of items.items("download", ["removed"])) {
     const entries = await ledger.getMany(page.map(({ itemId }) => itemId));
-    for (const entry of entries) if (entry?.mirrored) stillHeld.add(entry.itemId);
+    for (const entry of entries) if (entry?.mirrored) staying.add(entry.itemId);
   }
-  return { complete: detected.completeness === "complete", stillHeld };
+  return { complete: detected.completeness === "complete", staying };
 }
 
 function listingResult(
-  { detected, items, left = 0 }: DownloadPlan,
+  { detected, items, unapproved = 0 }: DownloadPlan,
   hiddenRows: number,
 ): Omit<ListingResult, "leftOut"> {
   const complete = detected.completeness === "complete";
-  const sawAll = complete && detected.unreadable.length === 0 && detected.heldBecause === "" && left === 0;
+  const sawAll = complete && detected.unreadable.length === 0 && detected.heldBecause === "" && unapproved === 0;
   return { complete, sawAll, listed: detected.listed, hiddenRows, plan: items };
 }
 

@@ -121,7 +121,7 @@ function dryBackend(backend: Backend): Backend {
   });
 }
 
-/** Its drafts are thrown away, and become visible neither alone nor together. */
+/** Drafts of a dry run store nothing; without `crawlDrafts`, each source has its own. */
 function dryIndex(index: Index): Index {
   const { retained, generations } = index;
   return withMembers(index, {
@@ -148,7 +148,7 @@ const DRY_DRAFT: IndexDraft = {
   relabel: nothing,
   remove: nothing,
   stage: async () => [],
-  held: async () => [],
+  stored: async () => [],
   commit: async () => ({ ready: [], failed: [] }),
   discard: nothing,
 };

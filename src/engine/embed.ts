@@ -13,14 +13,15 @@ import { sumUp } from "./tally.ts";
 
 export interface Embedded extends Omit<StepResult, "itemProblem"> {
   readonly failed: readonly FailedRef[];
-  /** What becomes visible with the crawl. */
+  /** The part of the crawl's draft; undefined: nothing has changed, or it was committed by itself. */
   readonly staged: PlanInDraft | undefined;
-  /** How many documents are removed when all sources are indexed. */
+  /** How many removals wait until all sources are indexed. */
   readonly waiting: number;
+  /** Recorded in the ledger if nothing failed: the next run judges only what changed since. */
   readonly upTo: Planned["upTo"];
 }
 
-/** mirror ▶ judge ▶ plan ▶ extract ▶ draft, for one source; ▶ commit ▶ index, unless it becomes visible with the crawl. */
+/** mirror ▶ judge ▶ plan ▶ draft, for one source. Commits and records it as well, unless it fills a part of the crawl's draft. */
 export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedded> {
   const { ledger, target, removalsWait, job } = step;
   const { problems, ...planned } = await planIndex(step, parts);
@@ -31,12 +32,12 @@ export async function embed(step: EmbedStep, parts: EngineParts): Promise<Embedd
   for (const problem of problems) job.log(`WARNING: ${problem}`);
   const doing = { ...step, job: silentIfDry(job) };
   const draft = await draftPlan(doing, parts, removalsWait ? ADDITIONS : undefined);
-  if (!target.together) await draft?.commit();
+  if (!target.crawlDraft) await draft?.commit();
   const failed = draft?.failed ?? [];
   await countFailures(failed, await draft?.doubtful(), counts, step);
-  const { isWhole = true } = (target.together ? undefined : await draft?.record(doing)) ?? {};
+  const { isWhole = true } = (target.crawlDraft ? undefined : await draft?.record(doing)) ?? {};
   const upTo = isWhole ? planned.upTo : undefined;
-  const embedded = { counts, problems, waiting, upTo, failed, staged: target.together && draft };
+  const embedded = { counts, problems, waiting, upTo, failed, staged: target.crawlDraft && draft };
   if (!isUnfinished(embedded)) noteUpTo(embedded, ledger);
   return embedded;
 }
@@ -45,7 +46,7 @@ export function isUnfinished({ staged, waiting }: Embedded): boolean {
   return staged !== undefined || waiting > 0;
 }
 
-/** When all sources are in: records what the crawl has committed, and removes what waited. Returns what could not be removed, and what is held. */
+/** When all sources are in: records what the crawl has committed, and carries out the removals that waited. Returns what could not be removed, and what is held. */
 export async function finishEmbed(
   embedded: Embedded,
   step: EmbedStep,

@@ -139,7 +139,7 @@ export async function removeVacated(step: ApplyStep): Promise<void> {
   const { mirror, vacated, job } = step;
   for (const file of vacated.splice(0)) {
     try {
-      if (await isLeft(file, step)) await mirror.remove(file);
+      if (await isUnused(file, step)) await mirror.remove(file);
     } catch (error) {
       job.log(`WARNING: remove '${file}': ${explain(error)}`);
     }
@@ -147,7 +147,7 @@ export async function removeVacated(step: ApplyStep): Promise<void> {
 }
 
 /** Whether no item took the path: a name that differs only by case did so only if the disk ignores case. */
-async function isLeft(file: string, { claims, mirror, ledger }: ApplyStep): Promise<boolean> {
+async function isUnused(file: string, { claims, mirror, ledger }: ApplyStep): Promise<boolean> {
   if (claims.isFree(file)) return true;
   const owner = claims.ownerOf(file);
   const theirs = owner === undefined ? "" : ((await ledger.get(owner))?.mirrored?.file ?? "");

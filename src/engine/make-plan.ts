@@ -38,7 +38,7 @@ export interface DownloadPlan {
   /** undefined: everything that was listed was judged. */
   readonly delta: FeedDelta | undefined;
   /** How many changes are left out because they are not in the approved plan; undefined: there is no such plan. */
-  readonly left: number | undefined;
+  readonly unapproved: number | undefined;
 }
 
 /** Erased items that are named in the log, by their ids. */
@@ -65,7 +65,7 @@ export async function makePlan(
     await job.checkpoint();
     const { unchanged } = next.value;
     counts.unchanged += unchanged;
-    sorted.held += unchanged;
+    sorted.known += unchanged;
     found += unchanged;
     for (const judged of next.value.changes) {
       const confirmed = confirmContent(judged, mirror);
@@ -83,7 +83,7 @@ export async function makePlan(
   counts.skipped += skipped.length;
   for (const { key, reason } of skipped.slice(0, MAX_TOLD)) job.log(`Skipped item '${key}': ${reason}.`);
   if (skipped.length > MAX_TOLD) job.log(`Skipped ${skipped.length - MAX_TOLD} more that were erased.`);
-  const unreported = delta ? Math.max(0, delta.expected - sorted.held) : 0;
+  const unreported = delta ? Math.max(0, delta.expected - sorted.known) : 0;
   counts.unchanged += unreported;
   // If nothing else is to do, or only changes are judged, hashing can wait for a few runs.
   const isHashed = rotation.isNow || !(delta || (scan.isNext && isIdle(sorted)));
@@ -94,10 +94,10 @@ export async function makePlan(
   }
   const { size, lostSizes } = sorted;
   if (lostSizes.size > 0) await findMisplaced({ disk, size, counts, lostSizes }, step);
-  const left = approval && (await keepToPlan(approval, { plan, size, counts }, ledger, job));
+  const unapproved = approval && (await keepToPlan(approval, { plan, size, counts }, ledger, job));
   const detected: Detected = { ...next.value, listed: next.value.listed + unreported };
   const hashed = isHashed ? due.length : 0;
-  return { items: plan, left, size, detected, disk, found, isHashed, hashed, startedAtMs, delta };
+  return { items: plan, unapproved, size, detected, disk, found, isHashed, hashed, startedAtMs, delta };
 }
 
 function isIdle({ size: { removed, moved, fetched, staying } }: SortedChanges): boolean {
@@ -135,7 +135,7 @@ function judgeListing(
       yield [...gone, ...suspects, ...listing.changes.touched.map(({ itemId }) => itemId)];
     },
   };
-  return detectChanges(pages, reported, find, { ...policy, heldBefore: expected });
+  return detectChanges(pages, reported, find, { ...policy, knownBefore: expected });
 }
 
 /** Writes the changes into the plan, and counts them. */
@@ -144,7 +144,7 @@ class SortedChanges {
   /** Sizes of missing files: they may lie elsewhere in the mirror. */
   readonly lostSizes = new Set<number>();
   /** Items that had a file or a document before. */
-  held = 0;
+  known = 0;
   #hasTable = false;
   readonly #step: DownloadStep;
   readonly #counts: StepCounts;
@@ -159,7 +159,7 @@ class SortedChanges {
     const { run, mirror, plan } = this.#step;
     const counts = this.#counts;
     const mirrored = change.entry?.mirrored;
-    if (mirrored || change.entry?.indexed) this.held += 1;
+    if (mirrored || change.entry?.indexed) this.known += 1;
     if (change.kind === "kept" || change.kind === "held") size.staying += 1;
     if (change.kind === "kept" && change.isUndecided && mirrored) counts.skipped += 1;
     if (change.kind !== "kept") counts[change.kind] += 1;

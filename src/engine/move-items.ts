@@ -11,8 +11,7 @@ export interface ApplyStep extends DownloadStep {
   readonly counts: StepCounts;
   readonly claims: PathClaims;
   /**
-   * Files whose items moved to another file. They are removed at the end: until then another item may be taking their
-   * path.
+   * Files whose items have another file now. They are removed at the end, unless another item has taken the path by then.
    */
   readonly vacated: string[];
   /** The mirror had files when the run began, which items without a row may own. */
@@ -34,13 +33,13 @@ export async function moveItems(moved: readonly ListedChange[], step: ApplyStep)
   const { ledger } = step;
   const moves = planMoves(moved, step);
   const stuck = new Set<ListedChange>();
-  const left = await moveAllOut(moves, stuck, step);
+  const movedOut = await moveAllOut(moves, stuck, step);
   for (const { change, known, to } of moves) {
     if (stuck.has(change)) continue;
     ledger.put(change.itemId, { mirrored: { ...known, ...namesOf(change.sighting), file: to } });
   }
   await ledger.flush();
-  for (const move of moves) if (!stuck.has(move.change)) await moveIn(move, { left, stuck }, step);
+  for (const move of moves) if (!stuck.has(move.change)) await moveIn(move, { movedOut, stuck }, step);
   return [...stuck];
 }
 
@@ -63,27 +62,27 @@ async function moveAllOut(
   stuck: Set<ListedChange>,
   { mirror, job }: ApplyStep,
 ): Promise<Set<ListedChange>> {
-  const left = new Set<ListedChange>();
+  const movedOut = new Set<ListedChange>();
   for (const { change, known, to } of moves) {
     if (to === known.file) continue;
     try {
       await mirror.moveOut(change.itemId, known.file);
-      left.add(change);
+      movedOut.add(change);
     } catch (error) {
       job.log(`Cannot move '${known.file}', fetching it instead: ${explain(error)}`);
       stuck.add(change);
     }
   }
-  return left;
+  return movedOut;
 }
 
 async function moveIn(
   { change, known, to }: Move,
-  { left, stuck }: { readonly left: ReadonlySet<ListedChange>; readonly stuck: Set<ListedChange> },
+  { movedOut, stuck }: { readonly movedOut: ReadonlySet<ListedChange>; readonly stuck: Set<ListedChange> },
   { mirror, job }: ApplyStep,
 ): Promise<void> {
   try {
-    if (left.has(change)) await mirror.moveIn(change.itemId, to);
+    if (movedOut.has(change)) await mirror.moveIn(change.itemId, to);
     if (change.sighting.form === "original" && !mirror.isOriginal(to)) {
       const [from, at] = [mirror.relativePath(known.file), mirror.relativePath(to)];
       await mirror.shift(mirror.originalFile(from), mirror.originalFile(at));

@@ -26,7 +26,7 @@ export class PathClaims {
    * Paths on disk that items left in this run, in lower case, whether or not their files still lie there. Not hashed: a
    * collision would overwrite a file.
    */
-  readonly #left = new Set<string>();
+  readonly #vacated = new Set<string>();
   /** How many claims lie below each folder, by the hash of its path. */
   readonly #below = new Map<number, number>();
   /** Items that did not get the path they wanted, and that path. */
@@ -110,7 +110,7 @@ export class PathClaims {
     const key = hashOf(path);
     const owner = this.#owners.get(key);
     if (owner !== undefined && owner !== itemId) return;
-    if (this.#disk) this.#left.add(path.toLowerCase());
+    if (this.#disk) this.#vacated.add(path.toLowerCase());
     if (this.#owners.delete(key)) this.#count(path, -1);
   }
 
@@ -128,7 +128,7 @@ export class PathClaims {
   #takenBy(path: string, itemId: ItemId): string | undefined {
     const key = hashOf(path);
     // Where a file lay there was no folder, and no file above it: what blocks the path now is of this run.
-    const wasFile = this.#left.has(path.toLowerCase());
+    const wasFile = this.#vacated.has(path.toLowerCase());
     const isOthers = (at: string): boolean => {
       const owner = this.#owners.get(hashOf(at));
       return owner === undefined ? !wasFile && this.#isOnDisk(at) : owner !== itemId;
@@ -139,11 +139,11 @@ export class PathClaims {
 
   /** Whether there is a file at the path that this run has not released. */
   #isOnDisk(path: string): boolean {
-    return this.#disk !== undefined && !this.#left.has(path.toLowerCase()) && this.#disk.has(path);
+    return this.#disk !== undefined && !this.#vacated.has(path.toLowerCase()) && this.#disk.has(path);
   }
 
   #hasFilesBelow(path: string): boolean {
-    for (const file of this.#disk?.below(path) ?? []) if (!this.#left.has(file)) return true;
+    for (const file of this.#disk?.below(path) ?? []) if (!this.#vacated.has(file)) return true;
     return false;
   }
 

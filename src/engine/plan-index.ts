@@ -33,24 +33,24 @@ export interface Planned {
   readonly upTo?: { readonly rules: string; readonly revision: number };
 }
 
-/** Raise it when the comparison changes: the first run after the upgrade then compares everything. */
-const COMPARISON = 4;
+/** Raise it when documents are judged by other rules: the first run after the upgrade then judges everything. */
+const RULES = 4;
 
-/** Compares mirror and ledger with the index, and puts what differs into the plan of the run. */
+/** Judges the documents of a source, by ledger, mirror and vector store, and puts what is to be done into the plan of the run. */
 export async function planIndex(step: EmbedStep, parts: IndexParts): Promise<Planned> {
   const { target, listing, ledger } = step;
-  const rules = `${COMPARISON} ${target.store} ${parts.extractor.revision}`;
+  const rules = `${RULES} ${target.store} ${parts.extractor.revision}`;
   const { revision } = ledger;
-  const changed = mayCompareChanges(step) ? await findChanged(ledger.indexedUpTo(rules), step) : undefined;
-  const { left, ...planned } = await compareAll(changed ?? (await readAllHoldings(step)), step, parts);
-  const isAll = listing?.sawAll && target.isOwn && planned.counts.held + planned.problems.length + left === 0;
+  const changed = mayJudgeOnlyChanges(step) ? await findChanged(ledger.indexedUpTo(rules), step) : undefined;
+  const { omitted, ...planned } = await judgeItems(changed ?? (await readAllHoldings(step)), step, parts);
+  const isAll = listing?.sawAll && target.isOwn && planned.counts.held + planned.problems.length + omitted === 0;
   return isAll ? { ...planned, upTo: { rules, revision } } : planned;
 }
 
-/** What to compare: everything, or the items that may need a change. */
-interface Compared {
-  /** What the index has of the items to compare. */
-  readonly held: Map<ItemId, IndexedRef>;
+/** What to judge: everything, or the items that may need a change. */
+interface ItemsToJudge {
+  /** What the vector store has of these items. */
+  readonly stored: Map<ItemId, IndexedRef>;
   readonly items: readonly ItemId[] | "all";
   /** How many documents of the source the index has, and how many unchanged files were left out. */
   readonly holdings: number;
@@ -58,39 +58,39 @@ interface Compared {
 }
 
 /** false without a listing in this run: then it is not known whether the files are there. */
-function mayCompareChanges({ request, listing, target }: EmbedStep): boolean {
+function mayJudgeOnlyChanges({ request, listing, target }: EmbedStep): boolean {
   return listing !== undefined && target.isOwn && request.mode !== "full" && !request.retryFailed;
 }
 
-async function readAllHoldings({ run, target }: EmbedStep): Promise<Compared> {
-  const held = new Map<ItemId, IndexedRef>();
+async function readAllHoldings({ run, target }: EmbedStep): Promise<ItemsToJudge> {
+  const stored = new Map<ItemId, IndexedRef>();
   for await (const refs of target.index.holdings(run.config.sourceId))
-    for (const ref of refs) held.set(ref.itemId, ref);
-  return { held, items: "all", holdings: held.size, unchanged: 0 };
+    for (const ref of refs) stored.set(ref.itemId, ref);
+  return { stored, items: "all", holdings: stored.size, unchanged: 0 };
 }
 
 /**
  * Returns what changed since the index was complete, what failed or waits (counted anew), and what the index holds
- * differently than the ledger says. undefined: everything must be compared.
+ * differently than the ledger says. undefined: everything must be judged.
  */
 async function findChanged(
   since: number,
   { run, request, listing, target, ledger, mirror }: EmbedStep,
-): Promise<Compared | undefined> {
+): Promise<ItemsToJudge | undefined> {
   if (since === 0) return undefined;
   const items = new Set(await ledger.changedSince(since, [ORIGINALS_FOLDER, FAILED_FOLDER]));
   for await (const page of listing?.plan.items("download", TOUCHED) ?? [])
     for (const { itemId } of page) items.add(itemId);
   const { sourceId } = run.config;
   const { shown } = target.index;
-  // Watch mode named folders. Its next scan of everything compares the whole index.
+  // Watch mode named folders. After its next scan of everything, everything is compared with the store.
   if (shown && request.onlyFolders?.has(sourceId)) {
     const refs = await shown.newest(sourceId, [...items]);
     const { files, indexed } = await ledger.count();
     const unchanged = files - (await countFilesOf(items, ledger));
-    return { held: new Map(refs.map((ref) => [ref.itemId, ref])), items: [...items], holdings: indexed, unchanged };
+    return { stored: new Map(refs.map((ref) => [ref.itemId, ref])), items: [...items], holdings: indexed, unchanged };
   }
-  const held = new Map<ItemId, IndexedRef>();
+  const stored = new Map<ItemId, IndexedRef>();
   let [holdings, known] = [0, 0];
   for await (const refs of target.index.holdings(sourceId)) {
     const labels = await ledger.labels(refs.map(({ itemId }) => itemId));
@@ -99,13 +99,13 @@ async function findChanged(
       const label = labels[at];
       if (label?.fileId) known += 1;
       if (!label || !isIndexedAs(ref, label, { target, mirror })) items.add(ref.itemId);
-      if (items.has(ref.itemId)) held.set(ref.itemId, ref);
+      if (items.has(ref.itemId)) stored.set(ref.itemId, ref);
     }
   }
   const { files, indexed } = await ledger.count();
-  // Documents are missing in the index; only a comparison of everything shows which.
+  // Documents are missing in the index; only judging everything shows which.
   if (known !== indexed) return undefined;
-  return { held, items: [...items], holdings, unchanged: files - (await countFilesOf(items, ledger)) };
+  return { stored, items: [...items], holdings, unchanged: files - (await countFilesOf(items, ledger)) };
 }
 
 async function countFilesOf(items: Iterable<ItemId>, ledger: Ledger): Promise<number> {
@@ -130,19 +130,19 @@ function isIndexedAs(
   );
 }
 
-async function compareAll(
-  { held, items, holdings, unchanged }: Compared,
+async function judgeItems(
+  { stored, items, holdings, unchanged }: ItemsToJudge,
   step: EmbedStep,
   parts: IndexParts,
-): Promise<Pick<Planned, "counts" | "problems"> & { readonly left: number }> {
+): Promise<Pick<Planned, "counts" | "problems"> & { readonly omitted: number }> {
   const { listing, ledger, mirror, plan, job } = step;
   const counts = { ...noCounts(), unchanged };
   const timeSlice = new TimeSlice();
-  // `left`: how many items are left out because their file is missing or they are not approved.
-  let [known, files, waiting, failed, left] = [0, 0, 0, 0, 0];
+  // `omitted`: how many items are not in the plan because their file is missing or they are not approved.
+  let [known, files, waiting, failed, omitted] = [0, 0, 0, 0, 0];
   for await (const page of items === "all" ? ledger.entries() : entriesOf(items, ledger)) {
     await job.checkpoint();
-    const judged = await judgePage(page, held, step, parts);
+    const judged = await judgePage(page, stored, step, parts);
     const unapproved = await findUnapproved(judged, step);
     for (const one of judged) {
       const { entry, change, isMissing } = one;
@@ -152,20 +152,20 @@ async function compareAll(
       if (mirror.isOriginal(file)) waiting += 1;
       if (timeSlice.isOver()) await timeSlice.next();
       if (unapproved.has(entry.itemId)) {
-        left += 1;
+        omitted += 1;
         counts.skipped += 1;
-        held.delete(entry.itemId);
+        stored.delete(entry.itemId);
         continue;
       }
-      if (isMissing) left += 1;
+      if (isMissing) omitted += 1;
       addToPlan(one, step);
-      const isLeft = !isMissing && change.kind === "none" && mirror.isFailed(file);
-      const isEmptyFile = isLeft && isEmptyReason(entry.indexed?.embeddingError ?? "");
+      const isFailedFile = !isMissing && change.kind === "none" && mirror.isFailed(file);
+      const isEmptyFile = isFailedFile && isEmptyReason(entry.indexed?.embeddingError ?? "");
       if (isEmptyFile) counts.empty += 1;
-      else if (isMissing || isLeft) counts.skipped += 1;
+      else if (isMissing || isFailedFile) counts.skipped += 1;
       else if (change.kind === "none" && file !== "") counts.unchanged += 1;
-      if (isLeft && !isEmptyFile) failed += 1;
-      if (change.kind !== "none" || !isPutAside(entry, step, parts)) held.delete(entry.itemId);
+      if (isFailedFile && !isEmptyFile) failed += 1;
+      if (change.kind !== "none" || !wasRemovedAsUnwanted(entry, step, parts)) stored.delete(entry.itemId);
     }
   }
   if (failed > 0)
@@ -180,22 +180,22 @@ async function compareAll(
   }
   // Documents without an item may belong to another source with the same id.
   const isCertain = (listing ? listing.sawAll : knowsAll(step)) && !step.run.sharesId;
-  if (!isCertain) held.clear();
-  for (const itemId of await findUnapprovedLeftovers([...held.values()], step)) {
-    left += 1;
+  if (!isCertain) stored.clear();
+  for (const itemId of await findUnapprovedLeftovers([...stored.values()], step)) {
+    omitted += 1;
     counts.skipped += 1;
-    held.delete(itemId);
+    stored.delete(itemId);
   }
   if (!listing) await step.approval?.noteDoneDocuments(job);
-  const problems = await decideRemovals({ known, files, leftovers: [...held.values()], holdings, isCertain }, step);
+  const problems = await decideRemovals({ known, files, leftovers: [...stored.values()], holdings, isCertain }, step);
   const { added = 0, changed = 0, moved = 0, removed = 0, held: stay = 0, adopted = 0 } = await plan.count("embed");
   const planned = { ...counts, added, changed, moved, removed, held: stay, unchanged: counts.unchanged + adopted };
-  return { counts: planned, problems, left };
+  return { counts: planned, problems, omitted };
 }
 
 /**
- * Whether the ledger has every item of the source, as far as the last download knew. Another store is never part of a
- * run that lists, so what it has of a source that was taken out and came back would stay for ever.
+ * For another store than the domain's: whether the ledger has every item that the last download knew. Runs with such a store
+ * do not list, so only the ledger can tell which of its documents are leftovers.
  */
 function knowsAll({ target, ledger }: EmbedStep): boolean {
   return !target.isOwn && (ledger.listing?.policy ?? "") !== "";
@@ -212,7 +212,7 @@ interface JudgedEntry {
 
 async function judgePage(
   page: readonly LedgerEntry[],
-  held: ReadonlyMap<ItemId, IndexedRef>,
+  stored: ReadonlyMap<ItemId, IndexedRef>,
   step: EmbedStep,
   parts: IndexParts,
 ): Promise<JudgedEntry[]> {
@@ -226,7 +226,7 @@ async function judgePage(
     const entry = lacksHash(known, step) ? await withHash(known, step) : known;
     const download = downloads?.get(entry.itemId);
     const isForced = step.request.force || forced.has(entry.itemId);
-    const change = judgeEntry(entry, { held: held.get(entry.itemId), isForced }, download, step, parts);
+    const change = judgeEntry(entry, { stored: stored.get(entry.itemId), isForced }, download, step, parts);
     const file = entry.mirrored?.file ?? "";
     const isMissing = lacksFile(file, change, step);
     if (isMissing)
@@ -251,12 +251,12 @@ export async function findUnapprovedLeftovers(
 ): Promise<ReadonlySet<ItemId>> {
   if (!approval) return new Set();
   const intents = refs.map((ref) => {
-    return { itemId: ref.itemId, change: "removed", reason: LEFTOVER, ...heldPlace(ref) } as const;
+    return { itemId: ref.itemId, change: "removed", reason: LEFTOVER, ...placeInStore(ref) } as const;
   });
   return await approval.leaveOut("embed", intents, job);
 }
 
-/** Adds what is to be done with the document, or why nothing is. */
+/** Adds the change of the document to the plan, or why a failed one is skipped. */
 function addToPlan({ entry, change, download }: JudgedEntry, step: EmbedStep): void {
   const { job, mirror, plan } = step;
   const { itemId, mirrored } = entry;
@@ -286,7 +286,7 @@ async function* entriesOf(items: readonly ItemId[], ledger: Ledger): AsyncGenera
 /** `download`: what this run did to its file. */
 function judgeEntry(
   entry: LedgerEntry,
-  { held, isForced }: Pick<IndexState, "held" | "isForced">,
+  { stored, isForced }: Pick<IndexState, "stored" | "isForced">,
   download: PlannedItem | undefined,
   step: EmbedStep,
   parts: IndexParts,
@@ -297,8 +297,8 @@ function judgeEntry(
     store: target.store,
     mode: request.mode,
     isForced,
-    held,
-    failed: isToBeLeft(entry, step, parts),
+    stored,
+    failed: isNotRetried(entry, step, parts),
     waiting: mirror.isOriginal(file),
     path: file ? mirror.relativePath(file) : "",
     url: entry.seen?.url ?? "",
@@ -308,11 +308,11 @@ function judgeEntry(
 }
 
 /**
- * Whether a failed item is left alone. It is tried again when it changes, on request, when the reason of the failure is
+ * Whether a failed item is not tried again. It is tried again when it changes, on request, when the reason of the failure is
  * no longer recorded, when it would now be sent under another name, or when another reader gave it up or found no text
  * in it. What could not be processed has no document.
  */
-function isToBeLeft(
+function isNotRetried(
   { mirrored, indexed }: LedgerEntry,
   { target, request, mirror }: EmbedStep,
   { extractor }: IndexParts,
@@ -335,8 +335,8 @@ function failedUnderOldName(mirrored: Mirrored | null, { embeddingError }: Index
 
 /**
  * A run that listed the source knows what it removed, and every other item it saw has a row. Without a listing, the
- * ledger of the last one decides: an item that is not seen is gone, one of an unwanted type or size, or withheld, was
- * put aside. A lost map file is neither.
+ * ledger of the last one decides: an item that is not seen is gone; one of an unwanted type or size, or withheld, is unwanted. A
+ * row that is only missing from a map file is neither.
  */
 function mayRemove(
   { seen }: LedgerEntry,
@@ -360,9 +360,10 @@ function isUnwanted(
 }
 
 /**
- * The item left mirror and index. If the index has it all the same, a rollback brought it back, and it may be removed.
+ * Whether the item is listed and unwanted, and was removed from mirror and index. If the store has it all the same, a rollback brought
+ * it back, and it is a leftover.
  */
-function isPutAside({ seen, mirrored, indexed }: LedgerEntry, step: EmbedStep, parts: IndexParts): boolean {
+function wasRemovedAsUnwanted({ seen, mirrored, indexed }: LedgerEntry, step: EmbedStep, parts: IndexParts): boolean {
   return seen !== null && !mirrored && !indexed && isUnwanted(seen, step, parts);
 }
 
@@ -408,7 +409,7 @@ async function decideRemovals(
     guard: { known: holdings, listed: listing?.listed ?? files, ...policy },
   });
   for (const ref of leftovers) {
-    const told = { ...heldPlace(ref), reason: LEFTOVER };
+    const told = { ...placeInStore(ref), reason: LEFTOVER };
     const item = { step: "embed", itemId: ref.itemId, change: "removed", reason: LEFTOVER, told } as const;
     if (go.length > 0) plan.add(item);
     else if (heldBecause !== "") plan.add(asHeld(item, heldBecause));
@@ -456,7 +457,7 @@ async function withHash(entry: LedgerEntry, { ledger, mirror, job }: EmbedStep):
 
 type DisplayPath = Omit<PlannedWords, "reason">;
 
-/** What is to be embedded. A document that is yet to be made of an original is taken to be as large. */
+/** Returns how much is to be embedded. A document that the process step has yet to make counts as large as its original. */
 function sizeOf(mirrored: Mirrored | null): Pick<PlannedItem, "bytes" | "tokens"> {
   const bytes = mirrored?.observed?.size || mirrored?.fingerprint.size || 0;
   return { bytes, tokens: estimateFileTokens(fileTypeOf(mirrored?.file ?? ""), bytes) };
@@ -474,9 +475,9 @@ export function describe(
 ): { readonly change: "added" | "changed" | "moved" | "removed"; readonly told: PlannedWords } | undefined {
   if (change.kind === "none" || change.kind === "adopt") return undefined;
   const why = change.kind === "relabel" ? "its name, place or time changed" : change.reason;
-  const foreseen = isTouched(download) ? download?.told?.reason : undefined;
-  const left = change.kind === "remove" && step.run.isRetired ? TAKEN_OUT : undefined;
-  const told = { ...placeOf(entry, download, step), reason: left ?? foreseen ?? why };
+  const downloadReason = isTouched(download) ? download?.told?.reason : undefined;
+  const takenOut = change.kind === "remove" && step.run.isRetired ? TAKEN_OUT : undefined;
+  const told = { ...placeOf(entry, download, step), reason: takenOut ?? downloadReason ?? why };
   const put = entry.indexed?.fileId ? "changed" : "added";
   return { change: change.kind === "remove" ? "removed" : change.kind === "relabel" ? "moved" : put, told };
 }
@@ -485,7 +486,7 @@ export function describe(
 const LEFTOVER = "the index has it, but no item stands for it";
 
 /** The path of a document that only the index knows. */
-export function heldPlace({ itemId, path }: IndexedRef): DisplayPath {
+export function placeInStore({ itemId, path }: IndexedRef): DisplayPath {
   return { name: path?.split("/").at(-1) || itemId, path: path || itemId };
 }
 

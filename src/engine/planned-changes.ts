@@ -24,8 +24,8 @@ export interface PlanSize {
 const MAX_PLANNED = 500;
 
 /**
- * Changes that fetch; that leave an item as it is (not listed and yet not removed, or not approved); that change the
- * mirror.
+ * FETCHED: changes that fetch. STAYING: the item stays as it is (not listed and yet not removed, or not approved). TOUCHED: changes of
+ * the mirror.
  */
 export const FETCHED = ["added", "changed"] as const;
 export const STAYING = ["kept", "held"] as const;
@@ -35,7 +35,7 @@ export function isTouched(download: PlannedItem | undefined): boolean {
   return TOUCHED.some((change) => change === download?.change);
 }
 
-/** Returns what the result of a dry run says of the plan; a run says what it did. */
+/** Returns the planned changes for the result of a dry run; empty for a run, whose result has what was done. */
 export async function planResult(
   plan: Plan,
   { dryRun }: Pick<JobContext, "dryRun">,

@@ -9,7 +9,7 @@ export function needsProcessing({ run, converter }: Pick<SourceCrawl, "run" | "c
   return run.config.kind.abilities.keepsTexts || converter !== undefined;
 }
 
-/** file ▶ what is indexed of it, for one source: its text, for kinds that keep texts; the documents made of it, for kinds with originals. */
+/** mirror ▶ documents, for one source. Kinds that keep texts: extracts and stores the text of each file. Kinds with originals: makes documents of them. */
 export async function process(
   step: SourceStep,
   listing: ListingResult | undefined,

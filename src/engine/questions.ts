@@ -34,25 +34,25 @@ export interface AskedQuestion {
   readonly first: string;
 }
 
-/** What a crawl asked, and what is to be done. */
+/** How a crawl's questions were answered, and the verdict. */
 interface QuestionOutcome extends Omit<QuestionRun, "at" | keyof RunOutcome> {}
 
-/** What came of a run: `generationId` is "" if nothing was committed. */
+/** What the crawl committed and held; `generationId` is "" if nothing was committed. */
 type RunOutcome = Pick<QuestionRun, "generationId" | "held" | "heldDraft">;
 
 /** By source: items that the crawl found, but which have nothing to be indexed by any more. */
 type UnreadableItems = ReadonlyMap<SourceId, ReadonlySet<ItemId>>;
 
 /**
- * Asks the questions of the domain against what the crawl is about to commit, or against the store that is to take the place of another.
- * undefined: there is nothing to ask, and readers may have it.
+ * Asks the questions of the domain against the draft that the crawl is about to commit, or against the new store of a swap.
+ * undefined: there is nothing to ask, so nothing is held.
  */
 export async function askQuestions(
   crawl: DomainCrawl,
   unreadable: UnreadableItems,
   parts: Parts,
 ): Promise<QuestionOutcome | undefined> {
-  const { index, together, swap } = crawl.target ?? {};
+  const { index, crawlDraft, swap } = crawl.target ?? {};
   if (!index) return undefined;
   if (swap) {
     if (swap.shortfalls.length > 0 || !index.shown) return undefined;
@@ -61,11 +61,11 @@ export async function askQuestions(
       compare({ about: "crawl", set, before: swap.index, after, crawl }, parts),
     );
   }
-  if (!together) return undefined;
+  if (!crawlDraft) return undefined;
   return await askUnlessUnreadable(crawl, parts, async (set) => {
-    const { brought, removed } = await together.changes();
+    const { brought, removed } = await crawlDraft.changes();
     if (brought + removed === 0) return undefined;
-    const after = { index, preview: { draft: together.generationId }, unreadable };
+    const after = { index, preview: { draft: crawlDraft.generationId }, unreadable };
     return await compare({ about: "crawl", set, before: index, after, crawl }, parts);
   });
 }
@@ -350,7 +350,7 @@ export async function concludeQuestions(
   parts: Parts,
 ): Promise<QuestionsResult> {
   const held = heldDraft?.documents ?? 0;
-  const generationId = generation === null ? "" : (target?.together?.generationId ?? "");
+  const generationId = generation === null ? "" : (target?.crawlDraft?.generationId ?? "");
   const outcome = { generationId, held, heldDraft: heldDraft?.generationId ?? "" };
   await noteRun(domain.domainId, asked, outcome, parts, job);
   if (asked.verdict === "held" && target?.swap) target.swap.shortfalls.push(sayNotSwapped(asked));

@@ -17,13 +17,13 @@ import type { EngineParts } from "./engine-parts.ts";
 import { holdInSource, sayHold } from "./erase/holds.ts";
 import type { IndexTarget } from "./index-target.ts";
 import { forgetMembers } from "./ingest/remove-items.ts";
-import { findUnapprovedLeftovers, heldPlace } from "./plan-index.ts";
+import { findUnapprovedLeftovers, placeInStore } from "./plan-index.ts";
 import { planResult, TAKEN_OUT } from "./planned-changes.ts";
 import { endRetentionOf, retiredInStore, retiredSource } from "./retired-sources.ts";
 import type { DomainCrawl } from "./run-context.ts";
 import { HOW_TO_CONFIRM, noCounts } from "./tally.ts";
 
-/** Removes everything of a source that is no longer in the domain, unless a removal is held: its files when its documents are gone. */
+/** Removes everything of a source that is no longer in the domain: first its documents, then its files. If the guard holds the documents, the files stay. */
 export async function retireSource(source: SourceRun, crawl: DomainCrawl, parts: EngineParts): Promise<CrawledSource> {
   const run: SourceRun = { ...source, isRetired: true };
   crawl.job.log(`Source '${run.config.sourceId}' is no longer in the domain: removing its documents and files.`);
@@ -114,29 +114,29 @@ async function removeFromStore(
   parts: EngineParts,
 ): Promise<CrawledSource> {
   const { plan, approval } = await openRunPlan(run, request, parts);
-  const all = await heldOf(run, target, parts);
+  const all = await storedOf(run, target, parts);
   const unapproved = await findUnapprovedLeftovers(all, { approval, job });
-  const held = all.filter(({ itemId }) => !unapproved.has(itemId));
+  const stored = all.filter(({ itemId }) => !unapproved.has(itemId));
   const { confirmDeletes } = request;
-  const guard = { known: held.length, listed: 0, limits: run.config.limits, confirmDeletes };
-  const { heldBecause: suspect } = garbage(held, { isCertain: true, guard });
-  for (const ref of held) plan.add(planned(ref, suspect));
+  const guard = { known: stored.length, listed: 0, limits: run.config.limits, confirmDeletes };
+  const { heldBecause } = garbage(stored, { isCertain: true, guard });
+  for (const ref of stored) plan.add(planned(ref, heldBecause));
   const planResults = await planResult(plan, job).finally(() => plan.close());
-  const staged = suspect ? NOTHING_STAGED : await removeAll(held, run, target, silentIfDry(job));
+  const staged = heldBecause ? NOTHING_STAGED : await removeAll(stored, run, target, silentIfDry(job));
   const conclude = async (failed: readonly string[]): Promise<SourceResult> => {
     const problems: string[] = [];
-    if (suspect) {
-      const what = plural(held.length, "document is", "documents are");
-      problems.push(`${what} still in the vector store, held because ${suspect}. ${HOW_TO_CONFIRM}`);
+    if (heldBecause) {
+      const what = plural(stored.length, "document is", "documents are");
+      problems.push(`${what} still in the vector store, held because ${heldBecause}. ${HOW_TO_CONFIRM}`);
     }
     if (failed.length > 0) problems.push(`${plural(failed.length, "document")} could not be removed: ${failed[0]}`);
-    else if (!suspect && !target.isOwn && held.length === all.length) {
+    else if (!heldBecause && !target.isOwn && stored.length === all.length) {
       await parts.ledgers.dropStore(run, target.store);
     }
     const embed = {
       ...noCounts(),
-      removed: suspect ? 0 : held.length - failed.length,
-      held: suspect ? held.length : 0,
+      removed: heldBecause ? 0 : stored.length - failed.length,
+      held: heldBecause ? stored.length : 0,
     };
     return {
       ...emptyResult(run.config, problems.join("; ")),
@@ -156,7 +156,7 @@ async function removeFromStore(
   };
 }
 
-/** What was removed from the store; `draft`: it becomes visible with the crawl. */
+/** The removals of a source; `draft`: its part of the crawl's draft. */
 interface StagedRemovals {
   readonly draft?: NonNullable<CrawledSource["staged"]>;
   /** Why documents could not be removed, one sentence each. */
@@ -172,33 +172,37 @@ function emptyResult({ sourceId, sourceType }: SourceConfig, error: string): Sou
 }
 
 /** Returns the documents to remove. If a source of another kind has the same id, only those with a row of this one. */
-async function heldOf(run: SourceRun, { index, store, isOwn }: IndexTarget, parts: EngineParts): Promise<IndexedRef[]> {
-  const held = (await Array.fromAsync(index.holdings(run.config.sourceId))).flat();
-  if (!run.sharesId || held.length === 0) return held;
+async function storedOf(
+  run: SourceRun,
+  { index, store, isOwn }: IndexTarget,
+  parts: EngineParts,
+): Promise<IndexedRef[]> {
+  const stored = (await Array.fromAsync(index.holdings(run.config.sourceId))).flat();
+  if (!run.sharesId || stored.length === 0) return stored;
   const ledger = await parts.ledgers.open(run, { readOnly: true, vectorStoreId: isOwn ? undefined : store });
   const named = new Set((await Array.fromAsync(ledger.items())).flat());
-  return held.filter(({ itemId }) => named.has(itemId));
+  return stored.filter(({ itemId }) => named.has(itemId));
 }
 
 async function removeAll(
-  held: readonly IndexedRef[],
+  stored: readonly IndexedRef[],
   { config }: SourceRun,
-  { index, crawl, together }: IndexTarget,
+  { index, crawlName, crawlDraft }: IndexTarget,
   job: JobContext,
 ): Promise<StagedRemovals> {
-  if (held.length === 0) return NOTHING_STAGED;
-  const own = together ? undefined : await index.draft(config.sourceId, crawl);
-  const draft = own ?? (await together?.source(config.sourceId));
+  if (stored.length === 0) return NOTHING_STAGED;
+  const own = crawlDraft ? undefined : await index.draft(config.sourceId, crawlName);
+  const draft = own ?? (await crawlDraft?.source(config.sourceId));
   if (!draft) return NOTHING_STAGED;
   try {
-    for (const { itemId } of held) await draft.remove(itemId);
+    for (const { itemId } of stored) await draft.remove(itemId);
     // The source was removed on purpose, so the store may become empty.
     const allowEmpty = true;
     await draft.stage(job.signal, { allowEmpty });
     const { failed } = (await own?.commit(job.signal, { allowEmpty })) ?? { failed: [] };
-    job.log(`Index: ${held.length - failed.length} removed.`);
+    job.log(`Index: ${stored.length - failed.length} removed.`);
     for (const { itemId, reason } of failed) job.log(`ERROR: index '${itemId}': ${reason}`);
-    const staged = together && { draft: { allowEmpty, discard: () => draft.discard() } };
+    const staged = crawlDraft && { draft: { allowEmpty, discard: () => draft.discard() } };
     return { ...staged, failed: failed.map(({ reason }) => reason) };
   } catch (error) {
     await draft.discard();
@@ -206,8 +210,14 @@ async function removeAll(
   }
 }
 
-function planned(ref: IndexedRef, suspect: string): PlannedItem {
+function planned(ref: IndexedRef, heldBecause: string): PlannedItem {
   const { itemId } = ref;
-  const reason = suspect ? `held: ${suspect}` : TAKEN_OUT;
-  return { step: "embed", itemId, change: suspect ? "held" : "removed", reason, told: { ...heldPlace(ref), reason } };
+  const reason = heldBecause ? `held: ${heldBecause}` : TAKEN_OUT;
+  return {
+    step: "embed",
+    itemId,
+    change: heldBecause ? "held" : "removed",
+    reason,
+    told: { ...placeInStore(ref), reason },
+  };
 }

@@ -24,7 +24,7 @@ export interface SourceScan {
   /** Written to the ledger for the next run. */
   readonly checkpoint: Pick<
     ListingCheckpoint,
-    "policy" | "mark" | "listedAt" | "checkedAt" | "runsByFeed" | "hiddenRows"
+    "policy" | "cursor" | "listedAt" | "checkedAt" | "runsByFeed" | "hiddenRows"
   >;
   /** Hash rotation: `owed` of 100 parts are due, starting with part `next`. `isNow`: they are hashed in this run. */
   readonly rotation: { readonly owed: number; readonly next: number; readonly isNow: boolean };
@@ -33,7 +33,7 @@ export interface SourceScan {
 /** What changed at the source since the last run, and which files of the mirror differ from the ledger. */
 export interface FeedDelta {
   readonly gone: readonly ItemId[];
-  /** Items that the feed does not report and that are judged all the same. */
+  /** Items that the feed does not report and that are judged too: they differ on disk, or are due to be hashed. */
   readonly suspects: readonly ItemId[];
   /** How many items should have a file in the mirror, and how many of them have one. */
   readonly expected: number;
@@ -42,9 +42,9 @@ export interface FeedDelta {
    * Present if ledger and mirror had the same files at the start of this run. `marked`: files whose names may have a
    * `~` mark.
    */
-  readonly inStep?: { readonly marked: ReadonlyMap<ItemId, string> };
+  readonly inSync?: { readonly marked: ReadonlyMap<ItemId, string> };
   /** Watch mode reported the changed folders: only they are scanned, and the mirror is not. */
-  readonly isHinted: boolean;
+  readonly isOfNamedFolders: boolean;
 }
 
 /** After so many runs without hashing, all parts that are due are hashed together. */
@@ -56,25 +56,25 @@ export async function scanSource(step: DownloadStep, parts: EngineParts): Promis
   const policy = digestPolicy(run.config, parts);
   const before = ledger.listing;
   const last = request.mode === "incremental" && before?.policy === policy ? before : undefined;
-  const isHinted = request.onlyFolders?.has(run.config.sourceId) ?? false;
-  const owed = request.checksum ? PARTS : (before?.hashesOwed ?? 0) + (isHinted ? 0 : 1);
-  const rotation = { owed, next: before?.nextHashes ?? 0, isNow: owed >= MAX_OWED && !isHinted };
+  const isOfNamedFolders = request.onlyFolders?.has(run.config.sourceId) ?? false;
+  const owed = request.checksum ? PARTS : (before?.hashesOwed ?? 0) + (isOfNamedFolders ? 0 : 1);
+  const rotation = { owed, next: before?.nextHashes ?? 0, isNow: owed >= MAX_OWED && !isOfNamedFolders };
   // Before the scan: it must see the mirror as this run will use it.
   await mirror.recover(async (item) => (await ledger.get(item))?.mirrored?.file ?? "");
   const scanEnd = new AbortController();
   const files = await ledger.countFiles();
-  const scanning = isHinted && last ? undefined : mirror.scan({ expected: files, signal: scanEnd.signal });
+  const scanning = isOfNamedFolders && last ? undefined : mirror.scan({ expected: files, signal: scanEnd.signal });
   scanning?.catch(() => undefined);
   try {
     const startedAt = new Date().toISOString();
     let listing = await openListing(source, last, ledger, job);
     const checkpoint = (): SourceScan["checkpoint"] => ({
       policy,
-      mark: listing.cursor,
-      ...listingAge(listing, last, { isHinted, startedAt }),
+      cursor: listing.cursor,
+      ...listingAge(listing, last, { isOfNamedFolders, startedAt }),
     });
-    if (listing.by === "feed" && isHinted) {
-      const delta = { gone: listing.changes.gone, suspects: [], expected: files, found: 0, isHinted };
+    if (listing.by === "feed" && isOfNamedFolders) {
+      const delta = { gone: listing.changes.gone, suspects: [], expected: files, found: 0, isOfNamedFolders };
       return { listing, disk: new FilesOnDisk(), delta, isNext: true, checkpoint: checkpoint(), rotation };
     }
     const disk = (await scanning) ?? (await mirror.scan());
@@ -115,11 +115,11 @@ async function findDelta(
       if (converter || !isInOrder(state, onDisk) || (rotation.isNow && isDue(itemId, rotation))) suspects.push(itemId);
     }
   }
-  // Most files are nobody's: the ledger lost items, of which the feed says nothing.
+  // Most files belong to no item: the ledger lost items, which the feed does not report.
   if (!converter && disk.size - found > found) return undefined;
-  // Not in a dry run: `inStep` lets later steps look at the disk, where a dry run changes nothing.
-  const isInStep = !converter && !job.dryRun && expected === found && found === disk.size;
-  return { gone, suspects, expected, found, isHinted: false, ...(isInStep && { inStep: { marked } }) };
+  // Not in a dry run: `inSync` lets later steps look at the disk, where a dry run changes nothing.
+  const isInSync = !converter && !job.dryRun && expected === found && found === disk.size;
+  return { gone, suspects, expected, found, isOfNamedFolders: false, ...(isInSync && { inSync: { marked } }) };
 }
 
 function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undefined): boolean {
@@ -131,18 +131,18 @@ function isInOrder({ observed, isCurrent }: ItemState, found: FileOnDisk | undef
 function listingAge(
   listing: SourceListing,
   last: ListingCheckpoint | undefined,
-  { isHinted, startedAt }: Pick<FeedDelta, "isHinted"> & { readonly startedAt: string },
+  { isOfNamedFolders, startedAt }: Pick<FeedDelta, "isOfNamedFolders"> & { readonly startedAt: string },
 ): Pick<ListingCheckpoint, "listedAt" | "checkedAt" | "runsByFeed" | "hiddenRows"> {
   if (listing.by === "listing" || !last) {
     return { listedAt: new Date().toISOString(), checkedAt: startedAt, runsByFeed: 0, hiddenRows: 0 };
   }
   const { listedAt, hiddenRows } = last;
   // Watch mode scans everything every few minutes; only those scans count.
-  if (isHinted) return { listedAt, hiddenRows, checkedAt: last.checkedAt, runsByFeed: last.runsByFeed };
+  if (isOfNamedFolders) return { listedAt, hiddenRows, checkedAt: last.checkedAt, runsByFeed: last.runsByFeed };
   return { listedAt, hiddenRows, checkedAt: startedAt, runsByFeed: last.runsByFeed + 1 };
 }
 
-/** Digest of what decides what is wanted. */
+/** Digest of the settings that decide which items are wanted. */
 export function digestPolicy(
   config: SourceConfig,
   { acceptedTypes, maxFileBytes }: Pick<EngineParts, "acceptedTypes" | "maxFileBytes">,
@@ -176,7 +176,7 @@ async function openListing(
 ): Promise<SourceListing> {
   const { signal } = job;
   const mayUseFeed = last !== undefined && isFeedUsable(source, last);
-  const changes = mayUseFeed ? await readFeed(source, last.mark, ledger, signal) : undefined;
+  const changes = mayUseFeed ? await readFeed(source, last.cursor, ledger, signal) : undefined;
   if (changes) return { by: "feed", changes, cursor: changes.cursor };
   return mayUseFeed
     ? await listInstead(source, "the source cannot tell what changed", job)
@@ -198,9 +198,9 @@ async function startListing(source: Source, signal: AbortSignal): Promise<Source
   return { by: "listing", pages: startEarly(source.list(signal)), cursor };
 }
 
-function isFeedUsable({ feed }: Source, { mark, listedAt, runsByFeed }: ListingCheckpoint): boolean {
+function isFeedUsable({ feed }: Source, { cursor, listedAt, runsByFeed }: ListingCheckpoint): boolean {
   const days = (Date.now() - Date.parse(listedAt)) / 86_400_000;
-  return feed !== undefined && mark !== "" && runsByFeed < RUNS_BY_FEED && days >= 0 && days < DAYS_BY_FEED;
+  return feed !== undefined && cursor !== "" && runsByFeed < RUNS_BY_FEED && days >= 0 && days < DAYS_BY_FEED;
 }
 
 /** Returns undefined on any error: the listing meets the same error, and explains it better. */

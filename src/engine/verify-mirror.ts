@@ -72,8 +72,8 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
   if (isIdle && plan.found === disk.size && (await ledger.countFiles()) === disk.size) {
     return { files: disk.size, missing: [], orphans: [] };
   }
-  if (delta?.isHinted) return await compareTouched(plan, step);
-  const few = delta?.inStep && (await compareChanged(plan, await compareTouched(plan, step), step));
+  if (delta?.isOfNamedFolders) return await compareTouched(plan, step);
+  const few = delta?.inSync && (await compareChanged(plan, await compareTouched(plan, step), step));
   if (few) return few;
   const missing = new Set<string>();
   let [files, found] = [0, 0];
@@ -92,7 +92,7 @@ export async function compareMirror(plan: DownloadPlan, step: MirrorStep): Promi
   }
   const sawEverything = detected.completeness === "complete" && detected.unreadable.length === 0;
   // Deleting orphans is not in the approved plan.
-  const isCertain = sawEverything && plan.left === undefined;
+  const isCertain = sawEverything && plan.unapproved === undefined;
   if (!isCertain || found === disk.size) return { files, missing: [...missing], orphans: [] };
   const unowned = await findUnowned(disk, step);
   // A file placed since this run began may belong to another step, whose rows were not read.

@@ -7,12 +7,12 @@ import type {
   DocumentFile,
   DraftChanges,
   FailedRef,
-  HeldDocument,
   HeldDraft,
   IndexDraft,
   IndexedRef,
   Label,
   SourceDraft,
+  StoredDocument,
 } from "../contracts/search-index.ts";
 import { hashFile } from "../lib/hash.ts";
 import { randomId } from "../lib/random-id.ts";
@@ -233,12 +233,12 @@ class EmbeddedDraft implements IndexDraft, SourceDraft {
   async stage(signal: AbortSignal): Promise<readonly FailedRef[]> {
     this.#checkOpen();
     const failed = await this.#writeAll(signal);
-    // Those of all changes of a crawl may not fit into memory: whoever stages asks for what is held.
+    // Those of all changes of a crawl may not fit into memory: whoever stages asks for `stored`.
     this.#refs.clear();
     return failed;
   }
 
-  async held(items: readonly ItemId[]): Promise<HeldDocument[]> {
+  async stored(items: readonly ItemId[]): Promise<StoredDocument[]> {
     const rows = await newestDocuments(this.#context.store.db, this.#source, items);
     return rows.map((row) => {
       const { name, path, url, fileType, modifiedAt } = row;

@@ -337,7 +337,7 @@ export class SqlLedger implements Ledger {
     if (row.listed_at === "") return undefined;
     return {
       policy: row.policy,
-      mark: row.change_mark,
+      cursor: row.change_mark,
       listedAt: row.listed_at,
       checkedAt: row.checked_at,
       runsByFeed: row.runs_by_mark,
@@ -351,7 +351,7 @@ export class SqlLedger implements Ledger {
     this.#notes = {
       ...this.#notes,
       policy: listing.policy,
-      change_mark: listing.mark,
+      change_mark: listing.cursor,
       listed_at: listing.listedAt,
       checked_at: listing.checkedAt,
       runs_by_mark: listing.runsByFeed,

@@ -13,7 +13,7 @@ export interface DetectPolicy {
   readonly limits: RemovalLimits;
   readonly confirmDeletes: boolean;
   /** Number of items with a file or document before; given if only reported items are judged. */
-  readonly heldBefore?: number;
+  readonly knownBefore?: number;
   /** Returns how many items went missing in recent runs; called only if something is missing. */
   readonly justLeft?: () => Promise<number>;
   /** Whether an unchanged document is only counted; without it, every item has its change. */
@@ -66,23 +66,23 @@ export async function* detectChanges(
     address: undefined,
     atHostRoot: false,
   };
-  let step = await listing.next();
-  for (; !step.done; step = await listing.next()) {
-    for (const item of step.value) if (item.kind === "sighting" && item.withheld) state.withheld.push(item.itemId);
-    const sightings = step.value.filter((item) => item.kind === "sighting");
-    for (const item of step.value) {
+  let next = await listing.next();
+  for (; !next.done; next = await listing.next()) {
+    for (const item of next.value) if (item.kind === "sighting" && item.withheld) state.withheld.push(item.itemId);
+    const sightings = next.value.filter((item) => item.kind === "sighting");
+    for (const item of next.value) {
       if (item.kind === "unreadable") state.unreadable.push(item);
       if (item.kind === "departed") state.departed.set(item.itemId, item);
       if (item.kind === "undecided") state.undecided.set(item.itemId, item.reason);
     }
-    const left = await countUnchanged(sightings, state, ledger, disk, policy);
-    const entries = await ledger.getMany(left.map(({ itemId }) => itemId));
-    const changes = left.map((sighting, i) => judgeListed(sighting, entries[i], state, disk, policy));
+    const toJudge = await countUnchanged(sightings, state, ledger, disk, policy);
+    const entries = await ledger.getMany(toJudge.map(({ itemId }) => itemId));
+    const changes = toJudge.map((sighting, i) => judgeListed(sighting, entries[i], state, disk, policy));
     const last = sightings.at(-1);
     if (last) state.atHostRoot = last.serverPath === `/${last.path}`;
-    yield { changes, unchanged: sightings.length - left.length };
+    yield { changes, unchanged: sightings.length - toJudge.length };
   }
-  state.completeness = step.value;
+  state.completeness = next.value;
   const heldBecause = yield* judgeAbsent(ledger, state, policy);
   const { completeness, unreadable, listed, withheld } = state;
   return { completeness, unreadable, listed: listed.size, withheld, heldBecause };
@@ -202,7 +202,7 @@ async function* judgeAbsent(
   const replaced = findReplaced(gone, state);
   const isLoss = (change: AbsentChange): boolean => hasFileOrDocument(change.entry) && !replaced.has(change);
   const listed = state.listed.size - state.unwantedNow.size;
-  const unreported = Math.max(0, (policy.heldBefore ?? known) - known);
+  const unreported = Math.max(0, (policy.knownBefore ?? known) - known);
   const justLeft = gone.some(isLoss) ? await policy.justLeft?.() : undefined;
   const loss = { isLoss, justLeft: justLeft ?? 0, known: known + unreported, listed: listed + unreported };
   const { stay, heldBecause } = leave(gone, loss, policy);

@@ -118,7 +118,7 @@ export function judgeText(
 export type IndexChange =
   | { readonly kind: "put"; readonly reason: string; readonly isAnew?: boolean }
   | { readonly kind: "remove"; readonly reason: string }
-  | { readonly kind: "adopt"; readonly held: IndexedRef }
+  | { readonly kind: "adopt"; readonly stored: IndexedRef }
   | { readonly kind: "relabel" }
   | { readonly kind: "none" };
 
@@ -128,7 +128,8 @@ export interface IndexState {
   readonly mode: "full" | "incremental";
   /** Extract, cut and embed it again even if the index has its content. */
   readonly isForced: boolean;
-  readonly held: IndexedRef | undefined;
+  /** What the vector store has of it; `indexed` of the entry is what the ledger says that it has. */
+  readonly stored: IndexedRef | undefined;
   /** The file failed before and is in `03_failed/`. */
   readonly failed: boolean;
   /** An original that waits for the process step: its indexed version stays until the document is there. */
@@ -152,30 +153,30 @@ export function judgeDocument(entry: LedgerEntry, state: IndexState): IndexChang
 }
 
 function judgeContent({ mirrored, indexed }: LedgerEntry, state: IndexState): IndexChange {
-  const { held } = state;
+  const { stored } = state;
   if (!mirrored) {
-    return state.mayRemove && (held || indexed) ? { kind: "remove", reason: "no longer in the mirror" } : NONE;
+    return state.mayRemove && (stored || indexed) ? { kind: "remove", reason: "no longer in the mirror" } : NONE;
   }
   if (mirrored.file === "" || state.waiting) return NONE;
-  if (state.failed) return held ? { kind: "remove", reason: "its file cannot be embedded" } : NONE;
+  if (state.failed) return stored ? { kind: "remove", reason: "its file cannot be embedded" } : NONE;
   const anew = state.isForced && { isAnew: true };
   if (state.mode === "full") return { kind: "put", reason: "full crawl", ...anew };
   if (state.isForced) return { kind: "put", reason: "forced", ...anew };
   const mine = indexed?.fileId && indexed.vectorStoreId === state.store ? indexed : undefined;
-  if (!held || mine?.fileId !== held.fileId) {
-    if (held && isSameDocument(held, mirrored)) return { kind: "adopt", held };
-    if (!held && mine) return { kind: "put", reason: "missing in the vector store" };
+  if (!stored || mine?.fileId !== stored.fileId) {
+    if (stored && isSameDocument(stored, mirrored)) return { kind: "adopt", stored };
+    if (!stored && mine) return { kind: "put", reason: "missing in the vector store" };
     return { kind: "put", reason: indexed?.embeddingError ? "the last embedding failed" : "new" };
   }
-  if (isNewContent(mirrored, mine, held)) return { kind: "put", reason: "changed" };
+  if (isNewContent(mirrored, mine, stored)) return { kind: "put", reason: "changed" };
   // A new version failed, and the source has the old one again.
-  if (mine.embeddingError !== "") return { kind: "adopt", held };
-  return isNewLabel(mirrored, mine) || isOutdated(held, state) ? { kind: "relabel" } : NONE;
+  if (mine.embeddingError !== "") return { kind: "adopt", stored };
+  return isNewLabel(mirrored, mine) || isOutdated(stored, state) ? { kind: "relabel" } : NONE;
 }
 
 /** The index has an older path or URL than our rows (after a rollback). */
 function isOutdated({ path, url }: IndexedRef, state: IndexState): boolean {
-  const differs = (held: string | undefined, now: string): boolean => held !== undefined && now !== "" && held !== now;
+  const differs = (was: string | undefined, now: string): boolean => was !== undefined && now !== "" && was !== now;
   return differs(path, state.path) || differs(url, state.url);
 }
 
@@ -189,10 +190,10 @@ function isSameDocument({ sha256, fileType }: IndexedRef, { file, observed }: Mi
  * The store's own hash is the most reliable: ours is lost with `.lockstep/`, and the map of another store has none.
  * Without any hash, size and time decide, as the specification says.
  */
-function isNewContent(mirrored: Mirrored, mine: Indexed, held: IndexedRef): boolean {
+function isNewContent(mirrored: Mirrored, mine: Indexed, stored: IndexedRef): boolean {
   // The same bytes read as another type give another text.
-  if ((held.fileType ?? fileTypeOf(mine.file)) !== fileTypeOf(mirrored.file)) return true;
-  const sha256 = held.sha256 || mine.sha256;
+  if ((stored.fileType ?? fileTypeOf(mine.file)) !== fileTypeOf(mirrored.file)) return true;
+  const sha256 = stored.sha256 || mine.sha256;
   if (sha256 && mirrored.observed) return sha256 !== mirrored.observed.sha256;
   return mine.size !== mirrored.fingerprint.size || mine.modifiedAt !== mirrored.fingerprint.modifiedAt;
 }

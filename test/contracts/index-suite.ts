@@ -100,7 +100,7 @@ export function indexSuite(name: string, openStore: () => Promise<StoreUnderTest
       assert.deepEqual((await draft.commit(never)).failed, []);
       assert.deepEqual([await found("aurochs wakes"), await found("aurochs sleeps")], [["a.md"], []]);
       assert.deepEqual([await found("aurochs grazes"), await found("bison grazes")], [[], []]);
-      const held = await draft.held(["a", "b", "c"] as ItemId[]);
+      const held = await draft.stored(["a", "b", "c"] as ItemId[]);
       const [ref] = await holdings();
       assert.deepEqual(
         held.map(({ itemId, fileId, label }) => [itemId, fileId, label.name]),

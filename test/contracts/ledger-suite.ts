@@ -677,7 +677,7 @@ function foreignCases(newPlace: NewPlace): void {
     await exportMaps(place);
     const listing = {
       policy: "p",
-      mark: "m",
+      cursor: "m",
       checkedAt: "2026-01-02T00:00:00.000Z",
       listedAt: "2026-01-01T00:00:00Z",
       runsByFeed: 1,
@@ -698,7 +698,7 @@ function foreignCases(newPlace: NewPlace): void {
       await ledger.flush();
     }
     const { ledger: after } = await openLedger(place, { step: "embed" });
-    assert.deepEqual([after.listing?.policy, after.listing?.mark, after.indexedUpTo("rules")], ["", "", 0]);
+    assert.deepEqual([after.listing?.policy, after.listing?.cursor, after.indexedUpTo("rules")], ["", "", 0]);
     assert.equal(after.listing?.nextHashes, 3);
   });
 

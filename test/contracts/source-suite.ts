@@ -391,7 +391,7 @@ export function sourceSuite(kind: string, openWorld: (t: TestContext) => Promise
             assert.deepEqual([namesOf(first), first.completeness], [names.toSorted(), "complete"]);
             assert.deepEqual(second, first);
           }
-          await source.conclude?.({ complete: true, stillHeld: new Set() });
+          await source.conclude?.({ complete: true, staying: new Set() });
         });
         before = await run(world);
         assert.deepEqual([namesOf(before), before.completeness], [names.toSorted(), "complete"]);
@@ -509,7 +509,7 @@ async function runIn(
 ): Promise<Looked> {
   const looked = await look(world, source.list(NEVER));
   await fetch(source, looked);
-  await source.conclude?.({ complete: looked.completeness === "complete", stillHeld: new Set() });
+  await source.conclude?.({ complete: looked.completeness === "complete", staying: new Set() });
   return looked;
 }
 
@@ -682,7 +682,7 @@ async function tellChanges(world: SourceWorld, mark: string, { listed }: Looked)
     const touched = new Map(changes.touched.map((each) => [each.itemId, each]));
     const gone = new Set(changes.gone);
     const kept = [...known.values()].filter(({ itemId }) => !touched.has(itemId) && !gone.has(itemId));
-    await source.conclude?.({ complete: true, stillHeld: new Set() });
+    await source.conclude?.({ complete: true, staying: new Set() });
     return [...kept.map((each) => changes.recall(each)), ...touched.values()];
   });
 }

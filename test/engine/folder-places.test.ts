@@ -141,7 +141,7 @@ test("of a file whose place a folder has, nothing is there to be removed", async
   await stage.crawl();
   const ledger = await ledgers.open(source, { readOnly: false });
   for (const { itemId, seen, mirrored } of before) ledger.put(itemId, { seen, mirrored });
-  ledger.noteListing({ ...(ledger.listing ?? assert.fail()), mark: "" });
+  ledger.noteListing({ ...(ledger.listing ?? assert.fail()), cursor: "" });
   await ledger.close();
   await stage.crawl();
   assert.deepEqual(await found("gecko"), []);

@@ -96,7 +96,7 @@ test("an orphan is deleted; a file that came while the run was on may be another
     items: SqlPlan.temporary(),
     size,
     isHashed: false,
-    left: undefined,
+    unapproved: undefined,
     found: 0,
     hashed: 0,
     detected,

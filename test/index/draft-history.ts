@@ -141,7 +141,7 @@ class History {
       else pending.set(key, now);
     }
     assert.deepEqual(await part.stage(never), []);
-    const held = new Map((await part.held(itemsOf(before, source))).map((one) => [one.itemId, one.label.path]));
+    const held = new Map((await part.stored(itemsOf(before, source))).map((one) => [one.itemId, one.label.path]));
     for (const item of itemsOf(before, source)) assert.equal(held.get(item), pathIn(before, `${source}/${item}`));
   }
 

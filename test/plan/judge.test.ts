@@ -34,7 +34,7 @@ const indexed: Indexed = {
   embeddingError: "",
   sha256: "aa",
 };
-const held: IndexedRef = {
+const stored: IndexedRef = {
   itemId: "1" as ItemId,
   fileId: "file-1" as FileId,
   sha256: "aa",
@@ -47,7 +47,7 @@ const view: IndexState = {
   store: "vs_1" as VectorStoreId,
   mode: "incremental",
   isForced: false,
-  held,
+  stored,
   failed: false,
   waiting: false,
   path: "a.txt",
@@ -57,7 +57,7 @@ const view: IndexState = {
 
 const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexState>, kind: string][] = [
   ["in step", {}, {}, "none"],
-  ["new", { indexed: null }, { held: undefined }, "put"],
+  ["new", { indexed: null }, { stored: undefined }, "put"],
   ["changed content", { mirrored: { ...mirrored, observed: { size: 5, mtimeMs: 1, sha256: "bb" } } }, {}, "put"],
   [
     "touched, same content",
@@ -72,29 +72,29 @@ const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexSta
     {},
     "put",
   ],
-  ["rolled back to before a rename", {}, { held: { ...held, path: "old.txt" } }, "relabel"],
-  ["the index shows another address", {}, { held: { ...held, url: "https://old" }, url: "https://new" }, "relabel"],
-  ["an address that is not known now says nothing", {}, { held: { ...held, url: "https://old" } }, "none"],
+  ["rolled back to before a rename", {}, { stored: { ...stored, path: "old.txt" } }, "relabel"],
+  ["the index shows another address", {}, { stored: { ...stored, url: "https://old" }, url: "https://new" }, "relabel"],
+  ["an address that is not known now says nothing", {}, { stored: { ...stored, url: "https://old" } }, "none"],
   ["removed from the mirror", { mirrored: null }, {}, "remove"],
   ["not in the mirror, but the look was incomplete", { mirrored: null }, { mayRemove: false }, "none"],
-  ["C1 not in the store any more", {}, { held: undefined }, "put"],
+  ["C1 not in the store any more", {}, { stored: undefined }, "put"],
   ["killed between commit and row", { indexed: null }, {}, "adopt"],
-  ["killed between commit and row, changed since", { indexed: null }, { held: { ...held, sha256: "old" } }, "put"],
-  ["killed after replacing, before the row", {}, { held: { ...held, fileId: "file-2" as FileId } }, "adopt"],
+  ["killed between commit and row, changed since", { indexed: null }, { stored: { ...stored, sha256: "old" } }, "put"],
+  ["killed after replacing, before the row", {}, { stored: { ...stored, fileId: "file-2" as FileId } }, "adopt"],
   [
     "another vector store now",
     { indexed: { ...indexed, vectorStoreId: "vs_0" as VectorStoreId } },
-    { held: undefined },
+    { stored: undefined },
     "put",
   ],
   ["full crawl", {}, { mode: "full" }, "put"],
   ["forced, and unchanged", {}, { isForced: true }, "put"],
   ["forced, and removed from the mirror", { mirrored: null }, { isForced: true }, "remove"],
-  ["forced, and in 03_failed", { indexed: null }, { held: undefined, failed: true, isForced: true }, "none"],
-  ["never downloaded", { mirrored: { ...mirrored, file: "" }, indexed: null }, { held: undefined }, "none"],
+  ["forced, and in 03_failed", { indexed: null }, { stored: undefined, failed: true, isForced: true }, "none"],
+  ["never downloaded", { mirrored: { ...mirrored, file: "" }, indexed: null }, { stored: undefined }, "none"],
   ["never downloaded again, the old version stays", { mirrored: { ...mirrored, file: "" } }, {}, "none"],
-  ["in 03_failed, not held", { indexed: null }, { held: undefined, failed: true }, "none"],
-  ["in 03_failed, an old version still held", {}, { failed: true }, "remove"],
+  ["in 03_failed, not stored", { indexed: null }, { stored: undefined, failed: true }, "none"],
+  ["in 03_failed, an old version still stored", {}, { failed: true }, "remove"],
   [
     "hashes lost, size and time equal",
     { mirrored: { ...mirrored, observed: null }, indexed: { ...indexed, sha256: "" } },
@@ -107,7 +107,7 @@ const table: [title: string, entry: Partial<LedgerEntry>, view: Partial<IndexSta
     {},
     "put",
   ],
-  ["only ever seen", { mirrored: null, indexed: null }, { held: undefined }, "none"],
+  ["only ever seen", { mirrored: null, indexed: null }, { stored: undefined }, "none"],
 ];
 
 for (const [title, facets, changed, kind] of table) {

@@ -197,7 +197,7 @@ export class TreeWorld {
     try {
       const { heard, mark } = await this.#ask(source, listing ? "" : this.mark, signal);
       if (cut || tools?.dryRun) return heard;
-      await source.conclude?.({ complete: heard.completeness === "complete", stillHeld: new Set(held) });
+      await source.conclude?.({ complete: heard.completeness === "complete", staying: new Set(held) });
       if (!forgotten) this.mark = mark;
       return heard;
     } finally {

@@ -42,11 +42,11 @@ export async function snapshotStore(store: Store, domainId: DomainId, sourceId: 
   const items = new Map<ItemId, ItemFiles>();
   // The order of the list decides only between files that were attached within the same second.
   for (const { itemId, file } of ours.toSorted((a, b) => compareText(b.file.attachedAt, a.file.attachedAt))) {
-    const held: ItemFiles = items.get(itemId) ?? { current: undefined, strays: [], ghosts: [] };
-    items.set(itemId, held);
-    if (ghosts.has(file.fileId)) held.ghosts.push(file);
-    else if (!held.current && file.status === "completed") held.current = file;
-    else held.strays.push(file);
+    const ofItem: ItemFiles = items.get(itemId) ?? { current: undefined, strays: [], ghosts: [] };
+    items.set(itemId, ofItem);
+    if (ghosts.has(file.fileId)) ofItem.ghosts.push(file);
+    else if (!ofItem.current && file.status === "completed") ofItem.current = file;
+    else ofItem.strays.push(file);
   }
   const ofDomain = files.filter((file) => file.status === "completed" && isOfDomain(file, domainId));
   const ofSource = ours.filter(({ file }) => file.status === "completed").length;

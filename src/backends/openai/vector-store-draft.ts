@@ -3,10 +3,10 @@ import type { DomainId, FileId, ItemId, SourceId } from "../../contracts/ids.ts"
 import type {
   DocumentFile,
   FailedRef,
-  HeldDocument,
   IndexDraft,
   IndexedRef,
   Label,
+  StoredDocument,
 } from "../../contracts/search-index.ts";
 import type { UploadJournal } from "../../contracts/uploads.ts";
 import { forEachConcurrent } from "../../lib/concurrency.ts";
@@ -119,9 +119,9 @@ export class VectorStoreDraft implements IndexDraft {
   }
 
   /** From memory: the service takes a while to list a store. */
-  async held(items: readonly ItemId[]): Promise<readonly HeldDocument[]> {
+  async stored(items: readonly ItemId[]): Promise<readonly StoredDocument[]> {
     return items.flatMap((itemId) => {
-      const ref = this.#commit.held(itemId);
+      const ref = this.#commit.stored(itemId);
       const intent = this.#intents.get(itemId);
       const label = intent?.kind === "put" ? intent.put.label : intent?.kind === "relabel" ? intent.label : NO_LABEL;
       return ref ? [{ ...ref, label }] : [];
@@ -291,7 +291,7 @@ class DraftCommit {
   }
 
   /** What the store has of an item now, as far as this draft knows. */
-  held(itemId: ItemId): IndexedRef | undefined {
+  stored(itemId: ItemId): IndexedRef | undefined {
     const current = this.#parts.snapshot.items.get(itemId)?.current;
     const before = current && refOf(itemId, current);
     return [this.#ready.get(itemId), before].find((ref) => ref && !this.#detached.has(ref.fileId));
@@ -388,9 +388,9 @@ class DraftCommit {
   }
 
   async #detachOld(itemId: ItemId, except: FileId | undefined, signal: AbortSignal): Promise<void> {
-    const held = this.#parts.snapshot.items.get(itemId);
+    const files = this.#parts.snapshot.items.get(itemId);
     const before = this.#ready.get(itemId);
-    const old = [...(held?.current ? [held.current] : []), ...(held?.ghosts ?? []), ...(before ? [before] : [])];
+    const old = [...(files?.current ? [files.current] : []), ...(files?.ghosts ?? []), ...(before ? [before] : [])];
     await this.#detachAll(
       old.filter(({ fileId }) => fileId !== except),
       signal,

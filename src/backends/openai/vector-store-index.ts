@@ -55,7 +55,7 @@ export class VectorStoreIndex implements Index {
 
   /**
    * Discards a draft that was left open in this process. A draft of a dead process looks like a commit whose map rows were
-   * lost, so its completed files count as held: the caller adopts them or puts them again.
+   * lost, so its completed files count as stored: the caller adopts them or puts them again.
    */
   async draft(sourceId: SourceId): Promise<IndexDraft> {
     const domainId = this.#requireDomain();

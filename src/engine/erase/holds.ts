@@ -125,7 +125,7 @@ async function listAgain(domainId: DomainId, items: readonly ErasedItem[], parts
     const options = { owner: "allowing an erased item", signal: late.signal, onWait };
     await using _lease = await parts.ledgers.leases.acquire(domainId, sourceLease(run.config, "download"), options);
     const ledger = await parts.ledgers.open(run, { readOnly: false });
-    if (ledger.listing) ledger.noteListing({ ...ledger.listing, mark: "" });
+    if (ledger.listing) ledger.noteListing({ ...ledger.listing, cursor: "" });
     await ledger.close();
   }
 }

@@ -197,10 +197,10 @@ function noteOf({ mirrored, indexed }: LedgerEntry, known: Member, mirror: NoteT
   }
   if (indexed.fileId === "") return undefined;
   const contentHash = indexed.sha256 ? `sha256:${indexed.sha256}` : listedHash;
-  const held = { contentHash, lastIndexedDocId: indexed.fileId, lastIndexed: indexed.embeddedAt };
+  const version = { contentHash, lastIndexedDocId: indexed.fileId, lastIndexed: indexed.embeddedAt };
   // A version that could not be embedded yet is still due, new or asked for again.
   const isServed = indexed.embeddingError === "" && !isOwed({ mirrored, indexed }, known);
-  return { member: { ...known, ...held, ...(isServed && served) }, failure: "" };
+  return { member: { ...known, ...version, ...(isServed && served) }, failure: "" };
 }
 
 /**

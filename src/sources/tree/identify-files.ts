@@ -171,11 +171,11 @@ class FileIdentifier {
       }
     }
     const goneEntries = [...this.#scan.missing, ...(await this.#recalledElsewhere(manifest))];
-    const held = await this.#markUnreadable(failed, goneEntries, manifest);
-    const left = goneEntries.filter((entry) => !held.has(entry));
+    const kept = await this.#markUnreadable(failed, goneEntries, manifest);
+    const gone = goneEntries.filter((entry) => !kept.has(entry));
     const excluded = new Set([...before.values(), ...goneEntries].map(({ docId }) => docId));
     const moved = await findMovedDuringScan(read, excluded, manifest, this.#tools.tree, this.#signal);
-    const vanished = [...left, ...moved];
+    const vanished = [...gone, ...moved];
     const existsElsewhere = await this.#contentElsewhere(read, [...before.values(), ...vanished], manifest);
     const absent: ManifestEntry[] = [];
     for await (const page of manifest.withStatus("missing", "deleted")) absent.push(...page);
@@ -248,8 +248,8 @@ class FileIdentifier {
     vanished: readonly ManifestEntry[],
     manifest: Manifest,
   ): Promise<ReadonlySet<ManifestEntry>> {
-    const held = new Set<ManifestEntry>();
-    if (failed.length === 0) return held;
+    const kept = new Set<ManifestEntry>();
+    if (failed.length === 0) return kept;
     const present = await this.#presentAt(
       failed.map(({ file }) => file.path),
       manifest,
@@ -263,14 +263,14 @@ class FileIdentifier {
         ? [...byNode.keys()].filter((other) => other === file.node || !hasInode(other))
         : [...byNode.keys()]) {
         for (const entry of byNode.get(node) ?? []) {
-          held.add(entry);
+          kept.add(entry);
           manifest.put(asUnreadable(entry, why));
           this.unreadable.push({ kind: "unreadable", path: entry.path, reason: why, itemId: entry.docId });
         }
         byNode.delete(node);
       }
     }
-    return held;
+    return kept;
   }
 
   #putUnreadable(path: string, reason: string, present: ReadonlyMap<string, ManifestEntry>, manifest: Manifest): void {

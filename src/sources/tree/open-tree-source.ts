@@ -215,7 +215,7 @@ const RECORD_INTERVAL_MS = 3_600_000;
 /** Called when the plan was carried out: marks lost files as missing, unless they are held, and records the scan. */
 async function concludeScan(
   result: FinishedScan,
-  { complete, stillHeld }: ListingOutcome,
+  { complete, staying }: ListingOutcome,
   tools: ScanTools,
 ): Promise<void> {
   if (!complete) return;
@@ -225,12 +225,12 @@ async function concludeScan(
   // A scan of some folders says nothing about missing files, which could be in the others.
   if (!result.isPartial) {
     for await (const page of manifest.withStatus("missing")) {
-      const gone = page.filter(({ docId }) => !stillHeld.has(docId));
+      const gone = page.filter(({ docId }) => !staying.has(docId));
       for (const entry of gone) manifest.put(stillMissing(entry, at));
       missing += gone.length;
     }
   }
-  const leaving = result.lost.filter(({ docId }) => !stillHeld.has(docId));
+  const leaving = result.lost.filter(({ docId }) => !staying.has(docId));
   const known = await manifest.find(leaving.map(({ docId }) => docId));
   for (const entry of leaving) manifest.put(asMissing(known.get(entry.docId) ?? entry, at));
   const isHeld = leaving.length < result.lost.length;

@@ -179,17 +179,17 @@ async function diagnoseSitemaps(
  * Markdown file that turned out to be a variant of a page is not listed.
  */
 async function* markdownLast(listing: Listing): Listing {
-  const held = new Map<ItemId, Sighting>();
+  const postponed = new Map<ItemId, Sighting>();
   try {
     for (;;) {
       const { done, value } = await listing.next();
       if (done) {
-        if (held.size > 0) yield [...held.values()];
+        if (postponed.size > 0) yield [...postponed.values()];
         return value;
       }
       const rest = value.filter((entry) => !isMarkdown(entry));
-      for (const entry of value) if (isMarkdown(entry)) held.set(entry.itemId, entry);
-      for (const { itemId } of rest.filter(isDeparted)) held.delete(itemId);
+      for (const entry of value) if (isMarkdown(entry)) postponed.set(entry.itemId, entry);
+      for (const { itemId } of rest.filter(isDeparted)) postponed.delete(itemId);
       yield rest;
     }
   } finally {
