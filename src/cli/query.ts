@@ -40,6 +40,7 @@ export const queryCommand: Command = {
 
 function requestOf(call: Call): QueryRequest {
   const [text = "", domain] = call.positionals.toReversed();
+  if (text.trim() === "") throw new BadInputError("Say what to search for: lockstep query [DOMAIN] TEXT");
   const generation = readNumber(call, "generation", { from: 0, to: 999_999_999 });
   const using = call.text("using");
   return {

@@ -37,6 +37,8 @@ export async function readStoredDomain({ domainsFolder, kinds }: StoredDomains, 
   }
 }
 
+const REMEDY = "Put the file right, or restore it from a backup; everything else of the domain is as it was.";
+
 /** NotFoundError if there is none, UnreadableError if it cannot be read. */
 export async function readDomainJson(domainsFolder: string, id: string): Promise<JsonObject> {
   const bytes = await readFileIfExists(domainFile(domainsFolder, id)).catch((error: NodeJS.ErrnoException) => {
@@ -47,9 +49,9 @@ export async function readDomainJson(domainsFolder: string, id: string): Promise
     const json = parseJsonBytes(bytes);
     if (isJsonObject(json)) return json;
   } catch (error) {
-    throw new UnreadableError(`Cannot read domain '${id}': domain.json is damaged`, { cause: error });
+    throw new UnreadableError(`Cannot read domain '${id}': domain.json is damaged: ${explain(error)}. ${REMEDY}`);
   }
-  throw new UnreadableError(`Cannot read domain '${id}': domain.json must hold a JSON object.`);
+  throw new UnreadableError(`Cannot read domain '${id}': domain.json must hold a JSON object. ${REMEDY}`);
 }
 
 /** Parses before writing, so that it can be read again. */

@@ -127,7 +127,10 @@ async function* examineSource(
   }
 }
 
-async function findDamagedLedger(run: SourceRun, { ledgers }: DoctorParts): Promise<Finding | undefined> {
+async function findDamagedLedger(
+  run: SourceRun,
+  { ledgers }: Pick<DoctorParts, "ledgers">,
+): Promise<Finding | undefined> {
   try {
     await ledgers.version(run);
     return undefined;
@@ -140,13 +143,23 @@ async function findDamagedLedger(run: SourceRun, { ledgers }: DoctorParts): Prom
 /** No store has this id: opening it shows whether the backend answers. */
 const UNKNOWN_STORE = "vs_000000000000000000000000" as VectorStoreId;
 
-async function examineStore(domain: Domain, { backend }: DoctorParts, signal: AbortSignal): Promise<Finding> {
+async function examineStore(domain: Domain, parts: DoctorParts, signal: AbortSignal): Promise<Finding> {
   const { vectorStoreId, domainId } = domain;
   const subject = vectorStoreId ? `Vector store ${vectorStoreId}` : "Vector store";
   const late = AbortSignal.timeout(ANSWER_MS);
   try {
-    const index = await backend.openIndex(vectorStoreId || UNKNOWN_STORE, domainId, AbortSignal.any([signal, late]));
+    const index = await parts.backend.openIndex(
+      vectorStoreId || UNKNOWN_STORE,
+      domainId,
+      AbortSignal.any([signal, late]),
+    );
     await index?.probe?.();
+    // A store whose file was lost opens as an empty one, where searches find nothing.
+    const lost = index?.generations && !(await index.generations.list())[0] ? await countIndexed(domain, parts) : 0;
+    if (lost > 0) {
+      const detail = `It is empty, although ${plural(lost, "document was", "documents were")} indexed: its file was lost.`;
+      return { subject, outcome: "problem", detail, remedy: `Index them again: lockstep crawl ${domainId}` };
+    }
     if (index) return { subject, outcome: "ok", detail: "It is there, and the backend answers.", remedy: "" };
     if (!vectorStoreId) {
       const detail = "There is none yet: the first crawl creates it. The backend answers.";
@@ -162,6 +175,22 @@ async function examineStore(domain: Domain, { backend }: DoctorParts, signal: Ab
     const remedy = "Check the settings of the backend (OPENAI_… or AZURE_OPENAI_…), with the owner of the account.";
     return { subject, outcome: "problem", detail: `The backend cannot be used: ${reason}`, remedy };
   }
+}
+
+async function countIndexed({ domainId, sources }: Domain, { ledgers }: DoctorParts): Promise<number> {
+  let indexed = 0;
+  for (const config of sources) {
+    const run = { domainId, config };
+    // A damaged ledger is a finding of its source.
+    if (await findDamagedLedger(run, { ledgers })) continue;
+    const ledger = await ledgers.open(run, { readOnly: true });
+    try {
+      indexed += (await ledger.count()).indexed;
+    } finally {
+      await ledger.close();
+    }
+  }
+  return indexed;
 }
 
 /** Shorter than in a crawl: a user waits for the result. */

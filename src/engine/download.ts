@@ -2,7 +2,7 @@ import type { ItemId } from "../contracts/ids.ts";
 import type { JobContext } from "../contracts/job.ts";
 import type { Ledger } from "../contracts/ledger.ts";
 import type { ListingOutcome, Source, Unreadable } from "../contracts/source.ts";
-import { plural } from "../lib/text.ts";
+import { joinFirst, plural } from "../lib/text.ts";
 import type { Detected } from "../plan/detect-changes.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { PARTS } from "./check-hashes.ts";
@@ -141,12 +141,6 @@ function describeUnreadable({ path, reason }: Unreadable): string {
   return path ? `'${path}' (${reason.replace(/\.$/, "")})` : reason.replace(/\.$/, "");
 }
 
-function joinFirst(names: readonly string[]): string {
-  const different = [...new Set(names)];
-  const rest = different.length - NAMED;
-  return [...different.slice(0, NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
-}
-
 function logUnreadable({ unreadable }: Detected, job: JobContext): void {
   for (const { path, reason } of unreadable) job.log(`  Not readable: '${path}': ${reason}`);
 }
@@ -157,11 +151,11 @@ const PUT_ASIDE =
 function planProblems(detected: Detected, counts: StepCounts): string[] {
   const problems: string[] = [];
   if (detected.completeness === "partial") {
-    const why = joinFirst(detected.unreadable.map(describeUnreadable)) || "the listing is incomplete";
+    const why = joinFirst(detected.unreadable.map(describeUnreadable), NAMED) || "the listing is incomplete";
     const kept = counts.removed + counts.held > 0 ? "only what is known to be gone leaves" : "nothing was removed";
     problems.push(`${kept}, because ${why}`);
   } else if (detected.unreadable.length > 0) {
-    const names = joinFirst(detected.unreadable.map(describeUnreadable));
+    const names = joinFirst(detected.unreadable.map(describeUnreadable), NAMED);
     problems.push(`could not be read, so what is known there is kept: ${names}`);
   }
   if (detected.heldBecause) {

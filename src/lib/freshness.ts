@@ -13,7 +13,7 @@ export function sayFreshness({ checkedAt, changedAt, isBehind }: Freshness, now 
   const checked = Date.parse(checkedAt);
   const parts = [
     // "Checked" would sound as if the document was as it is there.
-    isBehind ? "its last update failed" : "",
+    isBehind ? "its last update failed or is held" : "",
     Number.isNaN(checked) || isBehind ? "" : `source checked ${sayAge(now.getTime() - checked)}`,
     sayDay(changedAt, now),
   ];

@@ -90,3 +90,10 @@ export function plainLabel(text: string, most = 200): string {
   const line = [...plainText(text.replaceAll(UNSEEN, "")).replaceAll(/\s+/g, " ")];
   return line.length > most ? `${line.slice(0, most - 1).join("")}…` : line.join("");
 }
+
+/** Returns "a; b; and 3 more": the first `most` of different names. */
+export function joinFirst(names: readonly string[], most: number): string {
+  const different = [...new Set(names)];
+  const rest = different.length - most;
+  return [...different.slice(0, most), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
+}

@@ -60,6 +60,7 @@ const wrong: [args: string[], settings: Record<string, string>, sentence: RegExp
   [["cleanup-metadata", "NOPE"], {}, /Domain 'NOPE' does not exist/],
   [["generations", "DEMO", "--rollback", "-1"], {}, /--rollback needs a value \(number\); what follows it begins with/],
   [["generations", "DEMO", "--rollback"], {}, /--rollback needs a value \(number\)\. 'generations' takes: /],
+  [["query", "DEMO", " "], {}, /Say what to search for/],
   [["query", "DEMO", "x", "--results", "0"], {}, /Accepted: 1 to 50/],
   [["sandbox", "--port", "99999"], {}, /Accepted: 0 to 65535/],
   [["serve"], { PORT: "x", OPENAI_SERVICE_TYPE: "magic" }, /2 problems:\n- .*\n- /],

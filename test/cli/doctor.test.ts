@@ -1,6 +1,6 @@
 // `lockstep doctor` says what is missing and who can repair it, and its exit code says whether all is well.
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -44,6 +44,28 @@ describe("lockstep doctor", () => {
     );
     assert.match(out, /^– Library '\/Shared Documents': Not checked before this is solved: Site /m);
     assert.doesNotMatch(out, /PRIVATE KEY|eyJ/);
+  });
+
+  it("says of a vector store whose file was lost that it is empty, until a crawl indexes again", async () => {
+    const notes = join(folder, "notes");
+    await mkdir(notes);
+    await writeFile(join(notes, "ibex.md"), "# Ibex\n\nThe ibex climbs at dawn.\n");
+    const storage = join(folder, "lost");
+    const call = (args: readonly string[]) => commands.call(args, { PERSISTENT_STORAGE_PATH: storage });
+    await call(["domains", "create", "NOTES", "--name", "Notes", "--folder", notes]);
+    assert.match((await call(["doctor", "NOTES"])).out, /There is none yet/);
+    assert.equal((await call(["crawl", "NOTES"])).code, 0);
+    for (const name of await readdir(join(storage, "index"))) {
+      if (name.startsWith("vs_")) await rm(join(storage, "index", name));
+    }
+    const lost = await call(["doctor", "NOTES"]);
+    assert.equal(lost.code, 1);
+    assert.match(
+      lost.out,
+      /^✗ Vector store vs_\w+: It is empty, although 1 document was indexed: its file was lost\.\n.*lockstep crawl NOTES$/m,
+    );
+    assert.equal((await call(["crawl", "NOTES"])).code, 0);
+    assert.equal((await call(["doctor", "NOTES"])).code, 0);
   });
 
   it("takes unusable or missing settings as findings", async () => {

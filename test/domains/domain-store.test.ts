@@ -234,7 +234,11 @@ test("what cannot be read is listed as broken, with the reason", async (t) => {
   );
   assert.match(broken[0]?.reason ?? "", /^domain\.json is damaged: it is not valid JSON/);
   assert.match(broken[2]?.reason ?? "", /^file_sources\[0\]\.site_url must begin with https/);
-  await assert.rejects(store.get("BAD" as DomainId), { name: "UnreadableError" });
+  await assert.rejects(store.get("BAD" as DomainId), {
+    name: "UnreadableError",
+    message:
+      /^Cannot read domain 'BAD': domain\.json is damaged: it is not valid JSON.*\. Put the file right, or restore it/,
+  });
 });
 
 test("removing takes the domain and its mirror, nothing else", async (t) => {

@@ -1,10 +1,12 @@
 // A full disk stops a run with everything valid, and the next run goes on where it stopped.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { stopWhenFull } from "../../src/engine/disk-full.ts";
+import { openSqlite } from "../../src/lib/sql/sqlite-database.ts";
 import { World } from "./world.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "lockstep-full-"));
@@ -43,6 +45,29 @@ test("a full disk stops the run with everything valid; with space again the next
     assert.deepEqual(await world.contradictions(), []);
   } finally {
     await world.close();
+    execFileSync("umount", [folder]);
+  }
+});
+
+test("a database that a full disk keeps from being opened says so, and opens again once there is room", {
+  skip: reason || false,
+}, async () => {
+  mount("-o", "size=1m");
+  try {
+    const path = join(folder, "notes.sqlite");
+    const schema = { version: 1, sql: "CREATE TABLE notes (text TEXT)" };
+    await (await openSqlite(path, schema)).close();
+    const fill = join(folder, "fill");
+    const { bavail, bsize } = await statfs(folder);
+    await writeFile(fill, Buffer.alloc(bavail * bsize));
+    await assert.rejects(openSqlite(path, schema), (error: Error) => {
+      assert.equal(error.message, `open ${path}: the disk is full`);
+      assert.throws(() => stopWhenFull(error), /is full; free some space and crawl again/);
+      return true;
+    });
+    await rm(fill);
+    await (await openSqlite(path, schema)).close();
+  } finally {
     execFileSync("umount", [folder]);
   }
 });

@@ -115,7 +115,7 @@ describe("a search without a domain", () => {
     await assert.rejects(at.crawl("HR"));
     const [held] = await search("query=vacation+days&domain_id=HR");
     assert.match(held?.text ?? "", /28 vacation days/);
-    assert.match(held?.freshness ?? "", /^its last update failed; changed /);
+    assert.match(held?.freshness ?? "", /^its last update failed or is held; changed /);
   });
 });
 
@@ -133,7 +133,7 @@ test("freshness in words: ages, years, failures, and nothing where nothing is kn
   );
   assert.equal(said("2026-11-15T11:00:00Z", ""), "source checked 3 days ago");
   assert.equal(said("2026-11-18T12:30:00Z", ""), "source checked less than a minute ago");
-  assert.equal(said("2026-11-18T11:56:00Z", "", true), "its last update failed");
+  assert.equal(said("2026-11-18T11:56:00Z", "", true), "its last update failed or is held");
   assert.equal(said("", "never"), "");
 });
 

@@ -298,6 +298,25 @@ describe("the root of a folder", () => {
     assert.match(nothing?.detail ?? "", /Nothing in it matches include and exclude/);
   });
 
+  it("names the folders below it that may not be read, and what else there is to do", async () => {
+    await chmod(place, 0o755);
+    for (const path of ["a.md", "b/inner.md", "c/e/inner.md", "c/f.md"]) await put(path);
+    for (const path of ["b", "c/e"]) await chmod(join(root, path), 0o000);
+    const isAllMighty = process.geteuid?.() === 0;
+    if (isAllMighty) process.seteuid?.(NOBODY);
+    try {
+      const [finding] = await examine(open());
+      assert.equal(
+        finding?.detail,
+        "Cannot be read, so what is known there is kept: 'b' (no right to read it); 'c/e' (no right to read it).",
+      );
+      assert.match(finding?.remedy ?? "", /right to read it, rename .*, or exclude it/);
+    } finally {
+      if (isAllMighty) process.seteuid?.(0);
+      for (const path of ["b", "c/e"]) await chmod(join(root, path), 0o755);
+    }
+  });
+
   it("says in words that it may not be read", async () => {
     await chmod(place, 0o755);
     await chmod(root, 0o000);

@@ -209,7 +209,7 @@ function card(source: QuerySource, others: readonly QuerySource[], shown: Shown)
   return html`<li class="result">
 <h3><bdi>${sourceLink(source, title)}</bdi></h3>
 <p class="section-path">${about.map((part, at) => html`${at > 0 ? " · " : ""}<bdi>${shownName(part)}</bdi>`)}${source.modifiedAt ? html` · <span title="${source.modifiedAt}">${sayWhen(source.modifiedAt)}</span>` : ""}${checked && html` · ${checked}`}</p>
-${source.isBehind ? html`<p class="notice warn">Its last update failed.</p>` : ""}
+${source.isBehind ? html`<p class="notice warn">Its last update failed or is held.</p>` : ""}
 ${passageItem(source, shown)}
 ${page && page.pictures.length > 0 ? imageGallery(page.pictures) : ""}
 ${others.length > 0 ? html`<details class="others"><summary>${plural(others.length, "further passage")}</summary><ol>${others.map((other) => html`<li>${passageItem(other, shown)}</li>`)}</ol></details>` : ""}

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,6 +35,9 @@ export async function openSqlite(path: string, schema: Schema): Promise<SqlDatab
     return createDatabase(writer, reader);
   } catch (error) {
     for (const { raw } of connections) raw.close();
+    if (hasNoRoom(path, error)) {
+      throw Object.assign(new Error(`open ${path}: the disk is full`, { cause: error }), { code: "ENOSPC" });
+    }
     throw new Error(`open ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
@@ -216,6 +219,12 @@ export function findDamage(error: unknown): string | undefined {
     if (DAMAGED.includes(at.errcode & 0xff) || at.message === "unsupported file format") return at.message;
   }
   return undefined;
+}
+
+/** SQLITE_IOERR: all that SQLite says where not even the file beside a database, which also readers need, has room. */
+function hasNoRoom(path: string, error: unknown): boolean {
+  if (!(error instanceof Error && "errcode" in error) || typeof error.errcode !== "number") return false;
+  return (error.errcode & 0xff) === 10 && statfsSync(dirname(path)).bavail === 0;
 }
 
 /** A process that holds the lock longer has stopped or hangs: none of our transactions takes that long. */

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { explain } from "../../contracts/errors.ts";
 import type { FileTree } from "../../contracts/file-tree.ts";
 import type { Finding } from "../../contracts/finding.ts";
-import { capital, limitBytes, plural, trimEnd } from "../../lib/text.ts";
+import { capital, joinFirst, limitBytes, plural, trimEnd } from "../../lib/text.ts";
 import { createTreeRules } from "../tree/tree-rules.ts";
 import { type FolderRoot, type FolderTreeOptions, openRoot } from "./folder-root.ts";
 import type { FolderSourceConfig } from "./folder-source-codec.ts";
@@ -102,15 +102,16 @@ async function countFiles(
   isTaken: (path: string) => boolean,
   signal: AbortSignal,
 ): Promise<FileCounts> {
-  const nothing: Pick<FileCounts, "skipped" | "unreadable"> = { skipped: [], unreadable: [] };
-  const count = { files: 0, others: 0, isAll: true, ...nothing };
+  const skipped: FileCounts["skipped"] = [];
+  const unreadable: FileCounts["unreadable"][number][] = [];
+  const count = { files: 0, others: 0, isAll: true, skipped, unreadable };
   const deadline = performance.now() + COUNT_TIMEOUT_MS;
   for await (const page of tree.walk(signal)) {
     const taken = page.files.filter(({ path }) => isTaken(path)).length;
     count.files += taken;
     count.others += page.files.length - taken;
     if (count.skipped.length === 0) count.skipped = page.skipped;
-    if (count.unreadable.length === 0) count.unreadable = page.unreadable.filter(({ what }) => what !== "link");
+    count.unreadable.push(...page.unreadable.filter(({ what }) => what !== "link"));
     if (performance.now() < deadline) continue;
     count.isAll = false;
     break;
@@ -118,17 +119,19 @@ async function countFiles(
   return count;
 }
 
+const UNREADABLE_NAMED = 5;
+
 function toFinding(
   { include, exclude }: FolderSourceConfig,
   { files, others, isAll, skipped, unreadable }: FileCounts,
 ): Pick<Finding, "outcome" | "detail" | "remedy"> {
-  const [unreadableEntry] = unreadable;
-  if (unreadableEntry) {
-    const detail = `'${unreadableEntry.path}' cannot be read: ${unreadableEntry.reason}. What is known of it is kept.`;
+  if (unreadable.length > 0) {
+    const names = unreadable.map(({ path, reason }) => `'${path}' (${reason})`);
     return {
       outcome: "problem",
-      detail,
-      remedy: "Give the account that runs lockstep the right to read it, or exclude it.",
+      detail: `Cannot be read, so what is known there is kept: ${joinFirst(names, UNREADABLE_NAMED)}.`,
+      remedy:
+        "Give the account that runs lockstep the right to read it, rename what has a name that is not UTF-8, or exclude it.",
     };
   }
   const skippedTypes =
