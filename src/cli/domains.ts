@@ -207,7 +207,7 @@ async function readFields(call: Call, sourceIds: readonly string[], arrays: Json
   // `~` stays: the crawl knows whose it is.
   if (folder) add("folder_sources", "files", { root: /^~(?=$|[/\\])/.test(folder) ? folder : resolve(folder) });
   else if (folder !== undefined) throw new BadInputError("--folder is empty. Name a folder, like /srv/handbook.");
-  if (web !== undefined && !URL.parse(web)?.protocol.startsWith("http"))
+  if (web !== undefined && !/^https?:$/.test(URL.parse(web)?.protocol ?? ""))
     throw new BadInputError(`--web takes an address like https://docs.example.com/; '${plainText(web)}' is none.`);
   if (web !== undefined) add("web_sources", "site", { start_urls: [web] });
   return fields as JsonObject;

@@ -187,6 +187,15 @@ describe("what answers", () => {
     assert.deepEqual(answersTo("Under which number can I reach the garage?", call), [call]);
   });
 
+  test("a noun that only begins another one asks for no price, address or number", () => {
+    for (const [question, text] of [
+      ["What is the cost centre of the marketing department?", "Marketing has the cost centre MK-7."],
+      ["What is the email signature of the legal team?", "The legal team has an email signature in blue."],
+      ["What is the phone policy of the night shift?", "The phone policy of the night shift is silence."],
+    ] as const)
+      assert.deepEqual(answersTo(question, text), [text], question);
+  });
+
   test("a day of the month is a time", () => {
     const text = "Rent is debited on the 3rd. Rent was raised twice.";
     assert.deepEqual(answersTo("When is the rent debited?", text), ["Rent is debited on the 3rd."]);

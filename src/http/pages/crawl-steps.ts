@@ -49,7 +49,7 @@ function placeOf(
   const isNow = step === current;
   const through = at - 1 + (STEPS.indexOf(step) < STEPS.indexOf(current) ? 1 : 0);
   const part = isNow && items && items.of > 0 ? items.at / items.of : 0;
-  const share = (through + part) / of;
+  const share = of === 0 ? 0 : (through + part) / of;
   if (isNow) {
     const count = items ? `${items.at} of ${items.of}` : "";
     const words = of > 1 ? [`source ${at} of ${of}`, count].filter(Boolean).join(", ") : count || "running";

@@ -50,10 +50,17 @@ const WEIGHT = sure(`\\d\\s?(?:mg|g|kg|t|lbs?|pounds?|tons?|tonnen|gramm|kilo(?:
 const TEMPERATURE = sure(`°|${B}(?:degrees?|grad|celsius|fahrenheit)${E}`);
 const PERCENT = kind(`%|${B}(?:percent|per cent|prozent)${E}`);
 
+/** The noun before stands for itself: `the cost of`, but not `the cost centre`. */
+const ALONE =
+  "(?=\\W*$|\\W+(?:numbers?|address(?:es)?|of|for|per|to|in|on|at|by|from|with|without|is|are|was|were|do|does|did|will|would|can|may|must|should|an?|the|my|our|your|this|that|it|I|we|you|us|me|if|when|and|or|each)\\b)";
+
 /** Without accents. The first that fits a question counts; the more special before the more general. */
 const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
   [
-    /\b(?:how much|what)\b[^?]*\b(?:costs?|price|fee|charge)\b|\bhow expensive\b|\b(?:was kostet|wie ?viel kostet|wie teuer|preis|gebuhr|kosten|combien coute|quel est le prix|tarif|cuanto cuesta|precio)\b/i,
+    new RegExp(
+      `\\b(?:how much|what)\\b[^?]*\\b(?:costs?|price|fee|charge)\\b${ALONE}|\\bhow expensive\\b|\\b(?:was kostet|wie ?viel kostet|wie teuer|preis|gebuhr|kosten|combien coute|quel est le prix|tarif|cuanto cuesta|precio)\\b`,
+      "i",
+    ),
     [MONEY],
   ],
   [
@@ -61,9 +68,12 @@ const QUESTIONS: readonly (readonly [RegExp, readonly Kind[]])[] = [
     [MONEY, NUMBER],
   ],
   [/\b(?:percent(?:age)?|per cent|prozent(?:satz)?|share of|anteil)\b/i, [PERCENT, NUMBER]],
-  [/\b(?:e-?mail|mail address|mailadresse)\b/i, [MAIL]],
+  [new RegExp(`\\b(?:e-?mail|mail address|mailadresse)\\b(?!-)${ALONE}|\\be-?mail-?adresse\\b`, "i"), [MAIL]],
   [
-    /\b(?:phone|telephone|hotline|telefon(?:nummer)?|rufnummer|durchwahl|extension)\b|\b(?:number|nummer|numero)\b.*\b(?:call|ring|reach|dial|anrufen|rufe|erreich\w*|joindre|appeler)\b/i,
+    new RegExp(
+      `\\b(?:phone|telephone|hotline|telefon|extension)\\b(?!-)${ALONE}|\\b(?:telefonnummer|rufnummer|durchwahl)\\b|\\b(?:number|nummer|numero)\\b.*\\b(?:call|ring|reach|dial|anrufen|rufe|erreich\\w*|joindre|appeler)\\b`,
+      "i",
+    ),
     [PHONE],
   ],
   [/\b(?:how hot|how cold|how warm|temperatures?|temperatur(?:en)?|wie (?:heiss|kalt|warm))\b/i, [TEMPERATURE, NUMBER]],
