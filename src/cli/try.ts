@@ -125,14 +125,13 @@ async function makeDomain(app: App, { name, source }: Place, wanted: string | un
   try {
     return await audited(app.audit, () => domains.create(inputFor(id)));
   } catch (error) {
-    if (!(error instanceof ConflictError)) throw error;
-    // The same command was started twice, and the other one was first: its domain is there in a moment.
-    for (let left = 40; left > 0; left--) {
-      await setTimeout(50);
+    // The same command was started twice, and the other one was first: its domain is there, or in a moment.
+    for (let left = error instanceof ConflictError ? 40 : 0; ; left--) {
       const made = (await domains.list()).domains.find(({ domainId }) => domainId === id);
       if (made && isDeepStrictEqual(made.sources, sources)) return made;
+      if (left <= 0) throw error;
+      await setTimeout(50);
     }
-    throw error;
   }
 }
 

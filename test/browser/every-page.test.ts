@@ -112,7 +112,8 @@ describe("every page in a browser", () => {
       });
     }
     for (const expected of PAGES) {
-      for (const format of expected.formats.filter(isPage)) {
+      // Where there are both, html is the same page.
+      for (const format of expected.formats.includes("ui") ? ["ui"] : ["html"]) {
         it(`${expected.path} as ${format}`, async () => {
           const query = new URLSearchParams({ ...(await queryOf(expected)), format });
           const { page } = scripted;
@@ -166,8 +167,9 @@ describe("every page in a browser", () => {
       const entrances = ["/", "/v2/search?format=ui&query=hotel+night"].map((path) => stage.url + path);
       const open = async (url: string): Promise<void> => {
         await openAt(scripted, url);
-        await assertEverywhere(page);
         await read(scripted, plain);
+        // The others look as they do to an admin, with less on them.
+        if (!seen.includes(url)) await assertEverywhere(page);
         const links = await page
           .locator("a[href]")
           .evaluateAll((all) => (all as HTMLAnchorElement[]).map(({ href }) => href));
@@ -184,7 +186,8 @@ describe("every page in a browser", () => {
         else await open(url);
       }
       assert.ok(refused.length > 20, `${refused.length} pages are for operators`);
-      await open(refused[0] ?? "");
+      await openAt(scripted, refused[0] ?? "");
+      await assertEverywhere(page);
       assert.match(await page.locator("main").innerText(), /This page is for those who look after lockstep/);
     });
   });
